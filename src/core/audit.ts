@@ -1,0 +1,31 @@
+/** What the audit log records, before it has a place in the chain (contract: Audit). */
+import type { OpId } from './ids.ts';
+
+export const AUDIT_EVENTS = [
+  'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
+  'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted',
+  'AgentRegistered', 'AgentDeregistered', 'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued',
+  'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted',
+  'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked', 'PolicyReloaded',
+] as const;
+export type AuditEvent = (typeof AUDIT_EVENTS)[number];
+
+/** Whom an entry is about. All null for an entry about no agent and no org, such as a policy reload. */
+export type Lineage = { readonly orgId: string | null; readonly teamId: string | null; readonly agentId: string | null };
+
+export const NO_LINEAGE: Lineage = { orgId: null, teamId: null, agentId: null };
+
+/** An entry before the audit writer gives it its id, its predecessor's hash and its own. */
+export type AuditDraft = {
+  readonly eventType: AuditEvent;
+  readonly lineage: Lineage;
+  /** Who caused it: `agent:<org>/<team>/<agent>`, `key:<id>`, `account:<id>`, `anonymous` or `gateway`. */
+  readonly actor: string;
+  readonly opId?: OpId | undefined;
+  readonly decision?: 'allow' | 'deny' | undefined;
+  readonly reason?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly ruleId?: string | undefined;
+  /** Plain JSON; already free of secrets. */
+  readonly payload?: Readonly<Record<string, unknown>> | undefined;
+};

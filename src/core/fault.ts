@@ -1,0 +1,65 @@
+import type { OpId } from './ids.ts';
+import type { OpState, OpTrigger } from './op-state.ts';
+import { assertNever } from './result.ts';
+import type { Scope } from './scope.ts';
+
+/**
+ * Everything a caller can get wrong, or the gateway can be short of. The kind is also the `code` of the problem
+ * document a client sees (contract: Errors, lists, times), so kinds are part of the public API.
+ */
+export type Fault =
+  | { readonly kind: 'invalid_argument'; readonly field: string; readonly problem: string }
+  | { readonly kind: 'unauthenticated'; readonly detail: string }
+  | { readonly kind: 'insufficient_scope'; readonly needed: Scope; readonly held: readonly Scope[] }
+  | { readonly kind: 'org_forbidden'; readonly orgId: string }
+  | { readonly kind: 'not_owner'; readonly opId: OpId }
+  | { readonly kind: 'registration_closed' }
+  | { readonly kind: 'foreign_origin'; readonly origin: string }
+  | { readonly kind: 'not_found'; readonly what: string }
+  | { readonly kind: 'invalid_transition'; readonly opId: OpId; readonly from: OpState; readonly trigger: OpTrigger }
+  | { readonly kind: 'email_taken'; readonly email: string }
+  | { readonly kind: 'conflict'; readonly detail: string }
+  | { readonly kind: 'policy_invalid'; readonly problems: readonly string[] }
+  | { readonly kind: 'weak_password'; readonly problem: string }
+  | { readonly kind: 'invalid_invite' }
+  | { readonly kind: 'invalid_reset_token' }
+  | { readonly kind: 'account_locked'; readonly retryAfterSecs: number }
+  | { readonly kind: 'rate_limited'; readonly retryAfterSecs: number; readonly limit: number }
+  | { readonly kind: 'account_store_unavailable' }
+  | { readonly kind: 'store_unreachable'; readonly retryAfterSecs: number }
+  | { readonly kind: 'audit_unavailable' }
+  | { readonly kind: 'overloaded'; readonly retryAfterSecs: number; readonly what: string }
+  | { readonly kind: 'payload_too_large'; readonly limitBytes: number }
+  | { readonly kind: 'internal' };
+
+export type FaultKind = Fault['kind'];
+
+/** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
+export function explain(fault: Fault): string {
+  switch (fault.kind) {
+    case 'invalid_argument': return `${fault.field}: ${fault.problem}`;
+    case 'unauthenticated': return fault.detail;
+    case 'insufficient_scope': return `this needs the ${fault.needed} scope; the credential holds ${fault.held.join(', ') || 'none'}`;
+    case 'org_forbidden': return `this credential does not reach org ${fault.orgId}`;
+    case 'not_owner': return `operation ${fault.opId} belongs to another agent`;
+    case 'registration_closed': return 'registration is closed; ask an administrator for an invite';
+    case 'foreign_origin': return `requests from origin ${fault.origin} are not accepted here`;
+    case 'not_found': return `there is no ${fault.what}`;
+    case 'invalid_transition': return `cannot ${fault.trigger} operation ${fault.opId}: it is ${fault.from}`;
+    case 'email_taken': return `an account for ${fault.email} exists already`;
+    case 'conflict': return fault.detail;
+    case 'policy_invalid': return `the policies were not loaded, the previous set stays in force: ${fault.problems.join('; ')}`;
+    case 'weak_password': return fault.problem;
+    case 'invalid_invite': return 'this invite is unknown, used or expired; ask for a new one';
+    case 'invalid_reset_token': return 'this reset token is unknown, used or expired; request a new one';
+    case 'account_locked': return `too many failed attempts; try again in ${fault.retryAfterSecs} seconds`;
+    case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${fault.retryAfterSecs} seconds`;
+    case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
+    case 'store_unreachable': return 'the database cannot be reached at the moment; try again shortly';
+    case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
+    case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;
+    case 'payload_too_large': return `the body is larger than ${fault.limitBytes} bytes`;
+    case 'internal': return 'the gateway failed to answer; the cause is in its log';
+    default: return assertNever(fault);
+  }
+}

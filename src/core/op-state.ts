@@ -1,0 +1,20 @@
+/** The life of an operation as a table (spec: Operation states). */
+
+export const OP_STATES = ['pending', 'running', 'paused', 'completing', 'terminated'] as const;
+export const OP_TRIGGERS = ['allow', 'pause', 'resume', 'complete', 'terminate'] as const;
+export type OpState = (typeof OP_STATES)[number];
+export type OpTrigger = (typeof OP_TRIGGERS)[number];
+
+const NEXT: Readonly<Record<OpState, Readonly<Partial<Record<OpTrigger, OpState>>>>> = {
+  pending: { allow: 'running', terminate: 'terminated' },
+  running: { pause: 'paused', complete: 'completing', terminate: 'terminated' },
+  paused: { resume: 'running', terminate: 'terminated' },
+  completing: {},
+  terminated: { terminate: 'terminated' }, // Rule 2: terminating twice is no error.
+};
+
+/** The state that the trigger leads to, or undefined where the table has no such row (InvalidTransition). */
+export const nextState = (from: OpState, trigger: OpTrigger): OpState | undefined => NEXT[from][trigger];
+
+/** In these states an operation only waits to be swept away. */
+export const isFinished = (state: OpState): boolean => state === 'completing' || state === 'terminated';
