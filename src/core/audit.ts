@@ -6,7 +6,8 @@ export const AUDIT_EVENTS = [
   'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted',
   'AgentRegistered', 'AgentDeregistered', 'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued',
   'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted',
-  'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked', 'PolicyReloaded',
+  'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
+  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -1,7 +1,7 @@
 import type { OpId } from './ids.ts';
 import type { OpState, OpTrigger } from './op-state.ts';
 import { assertNever } from './result.ts';
-import type { Scope } from './scope.ts';
+import type { Role, Scope } from './scope.ts';
 
 /**
  * Everything a caller can get wrong, or the gateway can be short of. The kind is also the `code` of the problem
@@ -12,6 +12,7 @@ export type Fault =
   | { readonly kind: 'unauthenticated'; readonly detail: string }
   | { readonly kind: 'insufficient_scope'; readonly needed: Scope; readonly held: readonly Scope[] }
   | { readonly kind: 'org_forbidden'; readonly orgId: string }
+  | { readonly kind: 'role_forbidden'; readonly role: Role }
   | { readonly kind: 'not_owner'; readonly opId: OpId }
   | { readonly kind: 'registration_closed' }
   | { readonly kind: 'foreign_origin'; readonly origin: string }
@@ -41,6 +42,7 @@ export function explain(fault: Fault): string {
     case 'unauthenticated': return fault.detail;
     case 'insufficient_scope': return `this needs the ${fault.needed} scope; the credential holds ${fault.held.join(', ') || 'none'}`;
     case 'org_forbidden': return `this credential does not reach org ${fault.orgId}`;
+    case 'role_forbidden': return `this credential may not give or take the role ${fault.role}`;
     case 'not_owner': return `operation ${fault.opId} belongs to another agent`;
     case 'registration_closed': return 'registration is closed; ask an administrator for an invite';
     case 'foreign_origin': return `requests from origin ${fault.origin} are not accepted here`;

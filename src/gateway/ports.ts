@@ -1,7 +1,9 @@
 /** What the use cases need of the outside world, each as small as its user. Adapters and threads implement them. */
+import type { Account } from '../core/account.ts';
 import type { AuditDraft } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
+import type { Role, Scope } from '../core/scope.ts';
 
 /** Milliseconds since the Unix epoch, never running backwards within one process. */
 export type Clock = { nowMs(): number };
@@ -19,3 +21,29 @@ export type Passwords = {
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
 /** Resolves when the mail is handed over or given up; never rejects, because no caller may depend on delivery. */
 export type Mailer = { send(mail: Mail): Promise<void> };
+
+/** `expiresAtSecs` counts from the Unix epoch, as on the wire (contract: Errors, lists, times). */
+export type AccessToken = { readonly token: string; readonly expiresAtSecs: number; readonly scopes: readonly Scope[] };
+
+/** Access tokens of accounts: 15 minutes, scopes by role (contract: Tokens and scopes). */
+export type AccessTokens = {
+  mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
+  /** Every token of `account:<id>` whose epoch is lower stops working at once, in every thread. */
+  revokeAccount(subject: string, tokenEpoch: number): void;
+};
+
+/** What dashboards are told about an account (contract: WebSocket, kind `account`). */
+export type AccountEvent = {
+  readonly change:
+    | 'registered' | 'invited' | 'signed_in' | 'locked' | 'role_changed' | 'disabled' | 'enabled'
+    | 'password_reset' | 'sessions_revoked';
+  /** Null for an invite: there is no account yet. */
+  readonly accountId: string | null;
+  readonly email: string;
+  readonly role: Role;
+  readonly orgId: string | null;
+  readonly atMs: number;
+};
+
+/** Never fails and never waits: a dashboard that misses an event reads the list. */
+export type AccountEvents = { publish(event: AccountEvent): void };

@@ -1,0 +1,46 @@
+/** The people who sign in (spec: Registration; contract: Tokens and scopes). */
+import type { EmailAddress } from './email.ts';
+import type { Brand } from './ids.ts';
+import { ROLES, type Role } from './scope.ts';
+
+export type AccountId = Brand<string, 'AccountId'>;
+
+export type Account = {
+  readonly id: AccountId;
+  /** As its owner wrote it; two accounts never share its `emailKeyOf`. */
+  readonly email: EmailAddress;
+  readonly role: Role;
+  /** Bound to this org and blind to every other; null sees every org. */
+  readonly orgId: string | null;
+  readonly disabled: boolean;
+  /** Grows by one whenever every token minted so far must stop working. */
+  readonly tokenEpoch: number;
+  readonly createdAtMs: number;
+  readonly lastLoginAtMs: number | null;
+};
+
+/** The `sub` of an account's tokens and the actor of its audit entries. */
+export const subjectOf = (id: AccountId): string => `account:${id}`;
+
+export const accountIdOf = (subject: string): AccountId | undefined =>
+  subject.startsWith('account:') ? (subject.slice('account:'.length) as AccountId) : undefined;
+
+/** Lower is more: the order of ROLES is the order of power. */
+const rankOf = (role: Role): number => ROLES.indexOf(role);
+
+/**
+ * Who may give a role, or take it from somebody. An account may up to its own; a credential without a role (an API key
+ * with admin scope) holds every scope but is nobody's owner, so it stops at admin.
+ */
+export const mayManageRole = (own: Role | undefined, role: Role): boolean => rankOf(own ?? 'admin') <= rankOf(role);
+
+/** What an access token lives, and what a refresh token does (spec: Limits). */
+export const ACCESS_TOKEN_SECS = 15 * 60;
+const HOUR_MS = 60 * 60 * 1000;
+const REFRESH_MS = 12 * HOUR_MS;
+const REMEMBERED_REFRESH_MS = 30 * 24 * HOUR_MS;
+export const INVITE_MS = 7 * 24 * HOUR_MS;
+export const RESET_MS = HOUR_MS;
+
+/** Each rotation starts a new lifetime: a session ends that long after it was last used. */
+export const refreshLifetimeMs = (rememberMe: boolean): number => (rememberMe ? REMEMBERED_REFRESH_MS : REFRESH_MS);

@@ -1,0 +1,56 @@
+/** Which passwords are taken (spec: Authentication 9; no composition rules, the most common ones refused). */
+import type { Brand } from './ids.ts';
+import { fail, ok, type Result } from './result.ts';
+
+/** NFKC-normalised, so that the same password typed on another keyboard is the same bytes. */
+export type Password = Brand<string, 'Password'>;
+
+export type WeakPassword = { readonly kind: 'weak_password'; readonly problem: string };
+
+/** In code points after normalisation. The upper limit bounds the work a request can cause. */
+export const PASSWORD_LENGTH = { min: 12, max: 256 } as const;
+
+/** Holds the most common passwords, in lower case. */
+export type CommonPasswords = { has(password: string): boolean };
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+// A code point is at most two UTF-16 units, and NFKC shortens no text to less than an eighteenth.
+const MAX_RAW_LENGTH = PASSWORD_LENGTH.max * 2 * 18;
+/** A well-known password with fewer characters than this says nothing about the longer one it stands in. */
+const MIN_STEM_LENGTH = 4;
+
+/** For a password that is only compared: undefined when no stored one can equal it. */
+export function readPassword(text: string): Password | undefined {
+  if (text.length > MAX_RAW_LENGTH || LONE_SURROGATE.test(text)) return undefined;
+  const password = text.normalize('NFKC');
+  return [...password].length <= PASSWORD_LENGTH.max ? (password as Password) : undefined;
+}
+
+/** For a password that is chosen. The problem is one sentence for the person who chose it. */
+export function acceptPassword(text: string, common: CommonPasswords, email: string): Result<Password, WeakPassword> {
+  if (LONE_SURROGATE.test(text)) return weak('the password is not valid Unicode');
+  const password = readPassword(text);
+  if (password === undefined) return weak(`the password is longer than ${PASSWORD_LENGTH.max} characters`);
+  if ([...password].length < PASSWORD_LENGTH.min) return weak(`the password is shorter than ${PASSWORD_LENGTH.min} characters`);
+  const folded = password.toLowerCase();
+  if (folded === email.toLowerCase()) return weak('the password is the e-mail address');
+  if (isCommon(folded, common)) return weak('the password is among the first that an attacker tries; choose another');
+  return ok(password);
+}
+
+const weak = (problem: string) => fail({ kind: 'weak_password', problem } as const);
+
+/** On the list, or a listed word that only digits, signs or its own repetition made long enough. */
+function isCommon(folded: string, common: CommonPasswords): boolean {
+  const unit = repeatedUnit(folded);
+  if (unit.length < MIN_STEM_LENGTH || common.has(folded) || common.has(unit)) return true;
+  const stem = folded.replace(/[^\p{L}]+$/u, '');
+  const mostlyStem = stem.length >= MIN_STEM_LENGTH && stem.length * 2 >= folded.length;
+  return mostlyStem && common.has(repeatedUnit(stem));
+}
+
+/** `abcabcabc` → `abc`; a text that repeats nothing is its own unit. */
+function repeatedUnit(text: string): string {
+  const period = (text + text).indexOf(text, 1);
+  return text.slice(0, period);
+}
