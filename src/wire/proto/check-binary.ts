@@ -1,0 +1,195 @@
+/**
+ * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain JSON and is
+ * held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
+ */
+import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
+import type { Reader } from './reader.ts';
+import { allowanceFor, readStruct, writeStruct } from './struct.ts';
+import type { Writer } from './writer.ts';
+
+const tag = (field: number, wireType: number): number => (field << 3) | wireType;
+const AGENT = tag(1, 2);
+const CREDENTIAL_TOKEN = tag(2, 2);
+const TRACE_ID = tag(3, 2);
+const SPAN_ID = tag(4, 2);
+const ACTION = tag(5, 2);
+const RESOURCE = tag(6, 2);
+const ATTRIBUTES = tag(7, 2);
+const ESTIMATED_COST_USD = tag(8, 1);
+const CALLER = tag(9, 2);
+const DRY_RUN = tag(10, 0);
+const REQUEST_CORRELATION_ID = tag(11, 2);
+
+/** Reads up to the end of the reader. */
+export function readCheckActionRequest(reader: Reader): CheckActionRequest {
+  let agent: AgentId | undefined;
+  let credentialToken = '';
+  let traceId = '';
+  let spanId = '';
+  let action = '';
+  let resource = '';
+  let attributes: JsonObject | undefined;
+  let estimatedCostUsd = 0;
+  let caller: AgentId | undefined;
+  let dryRun = false;
+  let correlationId = '';
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case AGENT: agent = readAgentId(reader, agent, 'agent'); break;
+      case CREDENTIAL_TOKEN: credentialToken = reader.string('credential_token'); break;
+      case TRACE_ID: traceId = reader.string('trace_id'); break;
+      case SPAN_ID: spanId = reader.string('span_id'); break;
+      case ACTION: action = reader.string('action'); break;
+      case RESOURCE: resource = reader.string('resource'); break;
+      case ATTRIBUTES: attributes = readAttributes(reader, attributes); break;
+      case ESTIMATED_COST_USD: estimatedCostUsd = reader.double(); break;
+      case CALLER: caller = readAgentId(reader, caller, 'caller'); break;
+      case DRY_RUN: dryRun = reader.bool(); break;
+      case REQUEST_CORRELATION_ID: correlationId = reader.string('correlation_id'); break;
+      default: reader.skip(tag);
+    }
+  }
+  return { agent, credentialToken, traceId, spanId, action, resource, attributes, estimatedCostUsd, caller, dryRun, correlationId };
+}
+
+/** A field that comes twice is merged, as the format demands. */
+function readAgentId(reader: Reader, known: AgentId | undefined, field: string): AgentId {
+  let orgId = known?.orgId ?? '';
+  let teamId = known?.teamId ?? '';
+  let agentId = known?.agentId ?? '';
+  const outer = reader.open();
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10: orgId = reader.string(`${field}.org_id`); break;
+      case 18: teamId = reader.string(`${field}.team_id`); break;
+      case 26: agentId = reader.string(`${field}.agent_id`); break;
+      default: reader.skip(tag);
+    }
+  }
+  reader.close(outer);
+  return { orgId, teamId, agentId };
+}
+
+function readAttributes(reader: Reader, known: JsonObject | undefined): JsonObject {
+  const outer = reader.open();
+  const attributes = readStruct(reader, allowanceFor('attributes'), 1, known);
+  reader.close(outer);
+  return attributes;
+}
+
+export function writeCheckActionRequest(writer: Writer, request: CheckActionRequest): void {
+  if (request.agent !== undefined) writeAgentId(writer, AGENT, request.agent);
+  writeText(writer, CREDENTIAL_TOKEN, request.credentialToken);
+  writeText(writer, TRACE_ID, request.traceId);
+  writeText(writer, SPAN_ID, request.spanId);
+  writeText(writer, ACTION, request.action);
+  writeText(writer, RESOURCE, request.resource);
+  if (request.attributes !== undefined) {
+    writer.uint32(ATTRIBUTES);
+    const start = writer.open();
+    writeStruct(writer, request.attributes, allowanceFor('attributes'));
+    writer.close(start);
+  }
+  // Negative zero is not the default value: it goes over the wire as what it is.
+  if (!Object.is(request.estimatedCostUsd, 0)) {
+    writer.uint32(ESTIMATED_COST_USD);
+    writer.double(request.estimatedCostUsd);
+  }
+  if (request.caller !== undefined) writeAgentId(writer, CALLER, request.caller);
+  if (request.dryRun) {
+    writer.uint32(DRY_RUN);
+    writer.uint32(1);
+  }
+  writeText(writer, REQUEST_CORRELATION_ID, request.correlationId);
+}
+
+function writeAgentId(writer: Writer, tag: number, agent: AgentId): void {
+  writer.uint32(tag);
+  const start = writer.open();
+  writeText(writer, 10, agent.orgId);
+  writeText(writer, 18, agent.teamId);
+  writeText(writer, 26, agent.agentId);
+  writer.close(start);
+}
+
+const DECISIONS = ['unspecified', 'allow', 'deny'] as const;
+const OP_STATES = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
+
+const DECISION = tag(1, 0);
+const REASON = tag(2, 2);
+const POLICY = tag(3, 2);
+const RULE_ID = tag(4, 2);
+const OP_ID = tag(5, 2);
+const OP_STATE = tag(6, 0);
+const AUDIT_ID = tag(7, 0);
+const RESPONSE_CORRELATION_ID = tag(8, 2);
+const ERROR = tag(9, 2);
+
+export function writeCheckActionResponse(writer: Writer, response: CheckActionResponse): void {
+  writeChoice(writer, DECISION, DECISIONS.indexOf(response.decision));
+  writeText(writer, REASON, response.reason);
+  writeText(writer, POLICY, response.policy);
+  writeText(writer, RULE_ID, response.ruleId);
+  writeText(writer, OP_ID, response.opId);
+  writeChoice(writer, OP_STATE, OP_STATES.indexOf(response.opState));
+  if (response.auditId !== 0) {
+    writer.uint32(AUDIT_ID);
+    writer.uint64(response.auditId);
+  }
+  writeText(writer, RESPONSE_CORRELATION_ID, response.correlationId);
+}
+
+export function writeStreamCheckActionsResponse(writer: Writer, response: StreamCheckActionsResponse): void {
+  writeCheckActionResponse(writer, response);
+  if (response.error !== undefined) writeCheckError(writer, response.error);
+}
+
+function writeCheckError(writer: Writer, error: CheckError): void {
+  writer.uint32(ERROR);
+  const start = writer.open();
+  writeText(writer, 10, error.code);
+  writeText(writer, 18, error.message);
+  writeChoice(writer, 24, error.retryAfterSecs);
+  writer.close(start);
+}
+
+/** Reads up to the end of the reader. A decision of a newer schema reads as `unspecified`, which allows nothing. */
+export function readCheckActionResponse(reader: Reader): CheckActionResponse {
+  let decision: CheckActionResponse['decision'] = 'unspecified';
+  let reason = '';
+  let policy = '';
+  let ruleId = '';
+  let opId = '';
+  let opState: CheckActionResponse['opState'] = 'unspecified';
+  let auditId = 0;
+  let correlationId = '';
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case DECISION: decision = DECISIONS[reader.uint32()] ?? 'unspecified'; break;
+      case REASON: reason = reader.string('reason'); break;
+      case POLICY: policy = reader.string('policy'); break;
+      case RULE_ID: ruleId = reader.string('rule_id'); break;
+      case OP_ID: opId = reader.string('op_id'); break;
+      case OP_STATE: opState = OP_STATES[reader.uint32()] ?? 'unspecified'; break;
+      case AUDIT_ID: auditId = reader.uint64('audit_id'); break;
+      case RESPONSE_CORRELATION_ID: correlationId = reader.string('correlation_id'); break;
+      default: reader.skip(tag);
+    }
+  }
+  return { decision, reason, policy, ruleId, opId, opState, auditId, correlationId };
+}
+
+function writeText(writer: Writer, tag: number, text: string): void {
+  if (text === '') return;
+  writer.uint32(tag);
+  writer.string(text);
+}
+
+function writeChoice(writer: Writer, tag: number, number: number): void {
+  if (number <= 0) return;
+  writer.uint32(tag);
+  writer.uint32(number);
+}

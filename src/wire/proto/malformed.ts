@@ -1,0 +1,28 @@
+import type { Fault } from '../../core/fault.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+
+/** What a decoder throws out of its recursion. It never leaves this folder: `attempt` turns it into a value. */
+export class Malformed extends Error {
+  readonly field: string;
+  readonly problem: string;
+  constructor(field: string, problem: string) {
+    super(`${field}: ${problem}`);
+    this.field = field;
+    this.problem = problem;
+  }
+}
+
+/** Runs a decoder; what it found malformed is a fault that names the field. */
+export function attempt<T>(decode: () => T): Result<T, Fault> {
+  try {
+    return ok(decode());
+  } catch (error) {
+    return malformed(error);
+  }
+}
+
+/** The fault of a caught `Malformed`; anything else is a defect and is thrown on. */
+export function malformed(error: unknown): { readonly ok: false; readonly fault: Fault } {
+  if (!(error instanceof Malformed)) throw error;
+  return fail({ kind: 'invalid_argument', field: error.field, problem: error.problem });
+}

@@ -1,0 +1,159 @@
+/**
+ * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can hand the
+ * policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in all.
+ */
+import type { JsonObject } from './messages.ts';
+import { Malformed } from './malformed.ts';
+import type { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
+
+export const MAX_DEPTH = 32;
+export const MAX_KEYS = 1000;
+export const MAX_ITEMS = 10_000;
+
+/** Counts what one attributes value has used up of its limits. */
+export type Allowance = { field: string; keys: number; items: number };
+export const allowanceFor = (field: string): Allowance => ({ field, keys: MAX_KEYS, items: MAX_ITEMS });
+
+export function enter(allowance: Allowance, depth: number): void {
+  if (depth > MAX_DEPTH) throw new Malformed(allowance.field, `is nested more than ${MAX_DEPTH} deep`);
+}
+export function takeKey(allowance: Allowance, key: string): void {
+  if (allowance.keys-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_KEYS} keys`);
+  // As a property it would replace the prototype of the object instead of being one of its keys.
+  if (key === '__proto__') throw new Malformed(allowance.field, 'has a key named __proto__');
+}
+export function takeItem(allowance: Allowance): void {
+  if (allowance.items-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_ITEMS} list items`);
+}
+
+/** Reads the content of a Struct up to the end of the reader, into `known` where the field came before. */
+export function readStruct(reader: Reader, allowance: Allowance, depth = 1, known?: JsonObject): JsonObject {
+  enter(allowance, depth);
+  const struct: Record<string, unknown> = known === undefined ? {} : { ...known };
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if (tag !== 10) reader.skip(tag);
+    else readEntry(reader, struct, allowance, depth);
+  }
+  return struct;
+}
+
+function readEntry(reader: Reader, struct: Record<string, unknown>, allowance: Allowance, depth: number): void {
+  const outer = reader.open();
+  let key = '';
+  let value: unknown;
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if (tag === 10) key = reader.string(allowance.field);
+    else if (tag === 18) value = readValue(reader, allowance, depth);
+    else reader.skip(tag);
+  }
+  reader.close(outer);
+  takeKey(allowance, key);
+  if (value === undefined) throw new Malformed(`${allowance.field}.${key}`, 'has no value');
+  struct[key] = value;
+}
+
+function readValue(reader: Reader, allowance: Allowance, depth: number): unknown {
+  const outer = reader.open();
+  let value: unknown;
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 8: reader.uint32(); value = null; break;
+      case 17: value = finite(reader.double(), allowance); break;
+      case 26: value = reader.string(allowance.field); break;
+      case 32: value = reader.bool(); break;
+      case 42: value = readNested(reader, allowance, depth, readStruct); break;
+      case 50: value = readNested(reader, allowance, depth, readList); break;
+      default: reader.skip(tag);
+    }
+  }
+  reader.close(outer);
+  return value;
+}
+
+function readNested<T>(reader: Reader, allowance: Allowance, depth: number, read: (reader: Reader, allowance: Allowance, depth: number) => T): T {
+  const outer = reader.open();
+  const value = read(reader, allowance, depth + 1);
+  reader.close(outer);
+  return value;
+}
+
+function readList(reader: Reader, allowance: Allowance, depth: number): unknown[] {
+  enter(allowance, depth);
+  const list: unknown[] = [];
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if (tag !== 10) {
+      reader.skip(tag);
+      continue;
+    }
+    takeItem(allowance);
+    const value = readValue(reader, allowance, depth);
+    if (value === undefined) throw new Malformed(`${allowance.field}[]`, 'has no value');
+    list.push(value);
+  }
+  return list;
+}
+
+function finite(value: number, allowance: Allowance): number {
+  if (!Number.isFinite(value)) throw new Malformed(allowance.field, 'has a number that is not finite');
+  return value;
+}
+
+/** Writes the content of a Struct. `undefined` properties are left out, as JSON does. */
+export function writeStruct(writer: Writer, struct: JsonObject, allowance: Allowance, depth = 1): void {
+  enter(allowance, depth);
+  for (const [key, value] of Object.entries(struct)) {
+    if (value === undefined) continue;
+    takeKey(allowance, key);
+    writer.uint32(10);
+    const entry = writer.open();
+    writer.uint32(10);
+    writer.string(key);
+    writer.uint32(18);
+    writeValue(writer, value, allowance, depth);
+    writer.close(entry);
+  }
+}
+
+function writeValue(writer: Writer, value: unknown, allowance: Allowance, depth: number): void {
+  const start = writer.open();
+  if (value === null) {
+    writer.uint32(8);
+    writer.uint32(0);
+  } else if (typeof value === 'number') {
+    writer.uint32(17);
+    writer.double(finite(value, allowance));
+  } else if (typeof value === 'string') {
+    writer.uint32(26);
+    writer.string(value);
+  } else if (typeof value === 'boolean') {
+    writer.uint32(32);
+    writer.uint32(value ? 1 : 0);
+  } else if (Array.isArray(value)) {
+    writer.uint32(50);
+    const list = writer.open();
+    writeList(writer, value, allowance, depth + 1);
+    writer.close(list);
+  } else if (typeof value === 'object') {
+    writer.uint32(42);
+    const nested = writer.open();
+    writeStruct(writer, value as JsonObject, allowance, depth + 1);
+    writer.close(nested);
+  } else {
+    throw new Malformed(allowance.field, `has a ${typeof value}, which JSON cannot hold`);
+  }
+  writer.close(start);
+}
+
+function writeList(writer: Writer, list: readonly unknown[], allowance: Allowance, depth: number): void {
+  enter(allowance, depth);
+  for (const item of list) {
+    takeItem(allowance);
+    writer.uint32(10);
+    writeValue(writer, item ?? null, allowance, depth);
+  }
+}

@@ -1,0 +1,182 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
+import type { MessageName, Messages } from '../../../src/wire/proto/messages.ts';
+import { messageShape, methodShapes, protoRoot, type FieldShape, type MessageShape } from '../../../src/wire/proto/schema.ts';
+
+const type = (name: string) => protoRoot.lookupType(`svc.governance.v1.${name}`);
+
+const NAMES = [
+  'AgentId', 'CheckActionRequest', 'CheckActionResponse', 'BatchCheckActionsRequest', 'BatchCheckActionsResponse',
+  'StreamCheckActionsRequest', 'StreamCheckActionsResponse', 'CheckError', 'RegisterAgentRequest', 'RegisterAgentResponse',
+  'DeregisterAgentRequest', 'DeregisterAgentResponse', 'CompleteOpRequest', 'CompleteOpResponse', 'RecordUsageRequest',
+  'RecordUsageResponse', 'OpControlStreamRequest', 'OpControlStreamResponse', 'AckOpControlRequest', 'AckOpControlResponse',
+] as const satisfies readonly MessageName[];
+
+const json: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.constant(null), fc.boolean(), fc.string({ unit: 'grapheme' }), fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(fc.string().filter((key) => key !== '__proto__'), tie('value'), { maxKeys: 4, noNullPrototype: true }),
+  ),
+})).value;
+const struct = fc.dictionary(fc.string().filter((key) => key !== '__proto__'), json, { maxKeys: 6, noNullPrototype: true });
+
+function valueOf(field: FieldShape): fc.Arbitrary<unknown> {
+  switch (field.kind) {
+    case 'string': return fc.string({ unit: 'grapheme', maxLength: 200 });
+    case 'bool': return fc.boolean();
+    case 'double': return fc.double();
+    case 'uint32': return fc.nat({ max: 0xffff_ffff });
+    case 'uint64': return fc.nat({ max: Number.MAX_SAFE_INTEGER });
+    case 'enum': return fc.constantFrom(...field.shape.values.map(({ word }) => word));
+    case 'struct': return struct;
+    case 'message': return messageOf(field.shape);
+  }
+}
+
+function messageOf(shape: MessageShape): fc.Arbitrary<Record<string, unknown>> {
+  return fc.record(Object.fromEntries(shape.fields.map((field) => {
+    const value = valueOf(field);
+    if (field.repeated) return [field.name, fc.array(value, { maxLength: 3 })];
+    return [field.name, field.hasPresence ? fc.option(value, { nil: undefined }) : value];
+  })));
+}
+
+/** What the reference library takes: enum numbers, no `undefined`, Struct as its own message. */
+function forReference(shape: MessageShape, message: Record<string, unknown>): Record<string, unknown> {
+  const convert = (field: FieldShape, value: unknown): unknown => {
+    if (field.kind === 'enum') return field.shape.numberByWord.get(value as string);
+    if (field.kind === 'message') return forReference(field.shape, value as Record<string, unknown>);
+    if (field.kind === 'struct') return structForReference(value as Record<string, unknown>);
+    return value;
+  };
+  return Object.fromEntries(shape.fields.flatMap((field) => {
+    const value = message[field.name];
+    if (value === undefined) return [];
+    return [[field.name, field.repeated ? (value as unknown[]).map((item) => convert(field, item)) : convert(field, value)]];
+  }));
+}
+const structForReference = (value: Record<string, unknown>): object => ({
+  fields: Object.fromEntries(Object.entries(value).map(([key, item]) => [key, valueForReference(item)])),
+});
+function valueForReference(value: unknown): object {
+  if (value === null) return { nullValue: 0 };
+  if (typeof value === 'string') return { stringValue: value };
+  if (typeof value === 'number') return { numberValue: value };
+  if (typeof value === 'boolean') return { boolValue: value };
+  if (Array.isArray(value)) return { listValue: { values: value.map(valueForReference) } };
+  return { structValue: structForReference(value as Record<string, unknown>) };
+}
+
+test.each(NAMES)('%s written by the gateway reads the same in another implementation, and the other way round', (name) => {
+  const shape = messageShape(name);
+  const codec = binaryCodec(name);
+  fc.assert(fc.property(messageOf(shape), (message) => {
+    const bytes = codec.encode(message as Messages[typeof name] as never);
+    expect(codec.decode(bytes)).toEqual({ ok: true, value: message });
+    const reference = type(name);
+    const foreign = reference.fromObject(forReference(shape, message));
+    expect(reference.toObject(reference.decode(bytes))).toEqual(reference.toObject(reference.decode(reference.encode(foreign).finish())));
+    expect(codec.decode(reference.encode(foreign).finish())).toEqual({ ok: true, value: message });
+  }), { numRuns: 60 });
+});
+
+test('every message of the schema has a codec and nothing else has', () => {
+  const declared = [...methodShapes.flatMap(({ request, response }) => [request.name, response.name]), 'AgentId', 'CheckError'];
+  expect([...NAMES].sort()).toEqual([...new Set(declared)].sort());
+});
+
+test('a stream of checks has the fields of the unary check, so that one codec serves both', () => {
+  const fields = (name: string) => messageShape(name).fields.map(({ name, number, kind }) => `${number} ${name} ${kind}`);
+  expect(fields('StreamCheckActionsRequest')).toEqual(fields('CheckActionRequest'));
+  expect(fields('StreamCheckActionsResponse')).toEqual([...fields('CheckActionResponse'), '9 error message']);
+});
+
+const { decode, encode } = binaryCodec('CheckActionRequest');
+const empty = emptyMessage(messageShape('CheckActionRequest')) as Messages['CheckActionRequest'];
+
+test('bytes cut short or changed anywhere are an answer, never a crash', () => {
+  const bytes = encode({ ...empty, agent: { orgId: 'acme', teamId: 'search', agentId: 'a' }, traceId: 't', attributes: { a: [1, { b: 'ü' }] } });
+  fc.assert(fc.property(fc.nat({ max: bytes.length - 1 }), fc.nat({ max: 255 }), fc.boolean(), (at, byte, cut) => {
+    const broken = Buffer.from(cut ? bytes.subarray(0, at) : bytes);
+    if (!cut) broken[at] = byte;
+    expect(decode(broken)).toHaveProperty('ok');
+  }), { numRuns: 2000 });
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (noise) => {
+    expect(decode(noise)).toHaveProperty('ok');
+  }), { numRuns: 2000 });
+});
+
+test.each([
+  ['a length that reaches past the end', [0x1a, 0x05, 0x61], 'message', 'is truncated or has a wrong length'],
+  ['a nested message that reaches past its parent', [0x0a, 0x02, 0x0a, 0x02, 0x61, 0x62], 'message', 'is truncated or has a wrong length'],
+  ['a varint that never ends', [0x50, ...Array<number>(11).fill(0xff)], 'message', 'has a number of more than 64 bits'],
+  ['bytes that are not UTF-8', [0x1a, 0x02, 0xc3, 0x28], 'trace_id', 'is not valid UTF-8'],
+  ['a wire type that does not exist', [0x1f], 'message', 'has a field of unknown wire type 7'],
+  ['a group that is closed by another', [0xa3, 0x06, 0xac, 0x06], 'message', 'has groups that do not match'],
+  ['an attribute without a value', [0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61], 'attributes.a', 'has no value'],
+])('%s is refused', (_what, bytes, field, problem) => {
+  expect(decode(Buffer.from(bytes))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field, problem } });
+});
+
+test('fields of a newer schema are passed over, groups too', () => {
+  const bytes = Buffer.from([0x1a, 0x01, 0x74, 0xa0, 0x06, 0x07, 0xa3, 0x06, 0x08, 0x01, 0xa4, 0x06, 0xaa, 0x06, 0x01, 0x00, 0xa1, 0x06, ...Array<number>(8).fill(0)]);
+  expect(decode(bytes)).toEqual({ ok: true, value: { ...empty, traceId: 't' } });
+});
+
+const nested = (depth: number): Record<string, unknown> => (depth === 1 ? {} : { a: nested(depth - 1) });
+const referenceBytes = (attributes: Record<string, unknown>) => {
+  const reference = type('CheckActionRequest');
+  return reference.encode(reference.fromObject({ attributes: structForReference(attributes) })).finish();
+};
+
+test('attributes may be 32 deep and have 1000 keys, and not one more', () => {
+  expect(decode(referenceBytes(nested(32)))).toMatchObject({ ok: true });
+  expect(decode(referenceBytes(nested(33)))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 deep' },
+  });
+  const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, true]));
+  expect(decode(referenceBytes(keys(1000)))).toMatchObject({ ok: true });
+  expect(decode(referenceBytes({ a: keys(999), b: 1 }))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'has more than 1000 keys' },
+  });
+  expect(decode(referenceBytes({ a: Array<number>(10_001).fill(0) }))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'has more than 10000 list items' },
+  });
+});
+
+test('10,000 levels of attributes are refused without exhausting the stack', () => {
+  const prefixes: Buffer[] = [];
+  let length = 0;
+  const wrap = (...head: number[]) => {
+    const varint = [];
+    for (let rest = length; ; rest >>>= 7) {
+      varint.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest);
+      if (rest <= 0x7f) break;
+    }
+    const prefix = Buffer.from([...head, ...varint]);
+    length += prefix.length;
+    prefixes.push(prefix);
+  };
+  for (let depth = 0; depth < 10_000; depth++) {
+    wrap(42);
+    wrap(10, 1, 97, 18);
+    wrap(10);
+  }
+  wrap(0x3a);
+  const bytes = Buffer.concat(prefixes.reverse());
+  expect(decode(bytes)).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 deep' },
+  });
+});
+
+test('a malformed item of a batch is named by its place', () => {
+  const reference = type('BatchCheckActionsRequest');
+  const good = reference.encode(reference.fromObject({ requests: [{ traceId: 't' }] })).finish();
+  const bad = Buffer.from([0x0a, 0x04, 0x1a, 0x02, 0xc3, 0x28]);
+  expect(binaryCodec('BatchCheckActionsRequest').decode(Buffer.concat([good, good, bad]))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'requests[2].trace_id', problem: 'is not valid UTF-8' },
+  });
+});
