@@ -1,0 +1,132 @@
+/** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
+import type { AgentEntry, AgentRegistry } from './agents.ts';
+import type { AuditDraft, AuditEvent } from './audit.ts';
+import type { CheckAnswer, CheckCommand } from './commands.ts';
+import type { Effect } from './effects.ts';
+import type { Fault } from './fault.ts';
+import { identify, REFUSAL, type Identified } from './identity.ts';
+import type { AgentIdentity } from './ids.ts';
+import { microToUsd } from './money.ts';
+import type { OpsRegistry, OpSlot } from './ops.ts';
+import type { OpState } from './op-state.ts';
+import { fail, ok, type Result } from './result.ts';
+
+type CheckSubject = Pick<CheckCommand, 'agent' | 'action' | 'resource' | 'attributes' | 'caller' | 'estimatedCostMicroUsd'>;
+type PolicyDecision = { readonly kind: 'allow' | 'deny'; readonly reason: string; readonly policy: string | undefined; readonly ruleId: string | undefined };
+
+export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[] };
+
+/** The parts of the governor's state that a check reads and moves. */
+export type CheckState = {
+  readonly agents: AgentRegistry;
+  readonly ops: OpsRegistry;
+  policies: { decide(subject: CheckSubject): PolicyDecision };
+  /** Whether anybody watches operations; while nobody does, no event is made. */
+  isWatched: boolean;
+  readonly maxOps: number;
+  /** Takes out of the attributes what an audit log must not hold. */
+  readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
+};
+
+const deny = (reason: string): PolicyDecision => ({ kind: 'deny', reason, policy: undefined, ruleId: undefined });
+
+const OTHER_AGENTS_OP = deny('the operation belongs to another agent; use a trace and span of your own');
+
+/** Operations in these states take no further checks (contract: gRPC, rule 3). */
+const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
+  paused: deny('the operation is paused; wait until an operator resumes it'),
+  completing: deny('the operation is completing; start a new one'),
+  terminated: deny('the operation is terminated; start a new one'),
+};
+
+export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): CheckOutcome {
+  const identified = identify(state.agents, command.agent, command);
+  if (identified.kind !== 'agent') return refuse(state, command, identified);
+  const { entry, actor } = identified;
+  if (command.credential !== undefined) entry.lastSeenMs = nowMs;
+  const slot = state.ops.find(command.opId);
+  if (slot === undefined) return checkNew(state, command, entry, actor, nowMs);
+  if (state.ops.ownerOf(slot) !== entry) return answer(state, command, actor, OTHER_AGENTS_OP, undefined, []);
+  const opState = state.ops.stateOf(slot);
+  const closed = CLOSED[opState];
+  if (closed !== undefined) return answer(state, command, actor, closed, opState, []);
+  if (command.dryRun) return answer(state, command, actor, state.policies.decide(command), opState, []);
+  return evaluate(state, command, actor, slot, nowMs, []);
+}
+
+function checkNew(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, nowMs: number): CheckOutcome {
+  if (command.dryRun) return answer(state, command, actor, state.policies.decide(command), undefined, []);
+  if (state.ops.size >= state.maxOps) {
+    state.agents.forgetIfUnused(entry);
+    return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
+  }
+  const slot = state.ops.ingest(command.opId, entry, nowMs);
+  return evaluate(state, command, actor, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
+}
+
+/** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
+function evaluate(state: CheckState, command: CheckCommand, actor: string, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
+  const decision = state.policies.decide(command);
+  // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
+  if (state.ops.stateOf(slot) === 'pending') {
+    state.ops.advance(slot, decision.kind === 'allow' ? 'allow' : 'terminate', nowMs);
+    if (state.isWatched) effects.push(changed(state, slot));
+  }
+  return answer(state, command, actor, decision, state.ops.stateOf(slot), effects);
+}
+
+function answer(state: CheckState, command: CheckCommand, actor: string, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+  const isAllow = decision.kind === 'allow';
+  const eventType: AuditEvent = !isAllow ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted';
+  effects.push({ kind: 'audit', draft: draftOf(eventType, command, command.agent, actor, decision, payloadOf(state, command)) });
+  return { reply: ok({ decision: decision.kind, reason: decision.reason, policy: decision.policy, ruleId: decision.ruleId, opState }), effects };
+}
+
+/** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
+function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, { kind: 'agent' }>): CheckOutcome {
+  const decision = deny(REFUSAL[refused.kind]);
+  const reply = ok({ decision: decision.kind, reason: decision.reason, policy: undefined, ruleId: undefined, opState: undefined });
+  const payload = payloadOf(state, command);
+  if (refused.kind !== 'impersonation') {
+    const actor = refused.kind === 'org-out-of-reach' ? refused.actor : 'anonymous';
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, actor, decision, { ...payload, identity: 'unverified' }) }] };
+  }
+  // Written to the log of the token's owner, whose secret is in somebody's hands, and not to that of the claimed org,
+  // which must not learn about another org's agent.
+  const { identity, actor } = refused.owner;
+  const { orgId, teamId, agentId } = command.agent;
+  const claim = { ...payload, claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId };
+  return {
+    reply,
+    effects: [
+      { kind: 'audit', draft: draftOf('A2AImpersonationAttempted', command, identity, actor, decision, claim) },
+      { kind: 'violation', agent: identity, reason: decision.reason, claimed: command.agent, action: command.action },
+    ],
+  };
+}
+
+function draftOf(eventType: AuditEvent, command: CheckCommand, about: AgentIdentity, actor: string, decision: PolicyDecision, payload: Readonly<Record<string, unknown>>): AuditDraft {
+  return {
+    eventType,
+    lineage: about,
+    actor,
+    opId: command.opId,
+    decision: decision.kind,
+    reason: decision.reason,
+    policy: decision.policy,
+    ruleId: decision.ruleId,
+    payload,
+  };
+}
+
+function payloadOf(state: CheckState, command: CheckCommand): Readonly<Record<string, unknown>> {
+  const { action, resource, attributes, estimatedCostMicroUsd, caller, dryRun } = command;
+  const payload: Record<string, unknown> = { action, resource };
+  if (attributes !== undefined) payload.attributes = state.redact(attributes);
+  if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
+  if (caller !== undefined) payload.caller = { org_id: caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
+  if (dryRun) payload.dry_run = true;
+  return payload;
+}
+
+const changed = (state: CheckState, slot: OpSlot): Effect => ({ kind: 'op-changed', op: { ...state.ops.recordOf(slot), acknowledgedAtMs: undefined } });

@@ -1,0 +1,91 @@
+/** Everything the governor can be asked, and what it answers: one closed vocabulary that both ends import. */
+import type { Fault } from './fault.ts';
+import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
+import type { OpRecord } from './ops.ts';
+import type { OpState } from './op-state.ts';
+import type { Result } from './result.ts';
+import type { Principal } from './scope.ts';
+
+/**
+ * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
+ * the write scope (contract: gRPC). With both, the token decides. With neither, a check is denied.
+ */
+export type Voucher = {
+  readonly credential: SecretDigest | undefined;
+  readonly principal: Principal | undefined;
+};
+
+export type CheckCommand = Voucher & {
+  readonly type: 'check';
+  readonly agent: AgentIdentity;
+  readonly opId: OpId;
+  readonly action: string;
+  readonly resource: string;
+  readonly attributes: Readonly<Record<string, unknown>> | undefined;
+  readonly estimatedCostMicroUsd: number;
+  /** The agent on whose behalf this one acts, for agent-to-agent calls. */
+  readonly caller: AgentIdentity | undefined;
+  readonly dryRun: boolean;
+};
+
+/** The answer to a check. Its place in the audit log is added when the log has taken it. */
+export type CheckAnswer = {
+  readonly decision: 'allow' | 'deny';
+  readonly reason: string;
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+  /** Undefined where no operation of the caller's exists: identity refused, or a dry run. */
+  readonly opState: OpState | undefined;
+};
+
+export type ControlTrigger = 'pause' | 'resume' | 'terminate' | 'complete';
+
+export type AgentView = {
+  readonly identity: AgentIdentity;
+  readonly parent: AgentKey | undefined;
+  readonly registeredAtMs: number;
+  readonly lastSeenMs: number | undefined;
+  readonly activeOps: number;
+};
+
+/** An operation, with what its agent acknowledged of the operator's last signal. */
+export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined };
+
+/** One page of a listing; `next` goes on from there, undefined at the end. */
+export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
+export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
+
+export type Signal = 'pause' | 'resume' | 'terminate';
+export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
+
+export type OrgFilter = { readonly principal: Principal; readonly orgId: string | undefined };
+
+export type Command =
+  | CheckCommand
+  | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
+  | { readonly type: 'control-op'; readonly principal: Principal; readonly opId: OpId; readonly trigger: ControlTrigger }
+  | (Voucher & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
+  | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId }
+  | (OrgFilter & PageRequest & { readonly type: 'list-ops'; readonly teamId?: string | undefined; readonly agentId?: string | undefined; readonly state?: OpState | undefined })
+  | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
+  | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
+  | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined })
+  | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity })
+  | (Voucher & { readonly type: 'ack-signal'; readonly agent: AgentIdentity; readonly opId: OpId; readonly sequence: number });
+
+export type CommandType = Command['type'];
+export type CommandOf<T extends CommandType> = Extract<Command, { readonly type: T }>;
+
+export type Replies = {
+  check: Result<CheckAnswer, Fault>;
+  'register-op': Result<{ readonly op: OpView; readonly created: boolean }, Fault>;
+  'control-op': Result<OpView, Fault>;
+  'complete-op': Result<OpView, Fault>;
+  'get-op': Result<OpView, Fault>;
+  'list-ops': Result<Page<OpView>, Fault>;
+  'register-agent': Result<{ readonly agent: AgentView; readonly rotated: boolean }, Fault>;
+  'deregister-agent': Result<void, Fault>;
+  'list-agents': Result<Page<AgentView>, Fault>;
+  'open-control': Result<{ readonly key: AgentKey; readonly pending: readonly SignalMessage[] }, Fault>;
+  'ack-signal': Result<void, Fault>;
+};

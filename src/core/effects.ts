@@ -1,0 +1,15 @@
+/** What the shell must do after the governor has decided: plain values, carried out in their order. */
+import type { AgentRegistration } from './agents.ts';
+import type { AuditDraft } from './audit.ts';
+import type { OpView, SignalMessage } from './commands.ts';
+import type { AgentIdentity, AgentKey } from './ids.ts';
+
+export type Effect =
+  | { readonly kind: 'audit'; readonly draft: AuditDraft }
+  | { readonly kind: 'op-changed'; readonly op: OpView }
+  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly message: SignalMessage }
+  | { readonly kind: 'agent-saved'; readonly registration: AgentRegistration; readonly rotated: boolean }
+  | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
+  | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
+
+export const NO_EFFECTS: readonly Effect[] = [];

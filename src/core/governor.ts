@@ -1,0 +1,298 @@
+import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents.ts';
+import type { AuditEvent } from './audit.ts';
+import { checkAction, type CheckState } from './check.ts';
+import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies, Voucher } from './commands.ts';
+import type { Effect } from './effects.ts';
+import { NO_EFFECTS } from './effects.ts';
+import type { Fault } from './fault.ts';
+import { identify, REFUSAL } from './identity.ts';
+import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId } from './ids.ts';
+import { OpsRegistry, type OpSlot } from './ops.ts';
+import { assertNever, fail, ok, type Result } from './result.ts';
+import { seesOrg, type Principal } from './scope.ts';
+import { SignalBoxes } from './signals.ts';
+
+export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[] };
+
+export type GovernorOptions = Pick<CheckState, 'policies' | 'maxOps' | 'redact'> & {
+  /** How long a finished operation stays readable (spec: Limits, registry sweep). */
+  readonly sweepTtlMs: number;
+};
+
+const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
+  pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated', complete: 'OpCompleted',
+};
+
+/** One sweep call removes at most this many operations, so that checks get their turn in between. */
+const SWEEP_SLICE = 5_000;
+
+/**
+ * The one writer of everything that is decided: operations, agents, policy. Synchronous, without I/O, and time is an
+ * argument, so "identify, ingest, evaluate, allow or terminate" is one step that nothing can come between.
+ */
+export class Governor {
+  readonly agents = new AgentRegistry();
+  readonly ops = new OpsRegistry();
+  readonly #signals = new SignalBoxes();
+  readonly #state: CheckState;
+  readonly #sweepTtlMs: number;
+
+  constructor({ policies, maxOps, redact, sweepTtlMs }: GovernorOptions) {
+    this.#state = { agents: this.agents, ops: this.ops, policies, maxOps, redact, isWatched: false };
+    this.#sweepTtlMs = sweepTtlMs;
+  }
+
+  /** Puts a new policy set in force, from the next check on. */
+  set policies(policies: CheckState['policies']) { this.#state.policies = policies; }
+
+  /** Says whether anybody watches operations; while nobody does, their events are not made. */
+  set isWatched(isWatched: boolean) { this.#state.isWatched = isWatched; }
+
+  /** Brings back a registration of an earlier run. */
+  restoreAgent(registration: AgentRegistration): void { this.agents.register(registration); }
+
+  apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
+  apply(command: Command, nowMs: number): Outcome {
+    switch (command.type) {
+      case 'check': return checkAction(this.#state, command, nowMs);
+      case 'register-op': return this.#registerOp(command, nowMs);
+      case 'control-op': return this.#controlOp(command, nowMs);
+      case 'complete-op': return this.#completeOp(command, nowMs);
+      case 'get-op': return unchanged(this.#getOp(command));
+      case 'list-ops': return unchanged(this.#listOps(command));
+      case 'register-agent': return this.#registerAgent(command, nowMs);
+      case 'deregister-agent': return this.#deregisterAgent(command);
+      case 'list-agents': return unchanged(this.#listAgents(command));
+      case 'open-control': return unchanged(this.#openControl(command, nowMs));
+      case 'ack-signal': return unchanged(this.#acknowledge(command, nowMs));
+      default: return assertNever(command);
+    }
+  }
+
+  /** Drops finished operations whose time has come; true when there are more than fit one slice. */
+  sweep(nowMs: number, ttlMs: number = this.#sweepTtlMs): boolean {
+    const removed = this.ops.sweep(nowMs, ttlMs, SWEEP_SLICE, (opId, owner) => {
+      this.#signals.forget(owner.key, opId);
+      this.agents.forgetIfUnused(owner);
+    });
+    return removed === SWEEP_SLICE;
+  }
+
+  /** Ends operations whose Allow could not be recorded and so was never answered (contract: Audit). */
+  revokeUnrecorded(opIds: readonly OpId[], nowMs: number): void {
+    for (const opId of opIds) {
+      const slot = this.ops.find(opId);
+      if (slot !== undefined) this.ops.advance(slot, 'terminate', nowMs);
+    }
+  }
+
+  #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {
+    if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
+    const known = this.ops.find(opId);
+    if (known !== undefined) {
+      const owner = this.ops.ownerOf(known);
+      if (owner.key === agentKeyOf(agent)) return unchanged(ok({ op: this.#viewOf(known), created: false }));
+      return unchanged(fail({ kind: 'conflict', detail: `operation ${opId} belongs to another agent` }));
+    }
+    if (this.ops.size >= this.#state.maxOps) return unchanged(fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }));
+    const slot = this.ops.ingest(opId, this.agents.intern(agent), nowMs);
+    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject) };
+  }
+
+  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
+    const slot = this.#visible(principal, opId);
+    if (slot === undefined) return unchanged(noOp(opId));
+    return this.#move(slot, trigger, principal.subject, nowMs);
+  }
+
+  #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
+    const caller = this.#callerOf(command);
+    if (!caller.ok) return unchanged(caller);
+    const slot = this.#ownedBy(caller.value.entry, command.opId);
+    return slot.ok ? this.#move(slot.value, 'complete', caller.value.actor, nowMs) : unchanged(slot);
+  }
+
+  #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
+    const slot = this.#visible(principal, opId);
+    return slot === undefined ? noOp(opId) : ok(this.#viewOf(slot));
+  }
+
+  #listOps({ principal, orgId, teamId, agentId, state, perPage, cursor }: CommandOf<'list-ops'>): Replies['list-ops'] {
+    const org = orgInReach(principal, orgId);
+    if (!org.ok) return org;
+    const from = cursor === undefined ? 0 : numberOf(cursor);
+    if (from === undefined) return BAD_CURSOR;
+    const { ops, next } = this.ops.list({ orgId: org.value, teamId, agentId, state }, perPage, from);
+    return ok({ items: ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: next?.toString() });
+  }
+
+  #registerAgent({ principal, agent, credential, parent }: CommandOf<'register-agent'>, nowMs: number): Outcome<'register-agent'> {
+    if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
+    const key = agentKeyOf(agent);
+    const holder = this.agents.ownerOf(credential);
+    // Two agents with one token could not be told apart. The words must not say whose it is.
+    if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
+    const problem = parent === undefined ? undefined : this.#parentProblem(agent, parent);
+    if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
+    const rotated = this.agents.get(key)?.isRegistered ?? false;
+    const registration: AgentRegistration = {
+      identity: agent,
+      credential,
+      registeredAtMs: rotated ? this.agents.get(key)!.registeredAtMs : nowMs,
+      parent: parent === undefined ? this.agents.get(key)?.parent : agentKeyOf(parent),
+    };
+    const entry = this.agents.register(registration);
+    return {
+      reply: ok({ agent: viewOfAgent(entry), rotated }),
+      effects: [
+        { kind: 'agent-saved', registration, rotated },
+        { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
+      ],
+    };
+  }
+
+  #parentProblem(agent: AgentIdentity, parent: AgentIdentity): string | undefined {
+    if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
+    const own = agentKeyOf(agent);
+    let ancestor: AgentKey | undefined = agentKeyOf(parent);
+    if (!(this.agents.get(ancestor)?.isRegistered ?? false)) return `agent ${ancestor} is not registered`;
+    while (ancestor !== undefined) {
+      if (ancestor === own) return 'an agent cannot descend from itself';
+      ancestor = this.agents.get(ancestor)?.parent;
+    }
+    return undefined;
+  }
+
+  #deregisterAgent({ principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
+    const key = agentKeyOf(agent);
+    if (!seesOrg(principal, agent.orgId) || !this.agents.deregister(key)) return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
+    this.#signals.forgetAgent(key);
+    return {
+      reply: ok(undefined),
+      effects: [
+        { kind: 'agent-removed', identity: agent, key },
+        { kind: 'audit', draft: { eventType: 'AgentDeregistered', lineage: agent, actor: principal.subject } },
+      ],
+    };
+  }
+
+  #listAgents({ principal, orgId, teamId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
+    const org = orgInReach(principal, orgId);
+    if (!org.ok) return org;
+    const after = cursor === undefined ? 0 : numberOf(cursor);
+    if (after === undefined) return BAD_CURSOR;
+    return ok(pageOf(this.#registeredIn(org.value, teamId), perPage, after, (entry) => teamId === undefined || entry.identity.teamId === teamId));
+  }
+
+  #registeredIn(orgId: string | undefined, teamId: string | undefined): Iterable<AgentEntry> {
+    const org = orgId === undefined ? undefined : this.agents.membersOf(orgId);
+    if (orgId === undefined) return this.agents.registered();
+    return (teamId === undefined ? org?.agents.values() : org?.teams.get(teamId)) ?? [];
+  }
+
+  #openControl(command: CommandOf<'open-control'>, nowMs: number): Replies['open-control'] {
+    const caller = this.#callerOf(command);
+    if (!caller.ok) return caller;
+    const { entry } = caller.value;
+    entry.lastSeenMs = nowMs;
+    return ok({ key: entry.key, pending: this.#signals.pendingOf(entry.key) });
+  }
+
+  #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Replies['ack-signal'] {
+    const caller = this.#callerOf(command);
+    if (!caller.ok) return caller;
+    const slot = this.#ownedBy(caller.value.entry, command.opId);
+    if (!slot.ok) return slot;
+    const known = this.#signals.acknowledge(caller.value.entry.key, command.opId, command.sequence, nowMs);
+    return known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` });
+  }
+
+  /** The agent a call of its own speaks for. Unlike a check, such a call is refused with an error. */
+  #callerOf(command: Voucher & { readonly agent: AgentIdentity }): Result<{ entry: AgentEntry; actor: string }, Fault> {
+    const identified = identify(this.agents, command.agent, command);
+    switch (identified.kind) {
+      case 'agent': return ok(identified);
+      case 'org-out-of-reach': return fail({ kind: 'org_forbidden', orgId: command.agent.orgId });
+      case 'no-credential':
+      case 'unknown-credential':
+      case 'impersonation': return fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] });
+      default: return assertNever(identified);
+    }
+  }
+
+  #ownedBy(entry: AgentEntry, opId: OpId): Result<OpSlot, Fault> {
+    const slot = this.ops.find(opId);
+    if (slot === undefined) return noOp(opId);
+    const owner = this.ops.ownerOf(slot);
+    if (owner === entry) return ok(slot);
+    // To another org's agent the operation does not exist.
+    return owner.identity.orgId === entry.identity.orgId ? fail({ kind: 'not_owner', opId }) : noOp(opId);
+  }
+
+  #visible(principal: Principal, opId: OpId): OpSlot | undefined {
+    const slot = this.ops.find(opId);
+    return slot !== undefined && seesOrg(principal, this.ops.ownerOf(slot).identity.orgId) ? slot : undefined;
+  }
+
+  #move(slot: OpSlot, trigger: ControlTrigger, actor: string, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[] } {
+    const from = this.ops.stateOf(slot);
+    const to = this.ops.advance(slot, trigger, nowMs);
+    const { opId } = this.ops.recordOf(slot);
+    if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
+    if (to === from) return unchanged(ok(this.#viewOf(slot)));
+    const owner = this.ops.ownerOf(slot);
+    const effects = this.#moved(slot, EVENT_OF[trigger], actor);
+    if (trigger === 'complete') this.#signals.forget(owner.key, opId);
+    else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger) });
+    return { reply: ok(this.#viewOf(slot)), effects };
+  }
+
+  #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {
+    const op = this.#viewOf(slot);
+    const effects: Effect[] = [{ kind: 'audit', draft: { eventType, lineage: op.agent, actor, opId: op.opId } }];
+    if (this.#state.isWatched) effects.push({ kind: 'op-changed', op });
+    return effects;
+  }
+
+  #viewOf(slot: OpSlot): OpView {
+    const record = this.ops.recordOf(slot);
+    return { ...record, acknowledgedAtMs: this.#signals.acknowledgedAtMs(record.opId) };
+  }
+}
+
+const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({ reply, effects: NO_EFFECTS });
+
+const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
+
+const BAD_CURSOR = fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this listing gave out' } as const);
+
+/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org. */
+export function orgInReach(principal: Principal, orgId: string | undefined): Result<string | undefined, Fault> {
+  if (orgId === undefined) return ok(principal.orgId ?? undefined);
+  return seesOrg(principal, orgId) ? ok(orgId) : fail({ kind: 'org_forbidden', orgId });
+}
+
+function numberOf(cursor: string): number | undefined {
+  return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
+}
+
+export const viewOfAgent = (entry: AgentEntry): AgentView => ({
+  identity: entry.identity,
+  parent: entry.parent,
+  registeredAtMs: entry.registeredAtMs,
+  lastSeenMs: entry.lastSeenMs === 0 ? undefined : entry.lastSeenMs,
+  activeOps: entry.unfinishedOps,
+});
+
+/** Entries come in the order of registration, so the last one's number is where the next page starts. */
+function pageOf(entries: Iterable<AgentEntry>, perPage: number, after: number, matches: (entry: AgentEntry) => boolean): Page<AgentView> {
+  const items: AgentView[] = [];
+  let last = after;
+  for (const entry of entries) {
+    if (entry.registration <= after || !matches(entry)) continue;
+    if (items.length === perPage) return { items, next: String(last) };
+    items.push(viewOfAgent(entry));
+    last = entry.registration;
+  }
+  return { items, next: undefined };
+}

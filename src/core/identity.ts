@@ -1,0 +1,39 @@
+import type { AgentEntry, AgentRegistry } from './agents.ts';
+import type { Voucher } from './commands.ts';
+import type { AgentIdentity } from './ids.ts';
+import { seesOrg } from './scope.ts';
+
+/** Whom a request speaks for, or why it speaks for nobody. */
+export type Identified =
+  | { readonly kind: 'agent'; readonly entry: AgentEntry; readonly actor: string }
+  | { readonly kind: 'no-credential' }
+  | { readonly kind: 'unknown-credential' }
+  /** The token is another agent's (spec: Errors). */
+  | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
+  | { readonly kind: 'org-out-of-reach'; readonly actor: string };
+
+const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
+const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
+
+/** Checks the claimed identity against the voucher. Looks only; nothing is registered here. */
+export function identify(agents: AgentRegistry, claimed: AgentIdentity, { credential, principal }: Voucher): Identified {
+  if (credential !== undefined) {
+    const owner = agents.ownerOf(credential);
+    if (owner === undefined) return UNKNOWN_CREDENTIAL;
+    return isSame(owner.identity, claimed) ? { kind: 'agent', entry: owner, actor: owner.actor } : { kind: 'impersonation', owner };
+  }
+  if (principal === undefined) return NO_CREDENTIAL;
+  if (!seesOrg(principal, claimed.orgId)) return { kind: 'org-out-of-reach', actor: principal.subject };
+  return { kind: 'agent', entry: agents.intern(claimed), actor: principal.subject };
+}
+
+const isSame = (one: AgentIdentity, other: AgentIdentity): boolean =>
+  one.agentId === other.agentId && one.teamId === other.teamId && one.orgId === other.orgId;
+
+/** The words in which a refused identity is told to its caller. They name nothing the caller did not say itself. */
+export const REFUSAL: Readonly<Record<Exclude<Identified['kind'], 'agent'>, string>> = {
+  'no-credential': 'no credential token was presented; register the agent and send its token',
+  'unknown-credential': 'the credential token is not registered; register the agent again to get a new one',
+  impersonation: 'the credential token is registered to a different agent',
+  'org-out-of-reach': 'the credential does not reach the org of the claimed agent',
+};

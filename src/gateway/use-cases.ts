@@ -1,0 +1,16 @@
+/** The asynchronous half of what I/O threads can ask of the main thread, by name. The other half are commands. */
+import type { Fault } from '../core/fault.ts';
+import type { Result } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
+
+export type Authenticated = { readonly principal: Principal; readonly expiresAtMs: number };
+
+type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
+
+export type UseCases = {
+  readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
+};
+
+export type UseCaseName = keyof UseCases;
+export type InputOf<N extends UseCaseName> = Parameters<UseCases[N]>[0];
+export type ReplyOf<N extends UseCaseName> = Awaited<ReturnType<UseCases[N]>>;

@@ -1,0 +1,70 @@
+/** Messages between threads as bytes: a batch is one MessagePack array. */
+import { Packr } from 'msgpackr';
+import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
+import { OP_STATES } from '../core/op-state.ts';
+import { ok } from '../core/result.ts';
+import type { IoToMain, MainToIo } from './protocol.ts';
+
+// Records: each shape's keys are written once per batch, and read back by a constructor made for it.
+const packr = new Packr({ useRecords: true });
+
+/** The bytes are the caller's own: their buffer may be handed over to another thread. */
+export function encode(value: unknown): Uint8Array<ArrayBuffer> {
+  // msgpackr writes into a large buffer that it uses again; a copy of the right size can be given away.
+  return new Uint8Array(packr.pack(value));
+}
+
+export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes) as unknown;
+
+// Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
+type PackedCheck = readonly [number, string, string, string, CheckCommand['credential'] | null, string, string, string,
+  CheckCommand['attributes'] | null, number, CheckCommand['caller'] | null, boolean, CheckCommand['principal'] | null];
+type PackedAnswer = readonly [number, number, boolean, string, string | null, string | null, number];
+
+export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuffer> =>
+  encode(messages.map((message) => (message.type === 'command' && message.command.type === 'check' ? packCheck(message.id, message.command) : message)));
+
+export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
+  (decode(bytes) as (PackedCheck | IoToMain)[]).map((message) => (isPacked(message) ? unpackCheck(message) : message));
+
+export const encodeToIo = (messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> => encode(messages.map(packAnswer));
+
+export const decodeToIo = (bytes: Uint8Array): readonly MainToIo[] =>
+  (decode(bytes) as (PackedAnswer | MainToIo)[]).map((message) => (isPacked(message) ? unpackAnswer(message) : message));
+
+const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);
+
+function packCheck(id: number, command: CheckCommand): PackedCheck {
+  const { orgId, teamId, agentId } = command.agent;
+  return [id, orgId, teamId, agentId, command.credential ?? null, command.opId, command.action, command.resource,
+    command.attributes ?? null, command.estimatedCostMicroUsd, command.caller ?? null, command.dryRun, command.principal ?? null];
+}
+
+function unpackCheck(packed: PackedCheck): IoToMain {
+  const [id, orgId, teamId, agentId, credential, opId, action, resource, attributes, estimatedCostMicroUsd, caller, dryRun, principal] = packed;
+  const command: CheckCommand = {
+    type: 'check',
+    agent: { orgId, teamId, agentId },
+    credential: credential ?? undefined,
+    opId: opId as CheckCommand['opId'],
+    action,
+    resource,
+    attributes: attributes ?? undefined,
+    estimatedCostMicroUsd,
+    caller: caller ?? undefined,
+    dryRun,
+    principal: principal ?? undefined,
+  };
+  return { type: 'command', id, command };
+}
+
+function packAnswer(message: MainToIo): PackedAnswer | MainToIo {
+  if (message.type !== 'command-reply' || !message.reply.ok || message.reply.value === undefined || !('decision' in message.reply.value)) return message;
+  const { decision, reason, policy, ruleId, opState } = message.reply.value;
+  return [message.id, message.auditIndex, decision === 'allow', reason, policy ?? null, ruleId ?? null, opState === undefined ? -1 : OP_STATES.indexOf(opState)];
+}
+
+function unpackAnswer([id, auditIndex, isAllow, reason, policy, ruleId, opState]: PackedAnswer): MainToIo {
+  const answer: CheckAnswer = { decision: isAllow ? 'allow' : 'deny', reason, policy: policy ?? undefined, ruleId: ruleId ?? undefined, opState: OP_STATES[opState] };
+  return { type: 'command-reply', id, reply: ok(answer), auditIndex };
+}

@@ -1,0 +1,34 @@
+import type { MessagePort } from 'node:worker_threads';
+
+/**
+ * Sends messages over a port in batches: everything said within one turn of the event loop crosses as one buffer, whose
+ * memory is handed over rather than copied. Waking another thread costs far more than what a message holds.
+ */
+export class Outbox<M> {
+  readonly #port: Pick<MessagePort, 'postMessage'>;
+  readonly #encode: (messages: readonly M[]) => Uint8Array<ArrayBuffer>;
+  readonly #flush = (): void => this.flush();
+  #waiting: M[] = [];
+  #isScheduled = false;
+
+  constructor(port: Pick<MessagePort, 'postMessage'>, encode: (messages: readonly M[]) => Uint8Array<ArrayBuffer>) {
+    this.#port = port;
+    this.#encode = encode;
+  }
+
+  send(message: M): void {
+    this.#waiting.push(message);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  /** Sends what waits now, for a caller that knows nothing more will come this turn. */
+  flush(): void {
+    this.#isScheduled = false;
+    if (this.#waiting.length === 0) return;
+    const bytes = this.#encode(this.#waiting);
+    this.#waiting = [];
+    this.#port.postMessage(bytes, [bytes.buffer]);
+  }
+}

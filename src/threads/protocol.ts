@@ -1,0 +1,65 @@
+/** What the threads say to each other: plain data, one closed vocabulary, imported by both ends of every channel. */
+import type { Command, Replies, SignalMessage } from '../core/commands.ts';
+import type { AgentKey } from '../core/ids.ts';
+import type { GatewayEvent } from '../gateway/events.ts';
+import type { UseCaseName } from '../gateway/use-cases.ts';
+
+/** Index of an I/O thread, from 0. */
+export type IoIndex = number;
+
+/** The orgs whose events this thread has a reader for; `all` when one of them may see every org. */
+export type Interest = 'all' | readonly string[];
+
+export type IoToMain =
+  | { readonly type: 'command'; readonly id: number; readonly command: Command }
+  | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
+  | { readonly type: 'interest'; readonly interest: Interest }
+  /** An agent's control stream opened or closed here; `stream` is unique within the thread. */
+  | { readonly type: 'control-stream'; readonly stream: number; readonly agent: AgentKey; readonly isOpen: boolean }
+  | { readonly type: 'stats'; readonly stats: IoStats }
+  | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly uwsImplementation: string }
+  | { readonly type: 'drained' };
+
+/** `auditIndex` is the reply's place among the entries its batch writes to the audit log; -1: it writes none. */
+export type Reply =
+  | { readonly type: 'command-reply'; readonly id: number; readonly reply: Replies[Command['type']]; readonly auditIndex: number }
+  | { readonly type: 'call-reply'; readonly id: number; readonly reply: unknown };
+
+export type MainToIo =
+  | Reply
+  | { readonly type: 'events'; readonly events: readonly GatewayEvent[] }
+  | { readonly type: 'signal'; readonly stream: number; readonly message: SignalMessage }
+  /** Every token and every open stream of this subject is dead from now on. */
+  | { readonly type: 'revoked'; readonly subject: string }
+  /** The agent's credential is no longer valid: its control streams are closed. */
+  | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
+  | { readonly type: 'drain' };
+
+/** Replies wait in the audit thread until what they say is written: they pass through it as opaque bytes. */
+export type MainToAudit =
+  | {
+    readonly type: 'append';
+    readonly batch: number;
+    readonly io: IoIndex | undefined;
+    readonly bodies: string;
+    readonly count: number;
+    readonly replies: Uint8Array | undefined;
+  }
+  | { readonly type: 'close' };
+
+export type AuditToIo = { readonly type: 'released'; readonly firstId: number; readonly isRecorded: boolean; readonly replies: Uint8Array };
+
+export type AuditToMain =
+  | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
+  | { readonly type: 'written'; readonly batch: number; readonly firstId: number }
+  | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
+  | { readonly type: 'writable' }
+  | { readonly type: 'closed' };
+
+/** What one I/O thread reports about itself, for the metrics. */
+export type IoStats = {
+  readonly pendingRequests: number;
+  readonly webSockets: number;
+  readonly controlStreams: number;
+  readonly droppedEvents: number;
+};
