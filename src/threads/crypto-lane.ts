@@ -1,0 +1,129 @@
+import { Piscina } from 'piscina';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
+import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskOf, CryptoTaskType } from './crypto-tasks.ts';
+import { workerFile } from './worker-file.ts';
+
+export type LaneOptions = {
+  /** What the caller is told to be at its limit. */
+  readonly what: string;
+  readonly threads: number;
+  /** Tasks that may wait. One more is answered with `overloaded` at once. */
+  readonly maxQueue: number;
+  /** Tasks handed to a thread in one message. */
+  readonly maxBatch: number;
+  /** From submission to answer, waiting included. */
+  readonly timeoutMs: number;
+  /**
+   * What becomes of a thread that is still busy when its task's time is up. argon2 must be waited for: a thread that
+   * ends while a hash is being computed takes the whole process with it (its native code throws where nobody catches).
+   */
+  readonly whenLate: 'replace-thread' | 'wait-for-thread';
+  readonly onError: (message: string, cause: string) => void;
+  /** A thread that loads another file: for tests of crashes. */
+  readonly filename?: string | undefined;
+};
+
+type Waiting = { readonly task: CryptoTask; readonly deadlineMs: number; readonly settle: (outcome: Result<unknown, Fault>) => void };
+
+/**
+ * A first-in first-out queue with a bound in front of a piscina pool that is never given more than its threads can
+ * start. piscina's own queue is not used: tasks that can be aborted bypass its `maxQueue` and lose their order.
+ */
+export class CryptoLane {
+  readonly #options: LaneOptions;
+  readonly #pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>;
+  readonly #queue: Waiting[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#pool = new Piscina({
+      filename: options.filename ?? workerFile('crypto'),
+      name: 'run',
+      minThreads: options.threads,
+      maxThreads: options.threads,
+      maxQueue: options.threads,
+    });
+    // A thread that dies with no task in its hands: the pool has replaced it already.
+    this.#pool.on('error', (error: Error) => options.onError('a crypto thread died', error.message));
+  }
+
+  /** Tasks waiting or being worked on. */
+  get pending(): number {
+    return this.#queue.length + this.#running.size;
+  }
+
+  run<T extends CryptoTaskType>(task: CryptoTaskOf<T>): Promise<Result<CryptoReplies[T], Fault>> {
+    if (this.#closed || this.#queue.length >= this.#options.maxQueue) return Promise.resolve(fail(this.#overloaded()));
+    return new Promise((resolve) => {
+      this.#queue.push({
+        task: task as CryptoTask,
+        deadlineMs: performance.now() + this.#options.timeoutMs,
+        settle: resolve as (outcome: Result<unknown, Fault>) => void,
+      });
+      this.#dispatch();
+    });
+  }
+
+  /** Answers what waits with `overloaded`, lets what runs come to its end, then ends the threads. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { settle } of this.#queue.splice(0)) settle(fail(this.#overloaded()));
+    await Promise.all(this.#running);
+    await this.#pool.destroy();
+  }
+
+  #dispatch(): void {
+    while (this.#running.size < this.#options.threads && this.#queue.length > 0 && !this.#closed) {
+      const live = this.#inTime(this.#queue.splice(0, this.#options.maxBatch));
+      if (live.length === 0) continue;
+      const running = this.#perform(live).finally(() => {
+        this.#running.delete(running);
+        this.#dispatch();
+      });
+      this.#running.add(running);
+    }
+  }
+
+  #inTime(batch: readonly Waiting[]): Waiting[] {
+    const nowMs = performance.now();
+    return batch.filter(({ deadlineMs, settle }) => {
+      const late = deadlineMs <= nowMs;
+      if (late) settle(fail(this.#overloaded()));
+      return !late;
+    });
+  }
+
+  /** Never rejects: whatever happens to the thread becomes the outcome of its tasks. */
+  async #perform(batch: readonly Waiting[]): Promise<void> {
+    const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      this.#options.onError('a crypto task ran out of time', this.#options.what);
+      settleAll(this.#overloaded());
+      if (this.#options.whenLate === 'replace-thread') abort.abort();
+    }, Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()));
+    try {
+      const outcomes = await this.#pool.run(batch.map(({ task }) => task), { signal: abort.signal });
+      batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));
+    } catch (error) {
+      if (!abort.signal.aborted) this.#options.onError('a crypto thread died', error instanceof Error ? error.message : String(error));
+      settleAll({ kind: 'internal' }); // after a time-out they have their answer, and a second one is ignored
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #resultOf(outcome: CryptoOutcome | undefined): Result<unknown, Fault> {
+    if (outcome?.ok) return ok(outcome.value);
+    this.#options.onError('a crypto task failed', outcome?.cause ?? 'no outcome');
+    return fail({ kind: 'internal' });
+  }
+
+  #overloaded(): Fault {
+    return { kind: 'overloaded', what: this.#options.what, retryAfterSecs: 1 };
+  }
+}

@@ -1,0 +1,72 @@
+import type { Passwords } from '../gateway/ports.ts';
+import { CryptoLane } from './crypto-lane.ts';
+import type { PasswordCost } from './crypto-tasks.ts';
+
+/** OWASP's recommendation for argon2id: 19 MiB, two passes, one lane. */
+export const DEFAULT_PASSWORD_COST: PasswordCost = { memoryKib: 19_456, iterations: 2, parallelism: 1 };
+
+/** libuv's thread pool, on which argon2 runs, when UV_THREADPOOL_SIZE does not say otherwise. */
+export const DEFAULT_UV_THREADS = 4;
+
+export type CryptoPoolOptions = {
+  /** Threads for passwords (SVC_CRYPTO_THREADS); see `passwordThreads`. */
+  readonly threads: number;
+  readonly cost?: PasswordCost;
+  /** UV_THREADPOOL_SIZE of this process. */
+  readonly uvThreads?: number;
+  /** Password tasks that may wait (SVC_CRYPTO_QUEUE). At 30 ms each, 64 on one thread is a wait of two seconds. */
+  readonly maxPasswordQueue?: number;
+  readonly maxTokenQueue?: number;
+  readonly timeoutMs?: number;
+  readonly onError: (message: string, cause: string) => void;
+  readonly filename?: string;
+};
+
+/**
+ * The thread pool in which argon2 really works is one for the whole process, shared with file system calls, name
+ * look-ups and the commits of the embedded store. Two of its threads are always left to them.
+ */
+export const passwordThreads = (threads: number, uvThreads: number): number => Math.max(1, Math.min(threads, uvThreads - 2));
+
+export type CryptoPool = {
+  readonly passwords: Passwords;
+  /** The lane of JWT signatures, kept apart from passwords so that a storm of logins delays no verification. */
+  readonly tokenLane: CryptoLane;
+  /** Tasks waiting or worked on, per lane: for metrics. */
+  pending(): { readonly passwords: number; readonly tokens: number };
+  close(): Promise<void>;
+};
+
+/** Starts the crypto threads: one lane for argon2id, one for token signatures, each with its own bounded queue. */
+export function createCryptoPool(options: CryptoPoolOptions): CryptoPool {
+  const { cost = DEFAULT_PASSWORD_COST, timeoutMs = 10_000, onError, filename } = options;
+  const shared = { timeoutMs, onError, filename };
+  const passwordLane = new CryptoLane({
+    ...shared,
+    what: 'password hashing',
+    threads: passwordThreads(options.threads, options.uvThreads ?? DEFAULT_UV_THREADS),
+    maxQueue: options.maxPasswordQueue ?? 64,
+    maxBatch: 1,
+    whenLate: 'wait-for-thread',
+  });
+  // One thread verifies some 15,000 tokens a second, and the I/O threads remember what it found.
+  const tokenLane = new CryptoLane({
+    ...shared,
+    what: 'token verification',
+    threads: 1,
+    maxQueue: options.maxTokenQueue ?? 4096,
+    maxBatch: 32,
+    whenLate: 'replace-thread',
+  });
+  return {
+    passwords: {
+      hash: (password) => passwordLane.run({ type: 'hash-password', password, cost }),
+      verify: (hash, password) => passwordLane.run({ type: 'verify-password', hash, password, cost }),
+    },
+    tokenLane,
+    pending: () => ({ passwords: passwordLane.pending, tokens: tokenLane.pending }),
+    close: async () => {
+      await Promise.all([passwordLane.close(), tokenLane.close()]);
+    },
+  };
+}
