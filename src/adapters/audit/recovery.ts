@@ -1,0 +1,131 @@
+/** Finds where a log ended, also after a crash, by reading the end of its last segment only. */
+import { closeSync, fstatSync, ftruncateSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { GENESIS_HASH } from '../../core/audit-line.ts';
+import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
+import { codeOf, listSegments, readFully, type Segment } from './segments.ts';
+
+/** What was found and mended at opening; each is worth one line in the log of the process. */
+export type RecoveryNotice =
+  | { readonly kind: 'torn-tail'; readonly segment: string; readonly bytes: number; readonly keptAs: string | undefined }
+  | { readonly kind: 'unreadable-segment'; readonly segment: string; readonly bytes: number; readonly keptAs: string }
+  | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number };
+
+export function explainNotice(notice: RecoveryNotice): string {
+  switch (notice.kind) {
+    case 'torn-tail':
+      return `audit log: cut ${notice.bytes} bytes of an unfinished write off ${notice.segment}${
+        notice.keptAs === undefined ? '; they could not be kept' : `; kept as ${notice.keptAs}`}`;
+    case 'unreadable-segment':
+      return `audit log: ${notice.segment} holds no whole entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
+    case 'hash-mismatch':
+      return `audit log: entry ${notice.id}, the last in ${notice.segment}, does not match its hash: the log was TAMPERED with; run \`svc audit verify\``;
+  }
+}
+
+export type RecoveredLog = {
+  readonly head: ChainHead;
+  /** The segment to go on with; undefined when the log holds no entry. */
+  readonly active: { readonly segment: Segment; readonly sizeBytes: number; readonly startedMs: number } | undefined;
+  readonly notices: readonly RecoveryNotice[];
+};
+
+/** Never refuses a damaged log: what is behind its last whole line is set aside and reported. */
+export function recoverLog(directory: string): RecoveredLog {
+  const notices: RecoveryNotice[] = [];
+  for (const segment of listSegments(directory).reverse()) {
+    const tail = readTail(segment.path);
+    if (tail.last === undefined) {
+      if (tail.sizeBytes === 0) unlinkSync(segment.path);
+      else notices.push(setSegmentAside(segment, tail.sizeBytes));
+      continue;
+    }
+    const { frame, matches, endsAt } = tail.last;
+    if (endsAt < tail.sizeBytes) notices.push(cutTail(segment, endsAt));
+    if (!matches) notices.push({ kind: 'hash-mismatch', segment: segment.name, id: frame.id });
+    const active = { segment, sizeBytes: endsAt, startedMs: startedMsOf(segment.path) };
+    return { head: { id: frame.id, hash: frame.hash }, active, notices };
+  }
+  return { head: { id: 0, hash: GENESIS_HASH }, active: undefined, notices };
+}
+
+type Tail = {
+  readonly sizeBytes: number;
+  readonly last: { readonly frame: LineFrame; readonly matches: boolean; readonly endsAt: number } | undefined;
+};
+
+const FIRST_WINDOW_BYTES = 64 * 1024;
+
+/** The last whole line of a file, found from its end. */
+export function readTail(path: string): Tail {
+  const fd = openSync(path, 'r');
+  try {
+    const sizeBytes = fstatSync(fd).size;
+    for (let window = FIRST_WINDOW_BYTES; ; window *= 2) {
+      const from = Math.max(0, sizeBytes - window);
+      const bytes = Buffer.alloc(sizeBytes - from);
+      const filled = readFully(fd, bytes, from);
+      const last = lastLineIn(bytes.subarray(0, filled), from);
+      if (last !== undefined || from === 0) return { sizeBytes, last };
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const LINE_FEED = 10;
+
+function lastLineIn(bytes: Buffer, offset: number): Tail['last'] {
+  let end = bytes.lastIndexOf(LINE_FEED);
+  while (end > 0) {
+    const before = bytes.lastIndexOf(LINE_FEED, end - 1);
+    // A line that starts before the window is judged when the window is larger.
+    if (before === -1 && offset > 0) return undefined;
+    const line = bytes.subarray(before + 1, end);
+    const frame = frameOf(line);
+    if (frame !== undefined) return { frame, matches: hashOfLine(line) === frame.hash, endsAt: offset + end + 1 };
+    end = before;
+  }
+  return undefined;
+}
+
+function cutTail(segment: Segment, endsAt: number): RecoveryNotice {
+  const fd = openSync(segment.path, 'r+');
+  try {
+    const torn = Buffer.alloc(fstatSync(fd).size - endsAt);
+    readFully(fd, torn, endsAt);
+    const keptAs = keepAside(`${segment.path}.torn`, torn) ? `${segment.name}.torn` : undefined;
+    ftruncateSync(fd, endsAt);
+    return { kind: 'torn-tail', segment: segment.name, bytes: torn.length, keptAs };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+// Evidence is kept where there is room for it; a full disk must not keep the gateway from starting.
+function keepAside(path: string, bytes: Buffer): boolean {
+  try {
+    writeFileSync(path, bytes, { flag: 'a', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT') return false;
+    throw error;
+  }
+}
+
+function setSegmentAside(segment: Segment, bytes: number): RecoveryNotice {
+  renameSync(segment.path, `${segment.path}.torn`);
+  return { kind: 'unreadable-segment', segment: segment.name, bytes, keptAs: `${segment.name}.torn` };
+}
+
+/** When the segment's first entry was made; 0 when its first line does not say, which makes it due for rotation. */
+function startedMsOf(path: string): number {
+  const fd = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(128);
+    const text = start.toString('latin1', 0, readFully(fd, start, 0));
+    const timestamp = /^\{"id":\d+,"timestamp":"([^"]+)"/.exec(text)?.[1];
+    return timestamp === undefined ? 0 : Date.parse(timestamp) || 0;
+  } finally {
+    closeSync(fd);
+  }
+}

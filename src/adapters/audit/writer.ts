@@ -1,0 +1,193 @@
+/** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (contract: Audit). */
+import { hash } from 'node:crypto';
+import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
+import { assert, fail, ok, type Result } from '../../core/result.ts';
+import type { ChainHead } from './line.ts';
+import { acquireLock, type Lock, type LockFault } from './lock.ts';
+import { recoverLog, type RecoveryNotice } from './recovery.ts';
+import { codeOf, segmentAt, syncDirectory } from './segments.ts';
+
+export type AuditWriterOptions = {
+  readonly directory: string;
+  /** `always`: an entry survives the loss of power, not only that of the process. */
+  readonly fsync: 'always' | 'never';
+  readonly nowMs: () => number;
+  /** A segment this large or this old is followed by a new one. */
+  readonly segmentBytes?: number;
+  readonly segmentAgeMs?: number;
+};
+
+/** `code` as the system names it: ENOSPC, EIO, EROFS, EFBIG … Nothing of the batch is in the log. */
+export type AuditWriteFault = { readonly kind: 'audit-write-failed'; readonly code: string; readonly detail: string };
+
+export type OpenedWriter = { readonly writer: AuditWriter; readonly notices: readonly RecoveryNotice[] };
+
+const DEFAULT_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** Places within a segment are 32-bit numbers in its index. */
+const MAX_SEGMENT_BYTES = 1024 * 1024 * 1024;
+const DEFAULT_SEGMENT_AGE_MS = 24 * 3_600_000;
+
+/**
+ * Opens or starts the log in `directory` (made 0700), mends its tail and takes its lock.
+ * Throws only what no mending helps: a directory that cannot be read or written.
+ */
+export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWriter, LockFault> {
+  mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+  const lock = acquireLock(options.directory);
+  if (!lock.ok) return lock;
+  try {
+    const { head, active, notices } = recoverLog(options.directory);
+    const segment: OpenSegment | undefined = active === undefined
+      ? undefined
+      : { fd: openSync(active.segment.path, 'r+'), sizeBytes: active.sizeBytes, startedMs: active.startedMs };
+    return ok({ writer: new AuditWriter(options, lock.value, head, segment), notices });
+  } catch (error) {
+    lock.value.release();
+    throw error;
+  }
+}
+
+type OpenSegment = { readonly fd: number; readonly sizeBytes: number; readonly startedMs: number };
+
+const UTF8_BYTES_PER_UNIT = 3;
+const MAX_ID_DIGITS = 16;
+const ENVELOPE_BYTES = ID_PREFIX.length + MAX_ID_DIGITS + PREV_HASH_LENGTH + HASH_LENGTH + 1;
+const KEPT_BUFFER_BYTES = 4 * 1024 * 1024;
+
+export class AuditWriter {
+  readonly #options: AuditWriterOptions;
+  readonly #lock: Lock;
+  readonly #segmentBytes: number;
+  readonly #segmentAgeMs: number;
+  #head: ChainHead;
+  #segment: OpenSegment | undefined;
+  /** A failed write may have left bytes behind the end, and the attempt to cut them off may have failed too. */
+  #endIsClean = true;
+  #buffer = Buffer.allocUnsafeSlow(256 * 1024);
+
+  /** Use `openAuditWriter`. */
+  constructor(options: AuditWriterOptions, lock: Lock, head: ChainHead, segment: OpenSegment | undefined) {
+    this.#options = options;
+    this.#lock = lock;
+    this.#head = head;
+    this.#segment = segment;
+    this.#segmentBytes = Math.min(options.segmentBytes ?? DEFAULT_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
+    this.#segmentAgeMs = options.segmentAgeMs ?? DEFAULT_SEGMENT_AGE_MS;
+  }
+
+  /** The last entry written; id 0 before the first. */
+  head(): ChainHead {
+    return this.#head;
+  }
+
+  /**
+   * Appends `count` bodies, joined by line feeds (core/audit-line.ts encodes them), as one write.
+   * A fault means that none of them is in the log and that a later append may succeed.
+   */
+  append(bodies: string, count: number): Result<{ readonly firstId: number }, AuditWriteFault> {
+    assert(count > 0, 'a batch holds at least one entry');
+    const sealed = this.#seal(bodies, count);
+    try {
+      this.#write(sealed.bytes);
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      return fail({ kind: 'audit-write-failed', code: codeOf(error), detail });
+    }
+    const firstId = this.#head.id + 1;
+    this.#head = { id: this.#head.id + count, hash: sealed.hash };
+    return ok({ firstId });
+  }
+
+  close(): void {
+    if (this.#segment !== undefined) {
+      if (this.#endIsClean && this.#options.fsync === 'always') fdatasyncSync(this.#segment.fd);
+      closeSync(this.#segment.fd);
+      this.#segment = undefined;
+    }
+    this.#lock.release();
+  }
+
+  /** The lines of a batch, in the reused buffer, and the hash of the last. */
+  #seal(bodies: string, count: number): { readonly bytes: Buffer; readonly hash: string } {
+    const buffer = this.#bufferOf(bodies.length * UTF8_BYTES_PER_UNIT + count * ENVELOPE_BYTES);
+    let { id, hash: last } = this.#head;
+    let end = 0;
+    let from = 0;
+    for (let nth = 1; nth <= count; nth += 1) {
+      const feed = bodies.indexOf('\n', from);
+      assert((feed === -1) === (nth === count), 'a batch holds as many bodies as it says');
+      const body = feed === -1 ? bodies.slice(from) : bodies.slice(from, feed);
+      id += 1;
+      const start = end;
+      end += buffer.write(`${ID_PREFIX}${id}${body}${PREV_HASH_PREFIX}${last}"`, end);
+      last = hash('sha256', buffer.subarray(start, end), 'hex');
+      end += buffer.write(`${HASH_PREFIX}${last}"}\n`, end, 'latin1');
+      from = feed + 1;
+    }
+    return { bytes: buffer.subarray(0, end), hash: last };
+  }
+
+  #bufferOf(bytes: number): Buffer {
+    if (bytes > KEPT_BUFFER_BYTES) return Buffer.allocUnsafe(bytes);
+    if (bytes > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(Math.min(bytes * 2, KEPT_BUFFER_BYTES));
+    return this.#buffer;
+  }
+
+  #write(bytes: Buffer): void {
+    const segment = this.#writableSegment();
+    try {
+      for (let written = 0; written < bytes.length;) {
+        written += writeSync(segment.fd, bytes, written, bytes.length - written, segment.sizeBytes + written);
+      }
+      if (this.#options.fsync === 'always') fdatasyncSync(segment.fd);
+    } catch (error) {
+      this.#endIsClean = false;
+      this.#cutBack(segment);
+      throw error;
+    }
+    this.#segment = { ...segment, sizeBytes: segment.sizeBytes + bytes.length };
+  }
+
+  #writableSegment(): OpenSegment {
+    const current = this.#segment;
+    if (current !== undefined && !this.#endIsClean) {
+      ftruncateSync(current.fd, current.sizeBytes);
+      this.#endIsClean = true;
+    }
+    const nowMs = this.#options.nowMs();
+    if (current !== undefined && !this.#isDone(current, nowMs)) return current;
+    const next: OpenSegment = { fd: this.#createFile(), sizeBytes: 0, startedMs: nowMs };
+    this.#segment = next;
+    if (current !== undefined) closeSync(current.fd);
+    return next;
+  }
+
+  #createFile(): number {
+    const { directory, fsync } = this.#options;
+    const { path } = segmentAt(directory, this.#head.id + 1);
+    const fd = openSync(path, 'wx', 0o600);
+    try {
+      if (fsync === 'always') syncDirectory(directory);
+    } catch (error) {
+      closeSync(fd);
+      unlinkSync(path);
+      throw error;
+    }
+    return fd;
+  }
+
+  // An empty segment is never done: its successor would have the same name.
+  #isDone({ sizeBytes, startedMs }: OpenSegment, nowMs: number): boolean {
+    return sizeBytes > 0 && (sizeBytes >= this.#segmentBytes || nowMs - startedMs >= this.#segmentAgeMs);
+  }
+
+  #cutBack(segment: OpenSegment): void {
+    try {
+      ftruncateSync(segment.fd, segment.sizeBytes);
+      this.#endIsClean = true;
+    } catch {
+      // The append already fails with the first cause; the next one begins by cutting again.
+    }
+  }
+}

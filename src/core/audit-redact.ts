@@ -1,0 +1,150 @@
+/** Keeps secrets out of the audit log, and entries small (contract: Audit). */
+
+export const REDACTED = '[redacted]';
+
+/** Compared without case, `-` and `_`; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
+export const DEFAULT_REDACTED_KEYS = [
+  'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'api_key', 'access_key', 'secret_key', 'private_key',
+  'cookie', 'set-cookie', 'credential', 'credentials', 'session_id',
+] as const;
+
+/** About how much JSON the attributes of one entry may be, in bytes. */
+export const MAX_ATTRIBUTES_BYTES = 4096;
+const MAX_DEPTH = 32;
+const MAX_LISTED_KEYS = 32;
+const MAX_LISTED_KEY_LENGTH = 64;
+const MAX_REMEMBERED_KEYS = 4096;
+const MAX_REMEMBERED_KEY_LENGTH = 64;
+
+export type RedactedKeys = { covers(key: string): boolean };
+
+const normalize = (key: string): string => key.toLowerCase().replace(/[-_]/g, '');
+
+/** `keys` take the place of the default ones; blank ones are ignored. */
+export function redactedKeys(keys: readonly string[] = DEFAULT_REDACTED_KEYS): RedactedKeys {
+  const endings = keys.map(normalize).filter((ending) => ending !== '');
+  // The same few keys come with every check. The memory is bounded, because a caller chooses the keys.
+  const remembered = new Map<string, boolean>();
+  return {
+    covers(key) {
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      const normal = normalize(key);
+      const covered = endings.some((ending) => normal.endsWith(ending));
+      if (key.length <= MAX_REMEMBERED_KEY_LENGTH) {
+        if (remembered.size >= MAX_REMEMBERED_KEYS) remembered.clear();
+        remembered.set(key, covered);
+      }
+      return covered;
+    },
+  };
+}
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+/**
+ * The attributes as they may be logged: values under a covered key, and strings that look like a credential wherever
+ * they stand, become `[redacted]`. What is too large or too deep becomes `{truncated, limit_bytes, keys}`.
+ * Returns the same object when there was nothing to hide. Looks at no more than the limit, however large the input.
+ */
+export function redactAttributes(attributes: Attributes, keys: RedactedKeys): Attributes {
+  const walk: Walk = { keys, bytesLeft: MAX_ATTRIBUTES_BYTES };
+  const redacted = redactObject(attributes, walk, 0);
+  return walk.bytesLeft < 0 ? truncated(attributes) : redacted;
+}
+
+type Walk = { readonly keys: RedactedKeys; bytesLeft: number };
+
+function redactValue(value: unknown, walk: Walk, depth: number): unknown {
+  switch (typeof value) {
+    case 'string':
+      walk.bytesLeft -= jsonBytes(value, walk.bytesLeft);
+      return walk.bytesLeft >= 0 && looksSecret(value) ? REDACTED : value;
+    case 'object':
+      if (value === null) break;
+      return Array.isArray(value) ? redactArray(value, walk, depth) : redactObject(value as Attributes, walk, depth);
+    case 'bigint': // JSON has none, and JSON.stringify would throw.
+      return redactValue(String(value), walk, depth);
+    default:
+      break;
+  }
+  walk.bytesLeft -= 6;
+  return value;
+}
+
+function redactArray(items: readonly unknown[], walk: Walk, depth: number): readonly unknown[] {
+  if (!descends(walk, depth)) return items;
+  let copy: unknown[] | undefined;
+  for (let index = 0; index < items.length && walk.bytesLeft >= 0; index += 1) {
+    const redacted = redactValue(items[index], walk, depth + 1);
+    if (redacted !== items[index]) (copy ??= [...items])[index] = redacted;
+  }
+  return copy ?? items;
+}
+
+function redactObject(object: Attributes, walk: Walk, depth: number): Attributes {
+  if (!descends(walk, depth)) return object;
+  let copy: Record<string, unknown> | undefined;
+  for (const key in object) {
+    walk.bytesLeft -= 2 + jsonBytes(key, walk.bytesLeft);
+    if (walk.bytesLeft < 0) return object;
+    const value = object[key];
+    const redacted = walk.keys.covers(key) ? REDACTED : redactValue(value, walk, depth + 1);
+    const shownKey = looksSecret(key) ? REDACTED : key;
+    if (copy === undefined && (redacted !== value || shownKey !== key)) copy = copyBefore(object, key);
+    if (copy !== undefined) copy[shownKey] = redacted;
+  }
+  return copy ?? object;
+}
+
+/** What stands before `end` needed no change. */
+function copyBefore(object: Attributes, end: string): Record<string, unknown> {
+  // Without a prototype, a key named __proto__ is a key like any other.
+  const copy = Object.create(null) as Record<string, unknown>;
+  for (const key in object) {
+    if (key === end) break;
+    copy[key] = object[key];
+  }
+  return copy;
+}
+
+function descends(walk: Walk, depth: number): boolean {
+  walk.bytesLeft -= 2;
+  if (depth >= MAX_DEPTH) walk.bytesLeft = -1;
+  return walk.bytesLeft >= 0;
+}
+
+function truncated(attributes: Attributes): Attributes {
+  const listed: string[] = [];
+  for (const key in attributes) {
+    if (listed.length === MAX_LISTED_KEYS) break;
+    listed.push(looksSecret(key.slice(0, MAX_ATTRIBUTES_BYTES)) ? REDACTED : key.slice(0, MAX_LISTED_KEY_LENGTH));
+  }
+  return { truncated: true, limit_bytes: MAX_ATTRIBUTES_BYTES, keys: listed };
+}
+
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** The length of a string as JSON in UTF-8, or more than `limit` as soon as it is longer than that. */
+function jsonBytes(text: string, limit: number): number {
+  const quotes = 2;
+  if (text.length > limit || PLAIN.test(text)) return text.length + quotes;
+  let bytes = quotes;
+  for (let index = 0; index < text.length && bytes <= limit; index += 1) {
+    const unit = text.charCodeAt(index);
+    bytes += unit < 0x20 ? 6 : unit === 0x22 || unit === 0x5c ? 2 : unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+  }
+  return bytes;
+}
+
+// Each begins only where a word begins, so that a long run of word characters is looked at once.
+const API_KEY = /(?<![\w-])svc_[A-Za-z0-9]+_[\w-]{24,}/;
+const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
+const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
+const SHORTEST_SECRET = 22;
+
+function looksSecret(text: string): boolean {
+  return text.length >= SHORTEST_SECRET
+    && (API_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text));
+}

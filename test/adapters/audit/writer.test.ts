@@ -1,0 +1,174 @@
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
+import { encodeDraft } from '../../../src/core/audit-line.ts';
+import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
+import type { OpId } from '../../../src/core/ids.ts';
+
+const NOON_MS = Date.UTC(2026, 2, 1, 12);
+const FIRST = '0000000000000001.ndjson';
+const GENESIS = '0000000000000000000000000000000000000000000000000000000000000000';
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), 'svc-audit-')); });
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function open(options: Partial<AuditWriterOptions> = {}) {
+  const opened = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS, ...options });
+  if (!opened.ok) throw new Error(`locked by ${opened.fault.holder}`);
+  return opened.value;
+}
+
+const body = (nth: number) => encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: `agent:${nth}` }, NOON_MS + nth);
+const read = (name = FIRST) => readFileSync(join(directory, name), 'utf8');
+
+function write(writer: AuditWriter, from: number, count: number) {
+  const bodies = Array.from({ length: count }, (_, index) => body(from + index)).join('\n');
+  expect(writer.append(bodies, count)).toEqual({ ok: true, value: { firstId: from } });
+}
+
+const GOLDEN_DRAFTS: readonly (readonly [AuditDraft, number])[] = [
+  [{
+    eventType: 'ActionAllowed', lineage: { orgId: 'acme', teamId: 'search', agentId: 'crawler-7' }, actor: 'agent:acme/search/crawler-7',
+    opId: '4bf92f:00f067' as OpId, decision: 'allow', reason: 'web tools only', policy: 'search-team', ruleId: 'web-only',
+    payload: { action: 'tool.call', resource: 'web_search', attributes: { size: 12 } },
+  }, NOON_MS],
+  [{ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS + 1],
+  [{
+    eventType: 'ActionDenied', lineage: { orgId: null, teamId: 'équipe', agentId: 'a"b' }, actor: 'anonymous', opId: 't:s' as OpId,
+    decision: 'deny', reason: 'line\nfeed', payload: { größe: '\u0007', n: 1.5, lone: '\ud800' },
+  }, NOON_MS + 1],
+];
+
+const GOLDEN = `\
+{"id":1,"timestamp":"2026-03-01T12:00:00.000Z","event_type":"ActionAllowed","lineage":{"org_id":"acme","team_id":"search","agent_id":"crawler-7"},"op_id":"4bf92f:00f067","decision":"allow","reason":"web tools only","policy":"search-team","rule_id":"web-only","actor":"agent:acme/search/crawler-7","payload":{"action":"tool.call","resource":"web_search","attributes":{"size":12}},"prev_hash":"${GENESIS}","hash":"fe6b507afc09ed3ea877d0281c46dc11da6bde1e1bde787b4cafd329c6f7ffa1"}
+{"id":2,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"PolicyReloaded","lineage":{"org_id":null,"team_id":null,"agent_id":null},"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":"gateway","payload":{},"prev_hash":"fe6b507afc09ed3ea877d0281c46dc11da6bde1e1bde787b4cafd329c6f7ffa1","hash":"82a5ea409e310935a11dd965870eef87d3a61e8c15646f40c89d6eb9efe2c64f"}
+{"id":3,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"ActionDenied","lineage":{"org_id":null,"team_id":"équipe","agent_id":"a\\"b"},"op_id":"t:s","decision":"deny","reason":"line\\nfeed","policy":null,"rule_id":null,"actor":"anonymous","payload":{"größe":"\\u0007","n":1.5,"lone":"\\ud800"},"prev_hash":"82a5ea409e310935a11dd965870eef87d3a61e8c15646f40c89d6eb9efe2c64f","hash":"c9089eb6bd8d8a36a678c9fac95d0464daf28a1780e9297aa351c1da8e876e2d"}
+`;
+
+test('three entries give these very bytes, in one batch or in three', () => {
+  const bodies = GOLDEN_DRAFTS.map(([draft, ms]) => encodeDraft(draft, ms));
+  const { writer } = open();
+  expect(writer.append(bodies.join('\n'), 3)).toEqual({ ok: true, value: { firstId: 1 } });
+  writer.close();
+  expect(read()).toBe(GOLDEN);
+
+  rmSync(join(directory, FIRST));
+  const again = open({ fsync: 'always' }).writer;
+  bodies.forEach((one, index) => expect(again.append(one, 1)).toEqual({ ok: true, value: { firstId: index + 1 } }));
+  expect(again.head()).toEqual({ id: 3, hash: 'c9089eb6bd8d8a36a678c9fac95d0464daf28a1780e9297aa351c1da8e876e2d' });
+  again.close();
+  expect(read()).toBe(GOLDEN);
+});
+
+test('a log closed and opened again goes on with the next id and the last hash, without a notice', () => {
+  const first = open().writer;
+  write(first, 1, 2);
+  const head = first.head();
+  first.close();
+  const { writer, notices } = open();
+  expect(notices).toEqual([]);
+  expect(writer.head()).toEqual(head);
+  write(writer, 3, 1);
+  writer.close();
+  expect(JSON.parse(read().split('\n')[2] ?? '')).toMatchObject({ id: 3, prev_hash: head.hash });
+});
+
+test('a segment that is full or old is followed by one named after its first id, chained to the last hash', () => {
+  let nowMs = NOON_MS;
+  const { writer } = open({ segmentBytes: 1000, segmentAgeMs: 60_000, nowMs: () => nowMs });
+  write(writer, 1, 4); // one batch is never divided
+  const headOfFirst = writer.head();
+  write(writer, 5, 1);
+  nowMs += 59_999;
+  write(writer, 6, 1);
+  nowMs += 1;
+  write(writer, 7, 1);
+  writer.close();
+  expect(readdirSync(directory).filter((name) => name.endsWith('.ndjson')).sort())
+    .toEqual([FIRST, '0000000000000005.ndjson', '0000000000000007.ndjson']);
+  expect(JSON.parse(read('0000000000000005.ndjson').split('\n')[0] ?? '')).toMatchObject({ id: 5, prev_hash: headOfFirst.hash });
+  const reopened = open().writer;
+  expect(reopened.head().id).toBe(7);
+  reopened.close();
+});
+
+test('wherever the last line is torn, the log opens at the last whole entry, says so once and keeps the torn bytes', () => {
+  const { writer } = open();
+  write(writer, 1, 2);
+  const headAtTwo = writer.head();
+  const whole = read().length;
+  write(writer, 3, 1);
+  writer.close();
+  const full = readFileSync(join(directory, FIRST));
+  for (let end = whole + 1; end < full.length; end += 1) {
+    writeFileSync(join(directory, FIRST), full.subarray(0, end));
+    const opened = open();
+    expect(opened.notices).toEqual([{ kind: 'torn-tail', segment: FIRST, bytes: end - whole, keptAs: `${FIRST}.torn` }]);
+    expect(opened.writer.head()).toEqual(headAtTwo);
+    write(opened.writer, 3, 1);
+    opened.writer.close();
+    expect(readFileSync(join(directory, FIRST)).equals(full)).toBe(true);
+    expect(readFileSync(join(directory, `${FIRST}.torn`)).equals(full.subarray(whole, end))).toBe(true);
+    rmSync(join(directory, `${FIRST}.torn`));
+  }
+}, 60_000);
+
+test('zeros behind the last entry, as a lost page leaves them, are cut off', () => {
+  const { writer } = open();
+  write(writer, 1, 1);
+  writer.close();
+  appendFileSync(join(directory, FIRST), Buffer.alloc(200_000));
+  const opened = open();
+  expect(opened.notices).toMatchObject([{ kind: 'torn-tail', bytes: 200_000 }]);
+  expect(opened.writer.head().id).toBe(1);
+  opened.writer.close();
+});
+
+test('an empty segment is reused, and one without a whole entry is set aside; the chain goes on from the one before', () => {
+  const { writer } = open();
+  write(writer, 1, 2);
+  writer.close();
+  writeFileSync(join(directory, '0000000000000003.ndjson'), '');
+  const empty = open();
+  expect(empty.notices).toEqual([]);
+  empty.writer.close();
+  writeFileSync(join(directory, '0000000000000003.ndjson'), 'garbage\nmore');
+  const garbage = open();
+  expect(garbage.notices).toEqual([
+    { kind: 'unreadable-segment', segment: '0000000000000003.ndjson', bytes: 12, keptAs: '0000000000000003.ndjson.torn' },
+  ]);
+  write(garbage.writer, 3, 1);
+  garbage.writer.close();
+  expect(existsSync(join(directory, '0000000000000003.ndjson.torn'))).toBe(true);
+});
+
+test('a last entry that does not match its hash is reported loudly, and the gateway starts', () => {
+  const { writer } = open();
+  write(writer, 1, 2);
+  const { hash } = writer.head();
+  writer.close();
+  writeFileSync(join(directory, FIRST), read().replace('agent:2', 'agent:9'));
+  const opened = open();
+  expect(opened.notices).toEqual([{ kind: 'hash-mismatch', segment: FIRST, id: 2 }]);
+  expect(opened.writer.head()).toEqual({ id: 2, hash });
+  opened.writer.close();
+});
+
+test('a second writer on the same directory is refused with the holder of the lock, until the first closes', () => {
+  const { writer } = open();
+  const refused = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
+  expect(refused).toEqual({ ok: false, fault: { kind: 'locked', holder: String(process.pid) } });
+  writer.close();
+  open().writer.close();
+});
+
+test('a batch that says another count than it holds is a bug and leaves the log as it was', () => {
+  const { writer } = open();
+  expect(() => writer.append(`${body(1)}\n${body(2)}`, 1)).toThrow('broken invariant');
+  expect(() => writer.append(body(1), 2)).toThrow('broken invariant');
+  write(writer, 1, 1);
+  writer.close();
+});

@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys } from '../../src/core/audit-redact.ts';
+
+const keys = redactedKeys();
+const redact = (attributes: Readonly<Record<string, unknown>>) => JSON.parse(JSON.stringify(redactAttributes(attributes, keys))) as unknown;
+
+test('values under a secret key are redacted, whatever its case, nesting and punctuation', () => {
+  expect(redact({
+    user: 'ada', Password: 'p', apiKey: 'k', 'X-Api-Key': 'k', db_password: { host: 'h' }, 'Set-Cookie': ['a', 'b'],
+    nested: { list: [{ client_secret: 's', keep: 1 }, 'x'], refresh_token: null }, max_tokens: 512, private_key: 7,
+  })).toEqual({
+    user: 'ada', Password: '[redacted]', apiKey: '[redacted]', 'X-Api-Key': '[redacted]', db_password: '[redacted]',
+    'Set-Cookie': '[redacted]', nested: { list: [{ client_secret: '[redacted]', keep: 1 }, 'x'], refresh_token: '[redacted]' },
+    max_tokens: 512, private_key: '[redacted]',
+  });
+});
+
+test('a string that looks like a credential is redacted wherever it stands, also as a key', () => {
+  const apiKey = 'svc_k7Qm2_0123456789abcdefABCDEF0123456789abcd';
+  const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
+  expect(redact({
+    a: apiKey, b: `use ${apiKey} please`, c: [jwt], d: `curl -H "Authorization: Bearer abcdef0123456789"`,
+    e: '-----BEGIN PRIVATE KEY-----\nMC4CAQ', [apiKey]: 1, f: 'svc_account is a plain word', g: 'bearer of news',
+  })).toEqual({
+    a: '[redacted]', b: '[redacted]', c: ['[redacted]'], d: '[redacted]', e: '[redacted]', '[redacted]': 1,
+    f: 'svc_account is a plain word', g: 'bearer of news',
+  });
+});
+
+test('attributes with nothing to hide come back as the same object', () => {
+  const attributes = { size: 12, tags: ['a', 'b'], nested: { ok: true, none: null } };
+  expect(redactAttributes(attributes, keys)).toBe(attributes);
+});
+
+test('attributes that are too large or too deep say so, with the names of their keys and no value', () => {
+  const truncated = { truncated: true, limit_bytes: 4096 };
+  expect(redact({ note: 'hunter2 '.repeat(600), size: 1 })).toEqual({ ...truncated, keys: ['note', 'size'] });
+  expect(redact({ note: '\u0001'.repeat(700) })).toEqual({ ...truncated, keys: ['note'] });
+  let deep: unknown = 1;
+  for (let level = 0; level < 10_000; level += 1) deep = { deep };
+  expect(redact({ deep })).toEqual({ ...truncated, keys: ['deep'] });
+  const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`key${index}`, index]));
+  expect((redact(many) as { keys: string[] }).keys).toHaveLength(32);
+});
+
+test('a megabyte made to slow the search down is settled at once', () => {
+  const startedMs = performance.now();
+  for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
+  expect(performance.now() - startedMs).toBeLessThan(200);
+});
+
+test('a key named __proto__ is kept as a key, beside a redacted one', () => {
+  const attributes = JSON.parse('{"__proto__":{"admin":true},"password":"p"}') as Record<string, unknown>;
+  expect(JSON.stringify(redactAttributes(attributes, keys))).toBe('{"__proto__":{"admin":true},"password":"[redacted]"}');
+});
+
+test('one secret deep inside costs nothing of what stands around it', () => {
+  const around = 'x'.repeat(300);
+  let deep: Record<string, unknown> = { token: 't' };
+  for (let level = 0; level < 10; level += 1) deep = { around, deep };
+  const out = JSON.stringify(redactAttributes(deep, keys));
+  expect(out).toContain('"token":"[redacted]"');
+  expect(out.split(around)).toHaveLength(11);
+});
+
+test('a list of keys of one’s own takes the place of the default one', () => {
+  const own = redactedKeys(['Order-Number', '']);
+  expect(redactAttributes({ order_number: 7, password: 'p' }, own)).toEqual({ order_number: '[redacted]', password: 'p' });
+});
+
+test('whatever goes in, what comes out is JSON near the limit and never holds the secret', () => {
+  const secret = 'hunter2-hunter2';
+  const value = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary', maxLength: 3000 }), fc.constant(secret));
+  fc.assert(fc.property(fc.dictionary(fc.string({ unit: 'binary' }), value), (attributes) => {
+    const out = JSON.stringify(redactAttributes({ inner: { ...attributes, token: secret }, password: [secret] }, keys));
+    expect(Buffer.byteLength(out)).toBeLessThanOrEqual(2 * MAX_ATTRIBUTES_BYTES);
+    expect(out).not.toContain(`"token":"${secret}"`);
+    expect(out).not.toContain(`["${secret}"]`);
+  }));
+});
