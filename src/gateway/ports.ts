@@ -29,7 +29,7 @@ export type AccessToken = { readonly token: string; readonly expiresAtSecs: numb
 export type AccessTokens = {
   mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
   /** Every token of `account:<id>` whose epoch is lower stops working at once, in every thread. */
-  revokeAccount(subject: string, tokenEpoch: number): void;
+  revokeSubject(subject: string, tokenEpoch: number): void;
 };
 
 /** What dashboards are told about an account (contract: WebSocket, kind `account`). */

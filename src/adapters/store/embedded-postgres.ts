@@ -1,0 +1,282 @@
+/**
+ * `SVC_DATABASE_URL=embedded`: a real PostgreSQL of the gateway's own under its data directory. It listens on loopback
+ * only, on a port and with a password made for it, starts and stops with the gateway, is started again when it dies,
+ * and one that a killed gateway left running is stopped before the next is started.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import pg from 'pg';
+import { stopLeftover } from './leftover-postgres.ts';
+import type { StoreLog } from './postgres.ts';
+import { firstClosedFolder, locatePostgres, type PostgresBinaries, type RunAs } from './postgres-binaries.ts';
+
+export type EmbeddedPostgres = {
+  /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
+  readonly url: string;
+  /** Disconnects clients, writes a checkpoint and ends. Resolves when the process is gone. */
+  stop(): Promise<void>;
+};
+
+export type EmbeddedOptions = {
+  /** The gateway's data directory; everything lies in its folder `postgres`. */
+  readonly dataDir: string;
+  /** Further settings by name, for tests: `{ fsync: 'off' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+};
+
+const USER = 'svc';
+const DATABASE = 'svc';
+const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
+const STOP_TIMEOUT_MS = 15_000;
+const POLL_MS = 50;
+const RESTART_PAUSE_MS = 1000;
+const MAX_LOG_BYTES = 16 * 1024 * 1024;
+const PORT_TRIES = 5;
+
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '', // their paths may be at most 107 bytes long, which a data directory often exceeds
+  max_connections: '50',
+  shared_buffers: '32MB',
+  log_min_messages: 'warning',
+};
+
+type Home = {
+  readonly root: string;
+  readonly cluster: string;
+  readonly logFile: string;
+  readonly password: string;
+  readonly binaries: PostgresBinaries;
+  readonly runAs: RunAs | undefined;
+  readonly settings: Readonly<Record<string, string>>;
+};
+
+/** Rejects with a sentence that says what stands in the way. */
+export async function startEmbeddedPostgres(options: EmbeddedOptions, log: StoreLog): Promise<EmbeddedPostgres> {
+  const home = await prepareHome(options);
+  const major = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').then((text) => text.trim(), () => undefined);
+  const bundled = home.binaries.version.split('.')[0];
+  if (major === undefined) await initialise(home);
+  else if (major !== bundled) throw new Error(`${home.cluster} was made by PostgreSQL ${major}; this gateway brings ${bundled}: dump it with the old gateway and load it into the new one`);
+  await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
+  const { server, port } = await startOnFreePort(home);
+  await createDatabase(home, port);
+  log.info({ port, dir: home.cluster, version: home.binaries.version }, 'started the embedded PostgreSQL');
+  const keeper = new Keeper(home, port, server, log);
+  return { url: urlOf(home, port), stop: () => keeper.stop() };
+}
+
+/** Starts the server again, on the same port, whenever it ends without having been told to. */
+class Keeper {
+  readonly #home: Home;
+  readonly #port: number;
+  readonly #log: StoreLog;
+  #server: ChildProcess;
+  #stopping = false;
+  #restart: Promise<void> = Promise.resolve();
+
+  constructor(home: Home, port: number, server: ChildProcess, log: StoreLog) {
+    this.#home = home;
+    this.#port = port;
+    this.#log = log;
+    this.#server = server;
+    this.#watch();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#restart;
+    await stopServer(this.#server);
+  }
+
+  #watch(): void {
+    this.#server.once('exit', (code, signal) => {
+      if (this.#stopping) return;
+      this.#log.warn({ code, signal, log: this.#home.logFile }, 'the embedded PostgreSQL ended; starting it again');
+      this.#restart = this.#startAgain();
+    });
+  }
+
+  async #startAgain(): Promise<void> {
+    while (!this.#stopping) {
+      await pause(RESTART_PAUSE_MS);
+      try {
+        this.#server = await startServer(this.#home, this.#port);
+        this.#watch();
+        return;
+      } catch (error) {
+        this.#log.warn({ cause: messageOf(error) }, 'the embedded PostgreSQL does not start; trying again');
+      }
+    }
+  }
+}
+
+async function prepareHome({ dataDir, settings = {} }: EmbeddedOptions): Promise<Home> {
+  const root = join(resolve(dataDir), 'postgres');
+  const runAs = await accountToRunAs();
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  if (runAs !== undefined) {
+    // PostgreSQL refuses to run as root, so it runs as an account that must be able to walk to its folder. These two
+    // let others through (0711) but not look around; what lies in them keeps its own 0600 and 0700.
+    await chmod(resolve(dataDir), 0o711);
+    await chmod(root, 0o711);
+    const closed = await firstClosedFolder(root, runAs);
+    if (closed !== undefined) {
+      throw new Error(`PostgreSQL refuses to run as root, and no other account can reach ${root}: ${closed} is closed to it. Put SVC_DATA_DIR elsewhere or run the gateway as another user`);
+    }
+  }
+  const binaries = await locatePostgres(root, runAs);
+  const password = await keptPassword(join(root, 'password'));
+  return { root, cluster: join(root, 'cluster'), logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings } };
+}
+
+/** Root borrows the account `postgres`, or else `nobody`; it makes none of its own. */
+async function accountToRunAs(): Promise<RunAs | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const entry = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
+  if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody');
+  return { uid: Number(entry[2]), gid: Number(entry[3]) };
+}
+
+/** Written before the cluster is made with it, readable by the gateway's own account only. */
+async function keptPassword(file: string): Promise<string> {
+  const kept = await readFile(file, 'utf8').catch(() => '');
+  if (kept !== '') return kept.trim();
+  const password = randomBytes(24).toString('base64url');
+  await writeFile(file, `${password}\n`, { mode: 0o600 });
+  return password;
+}
+
+/** Made under another name and renamed when it is whole: a kill in the middle leaves nothing that looks finished. */
+async function initialise(home: Home): Promise<void> {
+  const unfinished = join(home.root, 'unfinished');
+  const passwordFile = join(home.root, 'initial-password');
+  await rm(unfinished, { recursive: true, force: true });
+  await rm(passwordFile, { force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await writeFile(passwordFile, `${home.password}\n`, { mode: 0o600 });
+  for (const path of home.runAs === undefined ? [] : [unfinished, passwordFile]) await chown(path, home.runAs!.uid, home.runAs!.gid);
+  try {
+    await run(home, home.binaries.initdb, [
+      `--pgdata=${unfinished}`, `--username=${USER}`, `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256', '--no-locale', '--encoding=UTF8', '--no-instructions',
+    ]);
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+  await rename(unfinished, home.cluster);
+}
+
+async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProcess; readonly port: number }> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    try {
+      return { server: await startServer(home, port), port };
+    } catch (error) {
+      // Between asking for a port and taking it, anybody else may have taken it.
+      if (attempt === PORT_TRIES) throw error;
+    }
+  }
+}
+
+async function startServer(home: Home, port: number): Promise<ChildProcess> {
+  const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const log = await openLog(home.logFile);
+  const server = spawn(home.binaries.postgres, ['-D', home.cluster, ...settings], {
+    ...home.runAs, cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
+    // A terminal's Ctrl-C is for the gateway, which stops its database last.
+    detached: true,
+  });
+  const failed = new Promise<never>((_, reject) => {
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new Error(`the embedded PostgreSQL did not start (exit status ${code}); its log is ${home.logFile}`)));
+  });
+  failed.catch(() => undefined); // after the start, the keeper watches
+  await log.close();
+  try {
+    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'))]);
+  } catch (error) {
+    server.kill('SIGQUIT');
+    throw error;
+  }
+  return server;
+}
+
+async function untilItAnswers(url: string): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await withClient(url, async (client) => void (await client.query('SELECT 1')));
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
+      await pause(POLL_MS);
+    }
+  }
+}
+
+async function createDatabase(home: Home, port: number): Promise<void> {
+  await withClient(urlOf(home, port, 'postgres'), async (client) => {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  });
+}
+
+/** First disconnects clients and checkpoints, then gives up writing one, then ends it the hard way. */
+async function stopServer(server: ChildProcess): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const gone = new Promise<void>((resolve) => server.once('exit', () => resolve()));
+    server.kill(signal);
+    await Promise.race([gone, pause(STOP_TIMEOUT_MS)]);
+  }
+}
+
+/** Runs a program to its end; rejects with what it complained about. */
+async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
+  const child = spawn(program, args, { ...home.runAs, cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${program} failed: ${complaint.trim()}`))));
+  });
+}
+
+/** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
+const environment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' });
+
+async function openLog(file: string) {
+  const size = await stat(file).then((stats) => stats.size, () => 0);
+  if (size > MAX_LOG_BYTES) await rename(file, `${file}.old`);
+  return open(file, 'a', 0o600);
+}
+
+const urlOf = (home: Pick<Home, 'password'>, port: number, database = DATABASE): string =>
+  `postgres://${USER}:${home.password}@127.0.0.1:${port}/${database}`;
+
+async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined); // the query that it breaks rejects
+  try {
+    await client.connect();
+    await work(client);
+  } finally {
+    await client.end().catch(() => undefined); // it may never have been connected
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

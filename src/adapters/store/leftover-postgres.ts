@@ -1,0 +1,61 @@
+/** What a killed gateway leaves behind: a running server, or the pid file of one that is gone. */
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { StoreLog } from './postgres.ts';
+
+const POLL_MS = 50;
+
+/**
+ * Stops the server that still runs on this cluster, or removes a pid file whose number now belongs to somebody else.
+ * A process is only ever signalled after it has proved to be ours: by our password and its data directory.
+ */
+export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: StoreLog): Promise<void> {
+  const pidFile = join(cluster, 'postmaster.pid');
+  const lines = await readFile(pidFile, 'utf8').then((text) => text.split('\n'), () => undefined);
+  if (lines === undefined) return;
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  if (!isAlive(pid)) return; // PostgreSQL itself sees that such a file is stale
+  if (!(await servesCluster(urlOf(port), cluster)) && !(await runsOn(pid, cluster))) {
+    log.warn({ pid }, 'the pid file of the embedded PostgreSQL names a process that is another program; removing the file');
+    await rm(pidFile, { force: true });
+    return;
+  }
+  log.info({ pid }, 'stopping the embedded PostgreSQL that an earlier gateway left running');
+  process.kill(pid, 'SIGINT');
+  const deadline = Date.now() + timeoutMs;
+  while (isAlive(pid)) {
+    if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 1) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+async function servesCluster(url: string, cluster: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined); // the query that it breaks rejects
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
+    return rows[0]?.data_directory === cluster;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined); // it may never have been connected
+  }
+}
+
+/** For a server that does not answer (any more): its command line names the cluster. Known on Linux only. */
+async function runsOn(pid: number, cluster: string): Promise<boolean> {
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return commandLine.split('\0').includes(cluster);
+}

@@ -1,0 +1,78 @@
+/**
+ * The schema of the account store, one numbered step after the other. A step that has been released is never changed;
+ * what comes later is a new step. Kept as text here so that the built gateway finds it wherever it is installed.
+ */
+export type Migration = { readonly number: number; readonly name: string; readonly sql: string };
+
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'accounts',
+    sql: `
+      CREATE TABLE accounts (
+        id text PRIMARY KEY,
+        sequence bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+        email text NOT NULL,
+        email_key text NOT NULL UNIQUE,
+        password_hash text NOT NULL,
+        role text NOT NULL CHECK (role IN ('owner', 'admin', 'developer', 'viewer')),
+        org_id text,
+        disabled boolean NOT NULL DEFAULT false,
+        token_epoch integer NOT NULL DEFAULT 0,
+        tokens_revoked_at timestamptz,
+        created_at timestamptz NOT NULL,
+        last_login_at timestamptz
+      );
+      CREATE INDEX accounts_by_org ON accounts (org_id, sequence) WHERE org_id IS NOT NULL;
+      CREATE INDEX accounts_by_revocation ON accounts (tokens_revoked_at) WHERE tokens_revoked_at IS NOT NULL;
+
+      -- Keyed by a digest of what was typed as the address: it may be anything, a password typed too early for one.
+      CREATE TABLE sign_in_failures (
+        attempts_digest text PRIMARY KEY,
+        failures integer NOT NULL,
+        locked_until timestamptz,
+        touched_at timestamptz NOT NULL
+      );
+      CREATE INDEX sign_in_failures_by_age ON sign_in_failures (touched_at);
+
+      CREATE TABLE sessions (
+        id text PRIMARY KEY,
+        account_id text NOT NULL REFERENCES accounts ON DELETE CASCADE,
+        remember_me boolean NOT NULL,
+        created_at timestamptz NOT NULL,
+        revoked_at timestamptz
+      );
+      CREATE INDEX sessions_by_account ON sessions (account_id);
+
+      CREATE TABLE refresh_tokens (
+        digest text PRIMARY KEY,
+        session_id text NOT NULL REFERENCES sessions ON DELETE CASCADE,
+        expires_at timestamptz NOT NULL,
+        rotated_at timestamptz
+      );
+      CREATE INDEX refresh_tokens_by_session ON refresh_tokens (session_id);
+      CREATE INDEX refresh_tokens_by_expiry ON refresh_tokens (expires_at);
+
+      CREATE TABLE invites (
+        digest text PRIMARY KEY,
+        email text NOT NULL,
+        role text NOT NULL CHECK (role IN ('owner', 'admin', 'developer', 'viewer')),
+        org_id text,
+        invited_by text NOT NULL,
+        created_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL,
+        used_at timestamptz
+      );
+      CREATE INDEX invites_by_expiry ON invites (expires_at);
+
+      CREATE TABLE password_resets (
+        digest text PRIMARY KEY,
+        account_id text NOT NULL REFERENCES accounts ON DELETE CASCADE,
+        created_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL
+      );
+      CREATE INDEX password_resets_by_account ON password_resets (account_id);
+      CREATE INDEX password_resets_by_expiry ON password_resets (expires_at);
+    `,
+  },
+];

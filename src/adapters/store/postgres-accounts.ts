@@ -1,0 +1,172 @@
+/** The account store on PostgreSQL: one statement per method. */
+import { INVITE_MS, RESET_MS, type AccountId } from '../../core/account.ts';
+import { emailKeyOf } from '../../core/email.ts';
+import type { SecretDigest } from '../../core/ids.ts';
+import { LOCKOUT, NO_FAILURES, type Lockout } from '../../core/lockout.ts';
+import type { AccountReads, AccountStore, AccountTransaction } from '../../gateway/account-store.ts';
+import {
+  ACCOUNT_COLUMNS, accountOf, INVITE_COLUMNS, inviteOf, REFRESH_COLUMNS, refreshTokenOf, RESET_COLUMNS, resetOf,
+  type AccountRow,
+} from './account-rows.ts';
+import type { Postgres, Queryable } from './postgres.ts';
+
+/** Any number that no other advisory lock of the gateway has. */
+const ROLES_LOCK = 7_201_554_311;
+
+export function createPostgresAccountStore(postgres: Postgres): AccountStore {
+  return {
+    read: (work) => postgres.attempt((queryable) => work(readsOn(queryable))),
+    transact: (work) => postgres.transact((queryable) => work(transactionOn(queryable))),
+  };
+}
+
+const at = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+type LockoutRow = { readonly failures: number; readonly locked_until: Date | null };
+const lockoutOf = (row: LockoutRow | undefined): Lockout =>
+  row === undefined ? NO_FAILURES : { failures: row.failures, lockedUntilMs: row.locked_until?.getTime() ?? null };
+
+/** The first row as a value, or undefined. */
+async function first<Row extends object, T>(queryable: Queryable, read: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T | undefined> {
+  const { rows: [row] } = await queryable.query<Row>(text, values);
+  return row === undefined ? undefined : read(row);
+}
+
+function readsOn(on: Queryable): AccountReads {
+  return {
+    hasAccounts: async () => (await on.query('SELECT 1 FROM accounts LIMIT 1')).rowCount > 0,
+    accountByEmail: (key) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE email_key = $1`, [key]),
+    accountById: (id) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE id = $1`, [id]),
+    accounts: async ({ orgId, afterSequence, limit }) => {
+      const { rows } = await on.query<AccountRow>(
+        `SELECT ${ACCOUNT_COLUMNS} FROM accounts
+          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) ORDER BY sequence LIMIT $3`,
+        [afterSequence, orgId, limit],
+      );
+      return rows.map(accountOf);
+    },
+    accountsRevokedSince: async (sinceMs) => {
+      const { rows } = await on.query<{ id: string; token_epoch: number }>(
+        'SELECT id, token_epoch FROM accounts WHERE tokens_revoked_at >= $1', [at(sinceMs)],
+      );
+      return rows.map((row) => ({ id: row.id as AccountId, tokenEpoch: row.token_epoch }));
+    },
+    lockout: async (attempts) => {
+      const text = 'SELECT failures, locked_until FROM sign_in_failures WHERE attempts_digest = $1';
+      return lockoutOf((await on.query<LockoutRow>(text, [attempts])).rows[0]);
+    },
+    invite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1`, [digest]),
+    passwordReset: (digest) => first(on, resetOf, `SELECT ${RESET_COLUMNS} FROM password_resets WHERE digest = $1`, [digest]),
+    refreshToken: (digest) => first(on, refreshTokenOf, refreshQuery(''), [digest]),
+  };
+}
+
+const refreshQuery = (locking: string): string =>
+  `SELECT ${REFRESH_COLUMNS} FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.digest = $1 ${locking}`;
+
+function transactionOn(on: Queryable): AccountTransaction {
+  const run = async (text: string, values: readonly unknown[]): Promise<number> => (await on.query(text, values)).rowCount;
+  return {
+    ...readsOn(on),
+    ...accountWrites(on, run),
+    ...sessionWrites(on, run),
+    ...inviteAndResetWrites(on, run),
+    prune: async (nowMs) => {
+      // A token outlives its use by a day, so that the log can tell a late replay from an unknown one.
+      const overdue = at(nowMs - 24 * 60 * 60 * 1000);
+      await run('DELETE FROM sign_in_failures WHERE touched_at < $1', [at(nowMs - FORGET_FAILURES_MS)]);
+      await run('DELETE FROM refresh_tokens WHERE expires_at < $1', [overdue]);
+      await run('DELETE FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', []);
+      await run('DELETE FROM invites WHERE expires_at < $1', [at(nowMs - INVITE_MS)]);
+      await run('DELETE FROM password_resets WHERE expires_at < $1', [at(nowMs - RESET_MS)]);
+    },
+  };
+}
+
+type Run = (text: string, values: readonly unknown[]) => Promise<number>;
+
+/** Failures are forgotten a day after the last one; a lock has long ended by then. */
+const FORGET_FAILURES_MS = Math.max(24 * 60 * 60 * 1000, LOCKOUT.lockMs);
+
+function accountWrites(on: Queryable, run: Run) {
+  return {
+    lockRoles: async () => void (await on.query('SELECT pg_advisory_xact_lock($1)', [ROLES_LOCK])),
+    activeOwners: async () => {
+      const { rows: [row] } = await on.query<{ owners: number }>(
+        `SELECT count(*)::int AS owners FROM accounts WHERE role = 'owner' AND NOT disabled`,
+      );
+      return row?.owners ?? 0;
+    },
+    lockAccount: (id) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE id = $1 FOR UPDATE`, [id]),
+    insertAccount: (account) => first(on, accountOf,
+      `INSERT INTO accounts (id, email, email_key, password_hash, role, org_id, disabled, token_epoch, created_at, last_login_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (email_key) DO NOTHING RETURNING ${ACCOUNT_COLUMNS}`,
+      [account.id, account.email, emailKeyOf(account.email), account.passwordHash, account.role, account.orgId, account.disabled,
+        account.tokenEpoch, at(account.createdAtMs), at(account.lastLoginAtMs)]),
+    changeAccount: async (id, change, nowMs) => {
+      await run(
+        `UPDATE accounts SET role = coalesce($2, role), disabled = coalesce($3, disabled), password_hash = coalesce($4, password_hash),
+           last_login_at = coalesce($5, last_login_at), token_epoch = coalesce($6, token_epoch),
+           tokens_revoked_at = CASE WHEN $6::integer > token_epoch THEN $7 ELSE tokens_revoked_at END
+          WHERE id = $1`,
+        [id, change.role, change.disabled, change.passwordHash, at(change.lastLoginAtMs ?? null), change.tokenEpoch, at(nowMs)],
+      );
+    },
+    lockLockout: async (attempts: SecretDigest, nowMs: number) => {
+      // One statement that creates or locks: between two, somebody else's transaction could take the row away.
+      const { rows } = await on.query<LockoutRow>(
+        `INSERT INTO sign_in_failures (attempts_digest, failures, touched_at) VALUES ($1, 0, $2)
+         ON CONFLICT (attempts_digest) DO UPDATE SET touched_at = excluded.touched_at RETURNING failures, locked_until`,
+        [attempts, at(nowMs)],
+      );
+      return lockoutOf(rows[0]);
+    },
+    saveLockout: async (attempts, lockout, nowMs) => {
+      await run('UPDATE sign_in_failures SET failures = $2, locked_until = $3, touched_at = $4 WHERE attempts_digest = $1',
+        [attempts, lockout.failures, at(lockout.lockedUntilMs), at(nowMs)]);
+    },
+    clearLockout: async (attempts) => void (await run('DELETE FROM sign_in_failures WHERE attempts_digest = $1', [attempts])),
+  } satisfies Partial<AccountTransaction>;
+}
+
+function sessionWrites(on: Queryable, run: Run) {
+  return {
+    insertSession: async (session) => {
+      await run('INSERT INTO sessions (id, account_id, remember_me, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5)',
+        [session.id, session.accountId, session.rememberMe, at(session.createdAtMs), at(session.revokedAtMs)]);
+    },
+    insertRefreshToken: async ({ digest, expiresAtMs }, sessionId) => {
+      await run('INSERT INTO refresh_tokens (digest, session_id, expires_at) VALUES ($1, $2, $3)', [digest, sessionId, at(expiresAtMs)]);
+    },
+    lockRefreshToken: (digest) => first(on, refreshTokenOf, refreshQuery('FOR UPDATE'), [digest]),
+    rotateRefreshToken: async (digest, nowMs) => void (await run('UPDATE refresh_tokens SET rotated_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
+    revokeSession: async (sessionId, nowMs) => {
+      await run('UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL', [sessionId, at(nowMs)]);
+    },
+    revokeSessionsOf: (accountId, nowMs) =>
+      run('UPDATE sessions SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL', [accountId, at(nowMs)]),
+  } satisfies Partial<AccountTransaction>;
+}
+
+function inviteAndResetWrites(on: Queryable, run: Run) {
+  return {
+    insertInvite: async (invite) => {
+      await run(`INSERT INTO invites (${INVITE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        [invite.digest, invite.email, invite.role, invite.orgId, invite.invitedBy, at(invite.createdAtMs), at(invite.expiresAtMs), at(invite.usedAtMs)]);
+    },
+    lockInvite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1 FOR UPDATE`, [digest]),
+    useInvite: async (digest, nowMs) => void (await run('UPDATE invites SET used_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
+    insertPasswordReset: async (reset) => {
+      await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`,
+        [reset.digest, reset.accountId, at(reset.createdAtMs), at(reset.expiresAtMs)]);
+    },
+    lockPasswordReset: (digest) => first(on, resetOf, `SELECT ${RESET_COLUMNS} FROM password_resets WHERE digest = $1 FOR UPDATE`, [digest]),
+    countPasswordResets: async (accountId, nowMs) => {
+      const { rows: [row] } = await on.query<{ open: number }>(
+        'SELECT count(*)::int AS open FROM password_resets WHERE account_id = $1 AND expires_at > $2', [accountId, at(nowMs)],
+      );
+      return row?.open ?? 0;
+    },
+    deletePasswordResets: async (accountId) => void (await run('DELETE FROM password_resets WHERE account_id = $1', [accountId])),
+  } satisfies Partial<AccountTransaction>;
+}

@@ -1,0 +1,213 @@
+/** Connections to PostgreSQL: bounded in number, time and queue, and back by themselves after the database was away. */
+import pg from 'pg';
+import type { Fault } from '../../core/fault.ts';
+import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { migrate, MigrationError } from './migrate.ts';
+
+export type PostgresOptions = {
+  /** `postgres://user:password@host:port/database?sslmode=…`; never logged, it holds the password. */
+  readonly url: string;
+  readonly maxConnections: number;
+  readonly connectTimeoutMs: number;
+  /** The server gives a statement up after this long; the client waits a second longer, in case the server is gone. */
+  readonly statementTimeoutMs: number;
+};
+
+export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000 } as const;
+
+export type StoreLog = { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+
+/** What a query runs on: a transaction's connection or any free one. */
+export type Queryable = {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number }>;
+};
+
+/** More waiters than this could not be served before their time-out anyway. */
+const WAITERS_PER_CONNECTION = 50;
+const RETRY_AFTER_SECS = 2;
+const RECONNECT_PAUSE_MS = 1000;
+
+const UNREACHABLE: Fault = { kind: 'store_unreachable', retryAfterSecs: RETRY_AFTER_SECS };
+
+/** Crosses the use case that runs inside a transaction; `attempt` and `transact` turn it into the fault. */
+class Unreachable extends Error {
+  override readonly name = 'Unreachable';
+}
+
+export class Postgres {
+  readonly #pool: pg.Pool;
+  readonly #options: PostgresOptions;
+  readonly #log: StoreLog;
+  #migration: Promise<void> | undefined;
+  #reachable = true;
+  #closed = false;
+
+  constructor(options: PostgresOptions, log: StoreLog) {
+    this.#options = options;
+    this.#log = log;
+    this.#pool = new pg.Pool({
+      ...clientOptions(options),
+      max: options.maxConnections,
+      idleTimeoutMillis: 30_000,
+      query_timeout: options.statementTimeoutMs + 1000,
+      statement_timeout: options.statementTimeoutMs,
+      lock_timeout: options.statementTimeoutMs,
+      idle_in_transaction_session_timeout: 2 * options.statementTimeoutMs,
+    });
+    // An idle connection that breaks has no caller to tell. The pool has dropped it already.
+    this.#pool.on('error', (error) => this.#lost(error));
+  }
+
+  /**
+   * Resolves when the schema is up to date, however long the database takes to appear, or when `close` is called.
+   * Rejects with a MigrationError, or the server's own error about a step, when waiting will not help.
+   */
+  async start(): Promise<void> {
+    while (!this.#closed) {
+      const result = await this.attempt(async () => undefined);
+      if (result.ok) return;
+      await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
+    }
+  }
+
+  /** For the readiness probe: whether the database answers now. */
+  async isReachable(): Promise<boolean> {
+    return (await this.attempt((queryable) => queryable.query('SELECT 1'))).ok;
+  }
+
+  /** Runs single statements, each on any connection. Fault: `store_unreachable`. */
+  attempt<T>(work: (queryable: Queryable) => Promise<T>): Promise<Result<T, Fault>> {
+    return this.#faulting(async () => {
+      await this.#migrated();
+      return ok(await work({ query: (text, values) => this.#query(this.#pool, text, values) }));
+    });
+  }
+
+  /** Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. */
+  transact<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
+    return this.#faulting(async () => {
+      await this.#migrated();
+      const client = await this.#connect();
+      // While a connection is out, the pool does not listen for it; without a listener a lost one ends the process.
+      const onError = (error: Error): void => this.#lost(error);
+      client.on('error', onError);
+      let broken = false;
+      try {
+        await this.#query(client, 'BEGIN');
+        const result = await work({ query: (text, values) => this.#query(client, text, values) });
+        await this.#query(client, result.ok ? 'COMMIT' : 'ROLLBACK');
+        return result;
+      } catch (error) {
+        // The server rolls back whatever a lost connection left open; asking a silent one would only take longer.
+        broken = error instanceof Unreachable || (await this.#query(client, 'ROLLBACK').then(() => false, () => true));
+        throw error;
+      } finally {
+        client.off('error', onError);
+        client.release(broken);
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#migration?.catch(() => undefined); // told to whoever asked for it
+    await this.#pool.end();
+  }
+
+  async #faulting<T>(work: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
+    if (this.#closed) return fail(UNREACHABLE);
+    try {
+      const result = await work();
+      if (!this.#reachable) this.#log.info({}, 'the database answers again');
+      this.#reachable = true;
+      return result;
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      return fail(UNREACHABLE);
+    }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    this.#refuseWhenFull();
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw this.#classified(error);
+    }
+  }
+
+  async #query<Row extends object>(on: pg.Pool | pg.ClientBase, text: string, values: readonly unknown[] = []) {
+    if (on === this.#pool) this.#refuseWhenFull();
+    try {
+      const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(text, [...values]);
+      return { rows: rows as readonly Row[], rowCount: rowCount ?? 0 };
+    } catch (error) {
+      throw this.#classified(error);
+    }
+  }
+
+  #refuseWhenFull(): void {
+    if (this.#pool.waitingCount >= this.#options.maxConnections * WAITERS_PER_CONNECTION) throw new Unreachable('queue full');
+  }
+
+  /** Once per process, again after a failure; many callers share one attempt. */
+  #migrated(): Promise<void> {
+    this.#migration ??= this.#migrate().catch((error: unknown) => {
+      this.#migration = undefined;
+      throw error;
+    });
+    return this.#migration;
+  }
+
+  async #migrate(): Promise<void> {
+    // Its own connection: a migration may take longer than any statement of the pool.
+    const client = new pg.Client(clientOptions(this.#options));
+    client.on('error', (error) => this.#lost(error));
+    try {
+      await client.connect();
+      const applied = await migrate(client);
+      if (applied.length > 0) this.#log.info({ migrations: applied }, 'brought the account store up to date');
+    } catch (error) {
+      throw error instanceof MigrationError ? error : this.#classified(error);
+    } finally {
+      await client.end().catch((error: Error) => this.#lost(error));
+    }
+  }
+
+  #classified(error: unknown): unknown {
+    assert(error instanceof Error, 'the driver throws errors');
+    if (!meansUnreachable(error)) return error;
+    this.#lost(error);
+    return new Unreachable(error.message);
+  }
+
+  /** Once per outage: the next line about it says that it is over. */
+  #lost(error: Error): void {
+    if (this.#reachable && !this.#closed) this.#log.warn({ cause: error.message }, 'the database does not answer');
+    this.#reachable = false;
+  }
+}
+
+function clientOptions(options: PostgresOptions): pg.ClientConfig {
+  return {
+    connectionString: options.url,
+    application_name: 'svc-gateway',
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    keepAlive: true,
+  };
+}
+
+/**
+ * SQLSTATE classes that say something about the server, not about the statement: connection, authorisation, resources,
+ * operator intervention (time-outs too), system error; read-only after a fail-over; a deadlock or a lock time-out.
+ */
+const SERVER_TROUBLE = /^(08|28|53|57|58)|^(25006|25P03|3D000|40001|40P01|55P03)$/;
+
+/** No class begins with an E, as the names of socket errors do. */
+const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
+
+/** An error without a SQLSTATE comes from the socket or from the driver's own time-outs. */
+function meansUnreachable(error: Error & { code?: unknown }): boolean {
+  if (error instanceof TypeError) return false;
+  return typeof error.code === 'string' && SQLSTATE.test(error.code) ? SERVER_TROUBLE.test(error.code) : true;
+}

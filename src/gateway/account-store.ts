@@ -1,0 +1,107 @@
+/** What the account use cases need of a relational store. Rows in, rows out; every rule is in the use cases. */
+import type { Account, AccountId } from '../core/account.ts';
+import type { EmailAddress, EmailKey } from '../core/email.ts';
+import type { Fault } from '../core/fault.ts';
+import type { SecretDigest } from '../core/ids.ts';
+import type { Lockout } from '../core/lockout.ts';
+import type { Result } from '../core/result.ts';
+import type { Role } from '../core/scope.ts';
+
+export type StoredAccount = Account & {
+  /** argon2id in PHC form. */
+  readonly passwordHash: string;
+  /** Place in the list of all accounts; grows with every new one. */
+  readonly sequence: number;
+};
+
+/** A sign-in and the refresh tokens that descend from it. `id` is public: it stands in the audit log. */
+export type Session = {
+  readonly id: string;
+  readonly accountId: AccountId;
+  readonly rememberMe: boolean;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
+};
+
+export type RefreshToken = {
+  readonly digest: SecretDigest;
+  readonly session: Session;
+  readonly expiresAtMs: number;
+  /** When it was exchanged for its successor. */
+  readonly rotatedAtMs: number | null;
+};
+
+export type Invite = {
+  readonly digest: SecretDigest;
+  readonly email: EmailAddress;
+  readonly role: Role;
+  readonly orgId: string | null;
+  readonly invitedBy: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly usedAtMs: number | null;
+};
+
+export type PasswordReset = {
+  readonly digest: SecretDigest;
+  readonly accountId: AccountId;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+};
+
+export type NewAccount = Omit<StoredAccount, 'sequence'>;
+export type AccountChange = Partial<Pick<StoredAccount, 'role' | 'disabled' | 'passwordHash' | 'lastLoginAtMs' | 'tokenEpoch'>>;
+export type AccountListing = { readonly orgId: string | null; readonly afterSequence: number; readonly limit: number };
+
+export type AccountReads = {
+  hasAccounts(): Promise<boolean>;
+  accountByEmail(key: EmailKey): Promise<StoredAccount | undefined>;
+  accountById(id: AccountId): Promise<StoredAccount | undefined>;
+  /** In order of creation. `orgId` null lists every account. */
+  accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
+  /** Accounts whose epoch grew since then: tokens of a lower epoch may still be about. */
+  accountsRevokedSince(sinceMs: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
+  lockout(attempts: SecretDigest): Promise<Lockout>;
+  invite(digest: SecretDigest): Promise<Invite | undefined>;
+  passwordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
+  refreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
+};
+
+/** One transaction. A method named `lock…` reads the row and keeps it from every other transaction until the end. */
+export type AccountTransaction = AccountReads & {
+  /** Lets one transaction at a time decide who is first, or the last owner. */
+  lockRoles(): Promise<void>;
+  activeOwners(): Promise<number>;
+  lockAccount(id: AccountId): Promise<StoredAccount | undefined>;
+  /** `undefined` when another account has the address. */
+  insertAccount(account: NewAccount): Promise<StoredAccount | undefined>;
+  /** A changed `tokenEpoch` also notes when, for `accountsRevokedSince`. */
+  changeAccount(id: AccountId, change: AccountChange, nowMs: number): Promise<void>;
+  lockLockout(attempts: SecretDigest, nowMs: number): Promise<Lockout>;
+  saveLockout(attempts: SecretDigest, lockout: Lockout, nowMs: number): Promise<void>;
+  clearLockout(attempts: SecretDigest): Promise<void>;
+  insertSession(session: Session): Promise<void>;
+  insertRefreshToken(token: Omit<RefreshToken, 'session' | 'rotatedAtMs'>, sessionId: string): Promise<void>;
+  /** Locks the whole session, so that two uses of one cookie come one after the other. */
+  lockRefreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
+  rotateRefreshToken(digest: SecretDigest, nowMs: number): Promise<void>;
+  revokeSession(sessionId: string, nowMs: number): Promise<void>;
+  /** How many were still alive. */
+  revokeSessionsOf(accountId: AccountId, nowMs: number): Promise<number>;
+  insertInvite(invite: Invite): Promise<void>;
+  lockInvite(digest: SecretDigest): Promise<Invite | undefined>;
+  useInvite(digest: SecretDigest, nowMs: number): Promise<void>;
+  insertPasswordReset(reset: PasswordReset): Promise<void>;
+  lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
+  countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;
+  deletePasswordResets(accountId: AccountId): Promise<void>;
+  /** Forgets what has been over for long enough that nobody asks for it. */
+  prune(nowMs: number): Promise<void>;
+};
+
+export type AccountStore = {
+  /** Fault: `store_unreachable`. */
+  read<T>(work: (reads: AccountReads) => Promise<T>): Promise<Result<T, Fault>>;
+  /** Commits what `work` did when it resolves with a value, undoes it when it resolves with a fault or rejects. */
+  transact<T>(work: (transaction: AccountTransaction) => Promise<Result<T, Fault>>): Promise<Result<T, Fault>>;
+};

@@ -1,0 +1,21 @@
+/** Secrets handed out once and afterwards known only by their hash: invites, resets, refresh cookies. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { SecretDigest } from '../core/ids.ts';
+
+const SECRET_BYTES = 32;
+/** 32 bytes in base64url. Anything else was never handed out, and is not worth a query. */
+const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * A look-up by digest needs no comparison in constant time: what the timing of an index tells is a prefix of the
+ * digest, and nobody can choose a secret by its digest.
+ */
+export const digestOf = (secret: string): SecretDigest => createHash('sha256').update(secret).digest('base64url') as SecretDigest;
+
+/** 256 random bits and the digest to keep of them. */
+export function mintSecret(): { readonly secret: string; readonly digest: SecretDigest } {
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  return { secret, digest: digestOf(secret) };
+}
+
+export const digestOfPresented = (secret: string): SecretDigest | undefined => (SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined);

@@ -1,0 +1,79 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, expect, test } from 'vitest';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
+import { SILENT } from '../../support/postgres.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function temporaryDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-embedded-'));
+  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+async function start(dataDir: string): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir }, SILENT);
+  cleanUps.push(() => server.stop());
+  return server;
+}
+
+async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return (await client.query<Row & pg.QueryResultRow>(text)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const pidOf = async (dataDir: string): Promise<number> =>
+  Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+
+test('the embedded database keeps its rows from one start to the next, and is gone after stop', async () => {
+  const dataDir = await temporaryDir();
+  const first = await start(dataDir);
+  await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  await first.stop();
+  await expect(ask(first.url, 'SELECT 1')).rejects.toThrow();
+  const second = await start(dataDir);
+  expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test('it listens on loopback only, asks for a password that only the gateway can read, and hides its files', async () => {
+  const dataDir = await temporaryDir();
+  const { url } = await start(dataDir);
+  expect(await ask(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+  const wrong = new URL(url);
+  wrong.password = 'guess';
+  await expect(ask(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+  expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(dataDir, 'postgres', 'cluster'))).mode & 0o777).toBe(0o700);
+  expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual(['cluster', 'log', 'password']);
+});
+
+test('a database that dies is started again under the same address', async () => {
+  const dataDir = await temporaryDir();
+  const { url } = await start(dataDir);
+  const killed = await pidOf(dataDir);
+  process.kill(killed, 'SIGKILL');
+  await eventually(async () => expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]));
+  expect(await pidOf(dataDir)).not.toBe(killed);
+});
+
+test('a server that a killed gateway left running is stopped before the next one starts', async () => {
+  const dataDir = await temporaryDir();
+  const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
+  await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  const next = await start(dataDir);
+  expect(next.url).not.toBe(orphaned.url);
+  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});

@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
+import { migrate, MigrationError } from '../../../src/adapters/store/migrate.ts';
+import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
+import { fail, ok } from '../../../src/core/result.ts';
+import { eventually } from '../../support/eventually.ts';
+import { SILENT, withPostgres } from '../../support/postgres.ts';
+
+const newDatabase = withPostgres();
+
+function open(url: string, overrides: Partial<PostgresOptions> = {}): Postgres {
+  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS, ...overrides }, SILENT);
+  onTestFinished(() => postgres.close());
+  return postgres;
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+test('ten gateways that start at once apply each migration once', async () => {
+  const url = await newDatabase();
+  await Promise.all(Array.from({ length: 10 }, () => open(url).start()));
+  const { rows } = await (await connect(url)).query('SELECT number, name FROM svc_migrations ORDER BY number');
+  expect(rows[0]).toEqual({ number: 1, name: 'accounts' });
+  expect(new Set(rows.map((row) => row.number)).size).toBe(rows.length);
+});
+
+test('a migration that fails leaves no trace of itself nor of those before it', async () => {
+  const client = await connect(await newDatabase());
+  const steps = [
+    { number: 1, name: 'good', sql: 'CREATE TABLE good (n int)' },
+    { number: 2, name: 'bad', sql: 'CREATE TABLE bad (n int); SELECT nonsense' },
+  ];
+  await expect(migrate(client, steps)).rejects.toThrow('nonsense');
+  const { rows } = await client.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+  expect(rows).toEqual([]);
+});
+
+test('a database that a newer gateway migrated is refused', async () => {
+  const client = await connect(await newDatabase());
+  const step = { number: 1, name: 'first', sql: 'SELECT 1' };
+  expect(await migrate(client, [step])).toEqual([1]);
+  expect(await migrate(client, [step])).toEqual([]);
+  await migrate(client, [step, { number: 2, name: 'second', sql: 'SELECT 1' }]);
+  await expect(migrate(client, [step])).rejects.toThrow(MigrationError);
+});
+
+test('a transaction that ends in a fault or an exception is undone', async () => {
+  const postgres = open(await newDatabase());
+  await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
+  const insert = 'INSERT INTO t VALUES (1)';
+  await postgres.transact(async (on) => (await on.query(insert), fail({ kind: 'internal' })));
+  await expect(postgres.transact(async (on) => { await on.query(insert); throw new Error('a bug'); })).rejects.toThrow('a bug');
+  expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rows)).toEqual(ok([]));
+  await postgres.transact(async (on) => (await on.query(insert), ok(undefined)));
+  expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rows)).toEqual(ok([{ n: 1 }]));
+});
+
+test('a statement that takes too long is given up, and the connection is used again', async () => {
+  const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
+  expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
+});
+
+test('a mistake in a statement is a bug, not an outage', async () => {
+  const postgres = open(await newDatabase());
+  await expect(postgres.attempt((on) => on.query('SELEKT 1'))).rejects.toThrow('syntax error');
+});
+
+test('a database that goes away is a fault meanwhile, and is used again when it is back', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-away-'));
+  const server = await startEmbeddedPostgres({ dataDir }, SILENT);
+  const postgres = new Postgres({ url: server.url, ...POSTGRES_DEFAULTS }, SILENT);
+  onTestFinished(async () => {
+    await postgres.close();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await postgres.start();
+  const pid = Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  const during = postgres.transact(async (on) => {
+    process.kill(pid, 'SIGKILL');
+    await on.query('SELECT pg_sleep(3)');
+    return ok('answered');
+  });
+  expect(await during).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(await postgres.isReachable()).toBe(false);
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
+test('a gateway starts before its database and migrates when it appears', async () => {
+  const url = new URL(await newDatabase());
+  const name = url.pathname.slice(1);
+  url.pathname = '/later';
+  const postgres = open(url.href);
+  const started = postgres.start();
+  expect(await postgres.isReachable()).toBe(false);
+  url.pathname = `/${name}`;
+  await (await connect(url.href)).query('CREATE DATABASE later');
+  await started;
+  expect(await postgres.isReachable()).toBe(true);
+});

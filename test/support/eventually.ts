@@ -1,0 +1,12 @@
+/** Polls until the expectation holds; fails with its last complaint after the deadline. */
+export async function eventually<T>(expectation: () => T | Promise<T>, deadlineMs = 15_000): Promise<T> {
+  const end = Date.now() + deadlineMs;
+  for (;;) {
+    try {
+      return await expectation();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
