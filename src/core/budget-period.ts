@@ -2,6 +2,10 @@ import { assert } from './result.ts';
 
 /** The day and the month that run at some instant: from the start, up to but without the reset. */
 export type PeriodWindow = {
+  /** The local date, `2026-11-04`. */
+  readonly day: string;
+  /** The local month, `2026-11`. */
+  readonly month: string;
   readonly dailyStartMs: number;
   readonly dailyResetMs: number;
   readonly monthlyStartMs: number;
@@ -41,18 +45,32 @@ export class PeriodCalendar {
     return (this.#window = this.#compute(nowMs));
   }
 
+  /** The window of a local date, `2026-11-04`, whenever that is. */
+  windowOfDay(day: string): PeriodWindow {
+    const midnight = Date.parse(day);
+    assert(Number.isFinite(midnight), 'a local date is written yyyy-mm-dd');
+    return this.#windowOf(startOfDay(midnight));
+  }
+
   #compute(nowMs: number): PeriodWindow {
     assert(Number.isFinite(nowMs), 'an instant is a finite number of milliseconds');
     let midnight = startOfDay(this.#localMs(nowMs));
     // Set back over midnight, the local clock shows the old date again although the new day has begun.
     while (this.#firstInstantOf(midnight + DAY_MS) <= nowMs) midnight += DAY_MS;
+    return this.#windowOf(midnight);
+  }
+
+  #windowOf(midnight: number): PeriodWindow {
     const date = new Date(midnight);
-    const monthStart = (offset: number) => this.#firstInstantOf(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1));
+    const day = date.toISOString().slice(0, 'yyyy-mm-dd'.length);
+    const firstOfMonth = (offset: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1);
     return {
+      day,
+      month: day.slice(0, 'yyyy-mm'.length),
       dailyStartMs: this.#firstInstantOf(midnight),
       dailyResetMs: this.#firstInstantOf(midnight + DAY_MS),
-      monthlyStartMs: monthStart(0),
-      monthlyResetMs: monthStart(1),
+      monthlyStartMs: this.#firstInstantOf(firstOfMonth(0)),
+      monthlyResetMs: this.#firstInstantOf(firstOfMonth(1)),
     };
   }
 

@@ -1,0 +1,197 @@
+import { PERIODS, type Period, type Tier, type TierLimits } from './budget-config.ts';
+
+/** The first cap, in the order of enforcement, that leaves no room. `limitMicroUsd` is the cap as it was then. */
+export type Exceeded = {
+  readonly tier: Tier;
+  readonly period: Period;
+  readonly spentMicroUsd: number;
+  readonly reservedMicroUsd: number;
+  readonly limitMicroUsd: number;
+};
+
+/** Whose money it is: the names above the tier are given, those below it are null. No org is ''. */
+export type BudgetOwner = {
+  readonly tier: Tier;
+  readonly orgId: string | null;
+  readonly teamId: string | null;
+  readonly agentId: string | null;
+};
+
+/** Said once per period and threshold, by the record that reached it. */
+export type BudgetAlert = BudgetOwner & {
+  readonly period: Period;
+  readonly percent: AlertPercent;
+  readonly spentMicroUsd: number;
+  readonly limitMicroUsd: number;
+};
+
+export const ALERT_PERCENTS = [80, 100] as const;
+export type AlertPercent = (typeof ALERT_PERCENTS)[number];
+
+/** The caps of one tier, shared by all its envelopes so that a reload changes them at once. Infinity: no cap. */
+export type Caps = Record<Period, number>;
+
+export const NO_CAPS: Readonly<Caps> = { monthly: Infinity, daily: Infinity };
+
+export function setCaps(caps: Caps, limits: TierLimits): void {
+  for (const period of PERIODS) caps[period] = limits[period] ?? Infinity;
+}
+
+/** Counts the months and days that have run; an envelope that is behind has spent nothing in the running one. */
+export type Epoch = { month: number; day: number };
+
+const FIRST_ALERT = ALERT_PERCENTS[0] / 100;
+const MOST = Number.MAX_SAFE_INTEGER;
+
+/** What an envelope remembers of one period. `alertedPercent` is the highest threshold said, 0 for none. */
+export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: number };
+
+/**
+ * The money of one org, team or agent, or of all of them. Envelopes form a tree, and a cost goes into an agent's and
+ * all those above it. Kept small and flat: there is one for every agent, and every check reads four.
+ */
+export class Envelope {
+  readonly tier: Tier;
+  readonly name: string;
+  readonly parent: Envelope | undefined;
+  /** Grows with every envelope made, so that a page of a list can go on where the last one ended. */
+  readonly sequence: number;
+  readonly children: Map<string, Envelope> | undefined;
+  readonly #caps: Readonly<Caps>;
+  #month = 0;
+  #day = 0;
+  #monthlyMicroUsd = 0;
+  #dailyMicroUsd = 0;
+  #reservedMicroUsd = 0;
+  #monthlyAlerted = 0;
+  #dailyAlerted = 0;
+
+  /** Somebody holds it as a handle, so it stays in the tree. */
+  pinned = false;
+  /** Changed since the changes were last drained. */
+  dirty = false;
+  /** The store has a row of it. */
+  stored = false;
+  /** No longer in the tree. */
+  removed = false;
+
+  constructor(tier: Tier, name: string, parent: Envelope | undefined, sequence: number, caps: Readonly<Caps>) {
+    this.tier = tier;
+    this.name = name;
+    this.parent = parent;
+    this.sequence = sequence;
+    this.children = tier === 'agent' ? undefined : new Map();
+    this.#caps = caps;
+  }
+
+  get reservedMicroUsd(): number {
+    return this.#reservedMicroUsd;
+  }
+
+  /**
+   * The first cap from the top that `costMicroUsd` does not fit under. A cost of 0 adds nothing, so it fits until spend
+   * alone is over a cap. `freedMicroUsd` is reserved now and given back when the cost is taken.
+   */
+  firstExceeded(costMicroUsd: number, freedMicroUsd: number, epoch: Epoch): Exceeded | undefined {
+    const above = this.parent?.firstExceeded(costMicroUsd, freedMicroUsd, epoch);
+    if (above !== undefined) return above;
+    this.#roll(epoch);
+    const taken = costMicroUsd === 0 ? 0 : this.#reservedMicroUsd - freedMicroUsd + costMicroUsd;
+    // Reservations are given back exactly as they were taken, so their sum must stay exact even where there is no cap.
+    if (this.#monthlyMicroUsd + taken > this.#caps.monthly || taken > MOST) return this.#exceeded('monthly');
+    if (this.#dailyMicroUsd + taken > this.#caps.daily) return this.#exceeded('daily');
+    return undefined;
+  }
+
+  hold(microUsd: number): void {
+    this.#reservedMicroUsd += microUsd;
+  }
+
+  /** Tells whether an alert may be due. Spend stops growing at the largest exact number, far over every possible cap. */
+  add(microUsd: number, epoch: Epoch): boolean {
+    this.#roll(epoch);
+    this.#monthlyMicroUsd = Math.min(this.#monthlyMicroUsd + microUsd, MOST);
+    this.#dailyMicroUsd = Math.min(this.#dailyMicroUsd + microUsd, MOST);
+    return this.#monthlyMicroUsd >= this.#caps.monthly * FIRST_ALERT || this.#dailyMicroUsd >= this.#caps.daily * FIRST_ALERT;
+  }
+
+  /** The thresholds that spend has reached and that were not said in this period. Says them. */
+  takeAlerts(epoch: Epoch): BudgetAlert[] {
+    this.#roll(epoch);
+    const alerts: BudgetAlert[] = [];
+    for (const period of PERIODS) {
+      const { spentMicroUsd, alertedPercent } = this.spend(period, epoch);
+      const limitMicroUsd = this.#caps[period];
+      for (const percent of ALERT_PERCENTS) {
+        if (percent <= alertedPercent || spentMicroUsd === 0 || spentMicroUsd < (limitMicroUsd * percent) / 100) continue;
+        alerts.push({ ...this.owner(), period, percent, spentMicroUsd, limitMicroUsd });
+        if (period === 'monthly') this.#monthlyAlerted = percent;
+        else this.#dailyAlerted = percent;
+      }
+    }
+    return alerts;
+  }
+
+  spend(period: Period, epoch: Epoch): Spend {
+    this.#roll(epoch);
+    return period === 'monthly'
+      ? { spentMicroUsd: this.#monthlyMicroUsd, alertedPercent: this.#monthlyAlerted }
+      : { spentMicroUsd: this.#dailyMicroUsd, alertedPercent: this.#dailyAlerted };
+  }
+
+  setSpend(monthly: Spend, daily: Spend, epoch: Epoch): void {
+    this.#roll(epoch);
+    this.#monthlyMicroUsd = monthly.spentMicroUsd;
+    this.#monthlyAlerted = monthly.alertedPercent;
+    this.#dailyMicroUsd = daily.spentMicroUsd;
+    this.#dailyAlerted = daily.alertedPercent;
+  }
+
+  limitMicroUsd(period: Period): number | undefined {
+    const limit = this.#caps[period];
+    return Number.isFinite(limit) ? limit : undefined;
+  }
+
+  /** Holds no money, no handle, nothing below it and nothing unsaved: forgetting it loses nothing. */
+  isIdle(epoch: Epoch): boolean {
+    this.#roll(epoch);
+    return !this.pinned && !this.dirty && this.#reservedMicroUsd === 0 && this.#monthlyMicroUsd === 0 && this.#dailyMicroUsd === 0
+      && (this.children?.size ?? 0) === 0;
+  }
+
+  owner(): BudgetOwner {
+    const above = this.parent?.owner();
+    switch (this.tier) {
+      case 'global': return { tier: 'global', orgId: null, teamId: null, agentId: null };
+      case 'org': return { tier: 'org', orgId: this.name, teamId: null, agentId: null };
+      case 'team': return { tier: 'team', orgId: above?.orgId ?? '', teamId: this.name, agentId: null };
+      case 'agent': return { tier: 'agent', orgId: above?.orgId ?? '', teamId: above?.teamId ?? '', agentId: this.name };
+    }
+  }
+
+  /** Agents without an org share no org tier: theirs is a knot in the tree, uncapped, unsaved and unseen. */
+  get isKnot(): boolean {
+    return this.tier === 'org' && this.name === '';
+  }
+
+  #exceeded(period: Period): Exceeded {
+    return {
+      tier: this.tier,
+      period,
+      spentMicroUsd: period === 'monthly' ? this.#monthlyMicroUsd : this.#dailyMicroUsd,
+      reservedMicroUsd: this.#reservedMicroUsd,
+      limitMicroUsd: Math.min(this.#caps[period], MOST),
+    };
+  }
+
+  #roll(epoch: Epoch): void {
+    if (this.#day === epoch.day) return; // a month never begins without a day
+    this.#day = epoch.day;
+    this.#dailyMicroUsd = 0;
+    this.#dailyAlerted = 0;
+    if (this.#month === epoch.month) return;
+    this.#month = epoch.month;
+    this.#monthlyMicroUsd = 0;
+    this.#monthlyAlerted = 0;
+  }
+}

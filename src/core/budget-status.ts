@@ -1,0 +1,80 @@
+import { TIERS, type Period, type Tier } from './budget-config.ts';
+import type { BudgetOwner, Envelope, Epoch } from './budget-envelope.ts';
+import type { PeriodWindow } from './budget-period.ts';
+import type { Brand } from './ids.ts';
+
+/** One line of `GET /api/v1/budgets`. What is reserved counts against both periods. */
+export type BudgetStatusRow = BudgetOwner & Readonly<Record<Period, PeriodStatus>> & { readonly reservedMicroUsd: number };
+
+export type PeriodStatus = {
+  readonly spentMicroUsd: number;
+  /** undefined: no cap. */
+  readonly limitMicroUsd: number | undefined;
+  readonly periodStartMs: number;
+  readonly resetMs: number;
+};
+
+/** Names the last row of a page: `<tier>.<org>.<team>.<agent>`, each by its sequence number. */
+export type BudgetCursor = Brand<string, 'BudgetCursor'>;
+
+export type BudgetFilter = {
+  /** Rows of this org, its teams and its agents only. */
+  readonly orgId?: string | undefined;
+  readonly after?: BudgetCursor | undefined;
+  readonly limit?: number | undefined;
+};
+
+export type BudgetPage = { readonly rows: readonly BudgetStatusRow[]; readonly nextCursor: BudgetCursor | undefined };
+
+export function parseBudgetCursor(text: string): BudgetCursor | undefined {
+  return /^[0-3](\.\d{1,15}){0,3}$/.test(text) ? (text as BudgetCursor) : undefined;
+}
+
+export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch): BudgetStatusRow {
+  return {
+    ...envelope.owner(),
+    reservedMicroUsd: envelope.reservedMicroUsd,
+    monthly: {
+      spentMicroUsd: envelope.spend('monthly', epoch).spentMicroUsd,
+      limitMicroUsd: envelope.limitMicroUsd('monthly'),
+      periodStartMs: window.monthlyStartMs,
+      resetMs: window.monthlyResetMs,
+    },
+    daily: {
+      spentMicroUsd: envelope.spend('daily', epoch).spentMicroUsd,
+      limitMicroUsd: envelope.limitMicroUsd('daily'),
+      periodStartMs: window.dailyStartMs,
+      resetMs: window.dailyResetMs,
+    },
+  };
+}
+
+/** The envelopes to show: all of one tier before those of the next, within a tier by org, team and time of making. */
+export function* envelopesAfter(root: Envelope, { orgId, after }: BudgetFilter): Generator<Envelope> {
+  const [fromTier = 0, ...from] = after?.split('.').map(Number) ?? [];
+  for (const [index, tier] of TIERS.entries()) {
+    if (index < fromTier) continue;
+    yield* below(root, tier, orgId, index === fromTier && after !== undefined ? from : undefined);
+  }
+}
+
+/** Skips all that stands at or before the path of sequence numbers `from`, without a look into what is skipped. */
+function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from: readonly number[] | undefined): Generator<Envelope> {
+  if (envelope.tier === tier) {
+    const shown = !envelope.isKnot && (orgId === undefined || tier !== 'global');
+    if (shown && from === undefined) yield envelope;
+    return;
+  }
+  const [first, ...rest] = from ?? [];
+  for (const child of envelope.children?.values() ?? []) {
+    if (child.tier === 'org' && orgId !== undefined && child.name !== orgId) continue;
+    if (first !== undefined && child.sequence < first) continue;
+    yield* below(child, tier, orgId, child.sequence === first ? rest : undefined);
+  }
+}
+
+export function cursorOf(envelope: Envelope): BudgetCursor {
+  const path: number[] = [];
+  for (let each: Envelope | undefined = envelope; each?.parent !== undefined; each = each.parent) path.unshift(each.sequence);
+  return [TIERS.indexOf(envelope.tier), ...path].join('.') as BudgetCursor;
+}

@@ -1,0 +1,97 @@
+import { keyOfUsage, type BudgetChange, type UsageRow } from './budget-rows.ts';
+
+export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: number; readonly total: number };
+
+export const USAGE_MEMORY_LIMITS: UsageMemoryLimits = { ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 };
+
+/**
+ * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless its org sends so many
+ * others that the oldest must go: room is made within the org that asks for it, or else within the one that takes the most.
+ */
+export class UsageMemory {
+  readonly #limits: UsageMemoryLimits;
+  readonly #orgs = new Map<string, Map<string, UsageRow>>(); // each in the order of recording
+  #size = 0;
+  #changes = new Map<string, UsageRow | undefined>();
+
+  constructor(limits: UsageMemoryLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  recall(id: Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>, nowMs: number): UsageRow | undefined {
+    const row = this.#orgs.get(id.orgId)?.get(keyOfUsage(id));
+    return row === undefined || this.#isOver(row, nowMs) ? undefined : row;
+  }
+
+  remember(row: UsageRow): void {
+    const key = keyOfUsage(row);
+    this.#put(key, row);
+    this.#changes.set(key, row);
+  }
+
+  /** Takes back what a store has kept; rows that are over are removed from it with the next changes. */
+  restore(rows: readonly UsageRow[], nowMs: number): void {
+    for (const row of rows.toSorted((a, b) => a.recordedAtMs - b.recordedAtMs)) {
+      if (this.#isOver(row, nowMs)) this.#changes.set(keyOfUsage(row), undefined);
+      else this.#put(keyOfUsage(row), row);
+    }
+  }
+
+  /** Forgets what is over, at most `most` ids at a time. Returns how many went. */
+  sweep(nowMs: number, most: number): number {
+    let forgotten = 0;
+    for (const [orgId, rows] of this.#orgs) {
+      for (const row of rows.values()) {
+        if (forgotten === most) return forgotten;
+        if (!this.#isOver(row, nowMs)) break;
+        this.#forget(orgId, rows, row);
+        forgotten += 1;
+      }
+    }
+    return forgotten;
+  }
+
+  drainChanges(): BudgetChange[] {
+    const changes = [...this.#changes].map(([key, row]) => ({ key, row }));
+    this.#changes = new Map();
+    return changes;
+  }
+
+  #isOver(row: UsageRow, nowMs: number): boolean {
+    return nowMs - row.recordedAtMs >= this.#limits.ttlMs;
+  }
+
+  #put(key: string, row: UsageRow): void {
+    const known = this.#orgs.get(row.orgId);
+    if (known?.delete(key)) this.#size -= 1; // again after its day: it goes to the end of the order
+    if (known !== undefined && known.size >= this.#limits.perOrg) this.#forgetOldest(row.orgId);
+    else if (this.#size >= this.#limits.total) this.#forgetOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
+    const rows = this.#orgs.get(row.orgId) ?? new Map<string, UsageRow>();
+    this.#orgs.set(row.orgId, rows.set(key, row));
+    this.#size += 1;
+  }
+
+  #largestOrg(): string | undefined {
+    let largest: { readonly orgId: string; readonly size: number } | undefined;
+    for (const [orgId, { size }] of this.#orgs) if (largest === undefined || size > largest.size) largest = { orgId, size };
+    return largest?.orgId;
+  }
+
+  #forgetOldest(orgId: string | undefined): void {
+    const rows = orgId === undefined ? undefined : this.#orgs.get(orgId);
+    const oldest = rows?.values().next().value;
+    if (orgId !== undefined && rows !== undefined && oldest !== undefined) this.#forget(orgId, rows, oldest);
+  }
+
+  #forget(orgId: string, rows: Map<string, UsageRow>, row: UsageRow): void {
+    const key = keyOfUsage(row);
+    rows.delete(key);
+    if (rows.size === 0) this.#orgs.delete(orgId);
+    this.#size -= 1;
+    this.#changes.set(key, undefined);
+  }
+}

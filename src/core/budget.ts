@@ -1,0 +1,327 @@
+import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
+import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Exceeded } from './budget-envelope.ts';
+import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
+import { Reservations } from './budget-reservations.ts';
+import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
+import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage, type BudgetStatusRow } from './budget-status.ts';
+import { USAGE_MEMORY_LIMITS, UsageMemory, type UsageMemoryLimits } from './budget-usage.ts';
+import type { AgentIdentity, OpId } from './ids.ts';
+import { microToUsd } from './money.ts';
+import { assert, fail, ok, type Result } from './result.ts';
+
+/** What to remember of an agent to spare the search by its names. Opaque to its holder. */
+export type BudgetHandle = Envelope;
+
+export type UsageOptions = {
+  /** Makes a retry count once. */
+  readonly usageId?: string | undefined;
+  /** The operation whose reservation this record settles. */
+  readonly opId?: OpId | undefined;
+};
+
+export type UsageOutcome = {
+  /** The first cap that spend is over now, or undefined. The cost is counted either way. */
+  readonly exceeded: Exceeded | undefined;
+  readonly alerts: readonly BudgetAlert[];
+  /** Counted before under the same usage id; `exceeded` is what was answered then. */
+  readonly duplicate: boolean;
+};
+
+export type BudgetOptions = { readonly reservationTtlMs?: number; readonly usageMemory?: UsageMemoryLimits };
+
+const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
+const MOST_PER_TURN = 1_000; // work of expiry and sweep at one go
+// A clock set back by less is waited for; one set back by more was wrong before.
+const MAX_STEP_BACK_MS = 2 * 3_600_000;
+// How far ahead of the clock a stored day may begin before its clock must have been wrong: a step back, or a change of zone.
+const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
+const DEFAULT_PAGE = 50;
+
+const RESERVED: Result<void, Exceeded> = ok(undefined);
+const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: false };
+
+/**
+ * Caps on spend, per agent, team, org and over all, by day and by month (spec: Limits; contract: Budgets).
+ *
+ * - Amounts are whole micro-dollars. Caps are checked from the widest tier down, monthly before daily.
+ * - What is allowed is reserved in the same call, so that checks in parallel cannot overrun a cap together.
+ * - An agent without an org has no org tier. Its team is another one than the team of that name in any org.
+ * - A period that has ended is never opened again. While the clock is behind the latest time seen, by up to 2 hours, that
+ *   time stands still; a clock further back is believed, and what was spent meanwhile counts in the period it shows.
+ * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
+ */
+export class BudgetTracker {
+  readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
+  readonly #epoch = { month: 0, day: 0 };
+  readonly #root: Envelope;
+  readonly #reservations: Reservations;
+  readonly #usages: UsageMemory;
+  #calendar: PeriodCalendar;
+  #window: PeriodWindow;
+  #timeMs: number; // the latest time seen
+  #sequence = 0;
+  #dirty: Envelope[] = [];
+  #dropped = new Set<string>(); // keys of rows the store need not keep
+  #sweep: Generator<Envelope> | undefined;
+
+  constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
+    this.#root = new Envelope('global', '', undefined, this.#sequence, this.#caps.global);
+    this.#reservations = new Reservations(options.reservationTtlMs ?? RESERVATION_TTL_MS);
+    this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
+    this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
+    this.#window = this.#calendar.windowAt(nowMs);
+    this.#timeMs = nowMs;
+    this.reconfigure(config, nowMs);
+  }
+
+  /** Caps hold from now on; spend, and the running day and month, stay. undefined lifts all caps. */
+  reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
+    this.#advance(nowMs);
+    for (const tier of TIERS) setCaps(this.#caps[tier], (config ?? UNLIMITED).limitsMicroUsd[tier]);
+    if (config === undefined || config.timezone === this.#calendar.timezone) return;
+    this.#calendar = new PeriodCalendar(config.timezone);
+    const there = this.#calendar.windowAt(this.#timeMs);
+    this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
+  }
+
+  /** For one holder, the agent's registration: it keeps the agent's place until `forget`. */
+  handleOf(agent: AgentIdentity): BudgetHandle {
+    const envelope = this.#envelopeOf(agent);
+    envelope.pinned = true;
+    return envelope;
+  }
+
+  /** The handle is not used any more. What the agent has spent still counts. */
+  forget(handle: BudgetHandle): void {
+    handle.pinned = false;
+  }
+
+  /**
+   * Holds the cost for the operation until it is recorded, released or 10 minutes old. A second call for the same
+   * operation replaces its reservation; a refused one leaves everything as it was. A cost of 0 holds nothing, and is
+   * refused only where spend alone is over a cap.
+   */
+  reserve(agent: AgentIdentity | BudgetHandle, opId: OpId, costMicroUsd: number, nowMs: number): Result<void, Exceeded> {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    const envelope = this.#resolve(agent);
+    const exceeded = envelope.firstExceeded(costMicroUsd, this.#reservations.heldBy(opId, envelope), this.#epoch);
+    if (exceeded !== undefined) return fail(exceeded);
+    this.#reservations.take(opId, envelope, costMicroUsd, this.#timeMs);
+    return RESERVED;
+  }
+
+  /** What `reserve` would answer for an operation that holds nothing yet. Holds nothing. */
+  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number): Exceeded | undefined {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    return this.#resolve(agent).firstExceeded(costMicroUsd, 0, this.#epoch);
+  }
+
+  /** The operation is over. Tells whether it held anything. */
+  release(opId: OpId): boolean {
+    return this.#reservations.release(opId);
+  }
+
+  /**
+   * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `opId` it takes the place of
+   * that operation's whole reservation, whether it is less or more.
+   */
+  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, opId }: UsageOptions, nowMs: number): UsageOutcome {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    const envelope = this.#resolve(agent);
+    const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
+    const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
+    if (known !== undefined) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
+    if (opId !== undefined && this.#reservations.heldBy(opId, envelope) > 0) this.#reservations.release(opId);
+    const alerts = this.#add(envelope, costMicroUsd);
+    const exceeded = envelope.firstExceeded(0, 0, this.#epoch);
+    if (usage !== undefined) this.#usages.remember({ ...usage, recordedAtMs: this.#timeMs, exceeded: exceeded ?? null });
+    return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
+  }
+
+  /** Gives back reservations that are over, some at a time; every other call does so too. Returns how many. */
+  expire(nowMs: number): number {
+    const before = this.#reservations.size;
+    this.#advance(nowMs);
+    return before - this.#reservations.size;
+  }
+
+  /** Forgets usage ids that are over and owners that have neither spend nor a handle, some at a time. Returns how many. */
+  sweep(nowMs: number): number {
+    this.#advance(nowMs);
+    let forgotten = this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
+    this.#sweep ??= bottomUp(this.#root);
+    for (let looked = 0; looked < MOST_PER_TURN; looked += 1) {
+      const { value: envelope } = this.#sweep.next();
+      if (envelope === undefined) {
+        this.#sweep = undefined;
+        break;
+      }
+      if (envelope.parent === undefined || !envelope.isIdle(this.#epoch)) continue;
+      envelope.removed = true;
+      envelope.parent.children?.delete(envelope.name);
+      if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+      forgotten += 1;
+    }
+    return forgotten;
+  }
+
+  /** Dollars an org has spent in the running month and day (spec: Budget configuration). */
+  spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
+    this.#advance(nowMs);
+    const org = orgId === '' ? undefined : this.#root.children?.get(orgId);
+    const spentIn = (period: Period) => microToUsd(org?.spend(period, this.#epoch).spentMicroUsd ?? 0);
+    return { monthly: spentIn('monthly'), daily: spentIn('daily') };
+  }
+
+  /** Global first, then orgs, teams and agents; a page at a time. */
+  status(filter: BudgetFilter, nowMs: number): BudgetPage {
+    this.#advance(nowMs);
+    const rows: BudgetStatusRow[] = [];
+    let last: Envelope | undefined;
+    for (const envelope of envelopesAfter(this.#root, filter)) {
+      if (last !== undefined && rows.length >= (filter.limit ?? DEFAULT_PAGE)) return { rows, nextCursor: cursorOf(last) };
+      rows.push(statusRow(envelope, this.#window, this.#epoch));
+      last = envelope;
+    }
+    return { rows, nextCursor: undefined };
+  }
+
+  /**
+   * What a store must put or remove to know all that is known here, since the last call. To be written as one
+   * transaction: a usage id must not be stored without the spend that it stands for. Reservations are not kept; they
+   * end with the operations in flight, which do not outlive the process either.
+   */
+  drainChanges(): BudgetChange[] {
+    const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
+    for (const envelope of this.#dirty) {
+      envelope.dirty = false;
+      envelope.stored = true;
+      const row = this.#rowOf(envelope);
+      changes.push({ key: keyOfOwner(row), row });
+    }
+    this.#dropped = new Set();
+    this.#dirty = [];
+    return changes.concat(this.#usages.drainChanges());
+  }
+
+  /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is let go. */
+  restore(rows: Iterable<BudgetRow>, nowMs: number): void {
+    assert(this.#root.children?.size === 0, 'a tracker is restored before it is used');
+    this.#advance(nowMs);
+    const all = [...rows];
+    const spends = all.filter((row) => row.kind === 'spend');
+    this.#catchUp(spends);
+    for (const row of spends) this.#restoreSpend(row);
+    this.#usages.restore(all.filter((row) => row.kind === 'usage'), this.#timeMs);
+  }
+
+  /** The store may know a day that the clock has yet to reach again. */
+  #catchUp(rows: readonly SpendRow[]): void {
+    for (const { daily } of rows) {
+      if (daily.name <= this.#window.day) continue;
+      const window = this.#calendar.windowOfDay(daily.name);
+      if (window.dailyStartMs - this.#timeMs <= MAX_STORED_AHEAD_MS) this.#enter(window);
+    }
+  }
+
+  #restoreSpend(row: SpendRow): void {
+    const monthly = this.#stillCounts(row.monthly, this.#window.month);
+    const daily = this.#stillCounts(row.daily, this.#window.day);
+    if (monthly.spentMicroUsd === 0 && daily.spentMicroUsd === 0) {
+      this.#dropped.add(keyOfOwner(row));
+      return;
+    }
+    const envelope = row.tier === 'global' ? this.#root : this.#grow(this.#root, [row.orgId, row.teamId, row.agentId].filter((name) => name !== null));
+    envelope.setSpend(monthly, daily, this.#epoch);
+    envelope.stored = true;
+    if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
+  }
+
+  /** A name later than the running period's is of a clock that was wrong: that money counts now. */
+  #stillCounts(spend: PeriodSpend, running: string): { readonly spentMicroUsd: number; readonly alertedPercent: number } {
+    return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
+  }
+
+  #rowOf(envelope: Envelope): SpendRow {
+    const monthly = { ...envelope.spend('monthly', this.#epoch), name: this.#window.month };
+    const daily = { ...envelope.spend('daily', this.#epoch), name: this.#window.day };
+    return { kind: 'spend', ...envelope.owner(), monthly, daily };
+  }
+
+  #advance(nowMs: number): void {
+    if (nowMs > this.#timeMs) {
+      this.#timeMs = nowMs;
+      if (nowMs >= this.#window.dailyResetMs) this.#enter(this.#calendar.windowAt(nowMs));
+    } else if (this.#timeMs - nowMs > MAX_STEP_BACK_MS) {
+      this.#timeMs = nowMs;
+      this.#window = this.#calendar.windowAt(nowMs);
+      this.#reservations.setBack(nowMs);
+    }
+    this.#reservations.expire(this.#timeMs, MOST_PER_TURN);
+  }
+
+  #enter(window: PeriodWindow): void {
+    if (window.day !== this.#window.day) this.#epoch.day += 1;
+    if (window.month !== this.#window.month) this.#epoch.month += 1;
+    this.#window = window;
+  }
+
+  #add(agent: Envelope, costMicroUsd: number): readonly BudgetAlert[] {
+    let mayAlert = false;
+    for (let each: Envelope | undefined = agent; each !== undefined; each = each.parent) {
+      if (each.add(costMicroUsd, this.#epoch)) mayAlert = true;
+      this.#markDirty(each);
+    }
+    return mayAlert ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
+  }
+
+  #markDirty(envelope: Envelope): void {
+    if (envelope.dirty || envelope.isKnot) return;
+    envelope.dirty = true;
+    this.#dirty.push(envelope);
+  }
+
+  #resolve(agent: AgentIdentity | BudgetHandle): Envelope {
+    if (!(agent instanceof Envelope)) return this.#envelopeOf(agent);
+    assert(!agent.removed, 'a handle is not used after it was forgotten');
+    return agent;
+  }
+
+  #envelopeOf({ orgId, teamId, agentId }: AgentIdentity): Envelope {
+    return this.#grow(this.#root, [orgId, teamId, agentId]);
+  }
+
+  #grow(from: Envelope, names: readonly string[]): Envelope {
+    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), from);
+  }
+
+  #plant(parent: Envelope, name: string): Envelope {
+    const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
+    assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
+    this.#sequence += 1;
+    const envelope = new Envelope(tier, name, parent, this.#sequence, tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier]);
+    parent.children.set(name, envelope);
+    return envelope;
+  }
+}
+
+function assertCost(costMicroUsd: number): void {
+  assert(Number.isSafeInteger(costMicroUsd) && costMicroUsd >= 0, 'a cost is a whole number of micro-dollars');
+}
+
+function usageOf(agent: Envelope, usageId: string): Omit<UsageRow, 'recordedAtMs' | 'exceeded'> {
+  const { orgId, teamId, agentId } = agent.owner();
+  return { kind: 'usage', orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
+}
+
+const alertsOf = (envelope: Envelope, epoch: { readonly month: number; readonly day: number }): BudgetAlert[] =>
+  [...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)), ...envelope.takeAlerts(epoch)];
+
+/** Children before their parent, so that one that loses its last child is looked at after. */
+function* bottomUp(envelope: Envelope): Generator<Envelope> {
+  for (const child of envelope.children?.values() ?? []) yield* bottomUp(child);
+  yield envelope;
+}
