@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { join, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fail, ok } from '../../core/result.ts';
+import type { Result } from '../../core/result.ts';
+
+export type DataDirLock = { release(): Promise<void> };
+export type DataDirInUse = { readonly kind: 'data_dir_in_use'; readonly path: string; readonly holder: string };
+
+const ANSWER_TIMEOUT_MS = 1000;
+const SETTLE_MS = 20;
+
+/**
+ * Makes this process the only gateway on a data directory, for as long as it lives. The lock is a listening socket:
+ * the kernel gives it up with the process, however that ends, and unlike a file of process ids it also holds between
+ * containers that share the directory.
+ */
+export async function lockDataDir(dataDir: string): Promise<Result<DataDirLock, DataDirInUse>> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, 'lock');
+  const own = join(dataDir, `.lock-${randomBytes(4).toString('hex')}`);
+  const server = await listen(own);
+  const inode = inodeOf(own);
+  const giveUp = async () => {
+    rmSync(own, { force: true });
+    await closed(server);
+  };
+  try {
+    for (;;) {
+      // A link appears complete or not at all, so of two gateways that start at once exactly one gets the name.
+      if (linked(own, path)) {
+        // Another may have been about to clear away a stale lock, and cleared this one. If so, it has done it by now.
+        await setTimeout(SETTLE_MS);
+        if (inodeOf(path) === inode) break;
+      }
+      const present = inodeOf(path);
+      const holder = present === undefined ? undefined : await askHolder(path);
+      if (holder !== undefined) {
+        await giveUp();
+        return fail({ kind: 'data_dir_in_use', path: dataDir, holder });
+      }
+      // What was asked is still what is there: it died, and nobody has taken its place.
+      if (present !== undefined && inodeOf(path) === present) rmSync(path, { force: true });
+    }
+  } catch (error) {
+    await giveUp();
+    throw error;
+  }
+  rmSync(own, { force: true });
+  return ok({
+    release: async () => {
+      if (inodeOf(path) === inode) rmSync(path, { force: true });
+      await closed(server);
+    },
+  });
+}
+
+const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+
+/** A socket's path may have some 100 bytes; the shorter of the two ways to say it is taken. */
+const shortest = (path: string): string => {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.length < path.length ? fromHere : path;
+};
+
+function listen(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => socket.destroy()); // the asker hung up: nothing is owed to it
+      socket.end(String(process.pid));
+    });
+    server.once('error', reject);
+    server.listen(shortest(path), () => {
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+const closed = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still holds. */
+function askHolder(path: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(shortest(path));
+    let answer = '';
+    const holds = () => {
+      socket.destroy();
+      resolve(answer === '' ? 'another process' : `process ${answer}`);
+    };
+    socket.setTimeout(ANSWER_TIMEOUT_MS, holds);
+    socket.setEncoding('utf8').on('data', (text: string) => { answer += text; });
+    socket.once('end', holds);
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => (code === 'ECONNREFUSED' || code === 'ENOENT' ? resolve(undefined) : holds()));
+  });
+}

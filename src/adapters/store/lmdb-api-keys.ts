@@ -1,0 +1,41 @@
+import type { ApiKey } from '../../core/api-key.ts';
+import { ok } from '../../core/result.ts';
+import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
+import type { EmbeddedStore } from './lmdb.ts';
+
+/** API keys in the embedded store: rows by id, and a second table from digest to id that keeps digests unique. */
+export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
+  const rows = store.table<string, ApiKey>('api-keys');
+  const owners = store.table<string, string>('api-key-digests');
+
+  const insert = (key: ApiKey, onlyFirst: boolean) =>
+    rows.transaction((table) => {
+      const taken = table.get(key.id) !== undefined || owners.get(key.digest) !== undefined;
+      if (taken || (onlyFirst && !table.isEmpty())) return 'exists' as const;
+      table.put(key.id, key);
+      void owners.put(key.digest, key.id); // joins the transaction
+      return 'inserted' as const;
+    });
+
+  return {
+    all: async () => ok(Array.from(rows.entries(), ([, row]) => row)),
+    insert: async (key) => ok(await insert(key, false)),
+    insertFirst: async (key) => ok(await insert(key, true)),
+    revoke: async (id, revokedAtMs) => {
+      await rows.transaction((table) => {
+        const row = table.get(id);
+        if (row !== undefined && row.revokedAtMs === null) table.put(id, { ...row, revokedAtMs });
+      });
+      return ok(undefined);
+    },
+    touch: async (uses) => {
+      await rows.transaction((table) => {
+        for (const { id, lastUsedAtMs } of uses) {
+          const row = table.get(id);
+          if (row !== undefined && (row.lastUsedAtMs ?? 0) < lastUsedAtMs) table.put(id, { ...row, lastUsedAtMs });
+        }
+      });
+      return ok(undefined);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import type { Database, Key } from 'lmdb';
+
+/** One named table of the embedded store. Rows are plain data; a key orders as text or number does. */
+export type Table<K extends Key, Row> = {
+  get(key: K): Row | undefined;
+  /** Resolves when the row is on disk: it survives `kill -9` and the loss of power. Writes of one turn share one commit. */
+  put(key: K, row: Row): Promise<void>;
+  remove(key: K): Promise<void>;
+  /** In the order of the keys. */
+  entries(): Iterable<readonly [K, Row]>;
+  /**
+   * Synchronous reads and writes that nothing comes between. Resolves with what the action returned when it is on
+   * disk; when the action throws, nothing of it is kept. Tables of one store may be used together in one action.
+   */
+  transaction<T>(action: (table: TableInTransaction<K, Row>) => T): Promise<T>;
+};
+
+export type TableInTransaction<K extends Key, Row> = {
+  get(key: K): Row | undefined;
+  put(key: K, row: Row): void;
+  remove(key: K): void;
+  isEmpty(): boolean;
+};
+
+export type EmbeddedStore = {
+  table<K extends Key, Row>(name: string): Table<K, Row>;
+  close(): Promise<void>;
+};
+
+const MAX_TABLES = 32;
+
+/** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
+export function openEmbeddedStore(dataDir: string): EmbeddedStore {
+  const path = join(dataDir, 'store');
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+  // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
+  const environment = open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
+  return {
+    table: (name) => tableOf(environment.openDB({ name })),
+    close: () => environment.close(),
+  };
+}
+
+function tableOf<K extends Key, Row>(database: Database<Row, K>): Table<K, Row> {
+  const inTransaction = {
+    get: (key: K) => database.get(key),
+    put: (key: K, row: Row) => void database.put(key, row),
+    remove: (key: K) => void database.remove(key),
+    isEmpty: () => database.getKeysCount({ limit: 1 }) === 0,
+  };
+  return {
+    get: (key) => database.get(key),
+    put: async (key, row) => {
+      await database.put(key, row);
+    },
+    remove: async (key) => {
+      await database.remove(key);
+    },
+    entries: () => database.getRange().map(({ key, value }) => [key, value] as const),
+    // A child transaction is undone when the action throws; a plain one would keep the half that was written.
+    transaction: (action) => database.childTransaction(() => action(inTransaction)),
+  };
+}

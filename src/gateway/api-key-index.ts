@@ -1,0 +1,68 @@
+import type { ApiKey } from '../core/api-key.ts';
+import type { SecretDigest } from '../core/ids.ts';
+
+/** All API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). Keys are never removed. */
+export class ApiKeyIndex {
+  readonly #byId = new Map<string, ApiKey>();
+  readonly #idByDigest = new Map<SecretDigest, string>();
+  /** Oldest first, so that a new key is appended. What identifies a place in it never changes, so updates leave it alone. */
+  #order: { readonly id: string; readonly createdAtMs: number }[] = [];
+  #sorted = true;
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  byId(id: string): ApiKey | undefined {
+    return this.#byId.get(id);
+  }
+
+  byDigest(digest: SecretDigest): ApiKey | undefined {
+    const id = this.#idByDigest.get(digest);
+    return id === undefined ? undefined : this.#byId.get(id);
+  }
+
+  all(): ApiKey[] {
+    return Array.from(this.#byId.values());
+  }
+
+  set(key: ApiKey): void {
+    if (!this.#byId.has(key.id)) {
+      const last = this.#order.at(-1);
+      this.#order.push({ id: key.id, createdAtMs: key.createdAtMs });
+      this.#idByDigest.set(key.digest, key.id);
+      this.#sorted &&= last === undefined || oldestFirst(last, key) < 0;
+    }
+    this.#byId.set(key.id, key);
+  }
+
+  /** A cursor is the id of the last key of the page before; undefined for one that the reader has never been shown. */
+  page(perPage: number, cursor: string | undefined, visible: (key: ApiKey) => boolean): { keys: ApiKey[]; nextCursor: string | null } | undefined {
+    if (!this.#sorted) this.#order.sort(oldestFirst);
+    this.#sorted = true;
+    const after = cursor === undefined ? undefined : this.#byId.get(cursor);
+    if (cursor !== undefined && (after === undefined || !visible(after))) return undefined;
+    const keys: ApiKey[] = [];
+    for (let at = (after === undefined ? this.#order.length : this.#placeOf(after)) - 1; at >= 0; at -= 1) {
+      const key = this.#byId.get(this.#order[at]?.id ?? '');
+      if (key === undefined || !visible(key)) continue;
+      if (keys.length === perPage) return { keys, nextCursor: keys.at(-1)?.id ?? null };
+      keys.push(key);
+    }
+    return { keys, nextCursor: null };
+  }
+
+  #placeOf(key: ApiKey): number {
+    let low = 0;
+    for (let high = this.#order.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      const candidate = this.#order[middle];
+      if (candidate !== undefined && oldestFirst(candidate, key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+type Place = { readonly id: string; readonly createdAtMs: number };
+const oldestFirst = (a: Place, b: Place): number => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

@@ -1,0 +1,23 @@
+import type { ApiKey } from '../core/api-key.ts';
+import type { Fault } from '../core/fault.ts';
+import type { Result } from '../core/result.ts';
+
+/** When a key was last used, in milliseconds since the Unix epoch. */
+export type KeyUse = { readonly id: string; readonly lastUsedAtMs: number };
+
+/**
+ * Where API keys live: the embedded store, or the database that several gateways share. A resolved write is durable.
+ * Every call may answer `store_unreachable`.
+ */
+export type ApiKeyStore = {
+  /** Every key, also revoked and expired ones, in any order. */
+  all(): Promise<Result<readonly ApiKey[], Fault>>;
+  /** `exists`: there is a key of this id or digest already, and nothing was written. */
+  insert(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
+  /** As `insert`, but `exists` also when the store holds any key at all: two gateways that start at once mint one first key. */
+  insertFirst(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
+  /** Sets the time of revocation unless it is set; an unknown id is ignored. */
+  revoke(id: string, revokedAtMs: number): Promise<Result<void, Fault>>;
+  /** Sets each last use unless a later one is recorded. Losing one is no harm. */
+  touch(uses: readonly KeyUse[]): Promise<Result<void, Fault>>;
+};

@@ -1,0 +1,263 @@
+import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, formatApiKey, hintOf, isUsable, keySubject } from '../core/api-key.ts';
+import type { ApiKey } from '../core/api-key.ts';
+import type { AuditEvent } from '../core/audit.ts';
+import type { Fault } from '../core/fault.ts';
+import type { SecretDigest } from '../core/ids.ts';
+import { isName } from '../core/ids.ts';
+import { assert, fail, ok } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
+import { SCOPES, holds, seesOrg } from '../core/scope.ts';
+import type { Principal, Scope } from '../core/scope.ts';
+import { ApiKeyIndex } from './api-key-index.ts';
+import type { ApiKeyStore } from './api-key-store.ts';
+import type { AuditLog, Clock } from './ports.ts';
+import type { Secrets } from './secrets.ts';
+
+export type CreateApiKey = {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Absent or null: bound as the creator is. */
+  readonly orgId?: string | null | undefined;
+  readonly expiresAtMs?: number | null | undefined;
+};
+
+export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
+
+/** `key` exists nowhere else: show it once and forget it. */
+export type CreatedApiKey = { readonly key: string; readonly record: ApiKey };
+
+/** What the start did about the first key. `minted` carries the key to show on the terminal, never in the log. */
+export type Bootstrap =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'minted'; readonly key: string; readonly record: ApiKey }
+  | { readonly kind: 'set-from-environment'; readonly replaced: number }
+  /** The key of the environment is in the store, revoked or expired. It stays so. */
+  | { readonly kind: 'environment-key-dead'; readonly record: ApiKey };
+
+export type ApiKeysDeps = {
+  readonly store: ApiKeyStore;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+};
+
+const USE_RECORDED_EVERY_MS = 60_000;
+const MAX_NAME_LENGTH = 100;
+
+/**
+ * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys are held in memory by
+ * the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret.
+ */
+export class ApiKeys {
+  readonly #deps: ApiKeysDeps;
+  readonly #index = new ApiKeyIndex();
+  readonly #unsavedUses = new Map<string, number>();
+  readonly #listeners: ((subject: string) => void)[] = [];
+
+  private constructor(deps: ApiKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** Loads every key. */
+  static async open(deps: ApiKeysDeps): Promise<Result<ApiKeys, Fault>> {
+    const keys = new ApiKeys(deps);
+    const loaded = await keys.refresh();
+    return loaded.ok ? ok(keys) : loaded;
+  }
+
+  /** Called with `key:<id>` in the same turn in which a key stops being accepted before its time. */
+  onRevoked(listener: (subject: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Takes over what other gateways wrote to a shared store. Call it on notice or every few seconds. */
+  async refresh(): Promise<Result<void, Fault>> {
+    const stored = await this.#deps.store.all();
+    if (!stored.ok) return stored;
+    for (const key of stored.value) this.#adopt(key);
+    return ok(undefined);
+  }
+
+  /** The usable key of this digest; its use is noted. */
+  authenticate(digest: SecretDigest): ApiKey | undefined {
+    return this.#usable(this.#index.byDigest(digest));
+  }
+
+  /** The usable key of this id, for a token that was minted from it; its use is noted. */
+  authenticateId(id: string): ApiKey | undefined {
+    return this.#usable(this.#index.byId(id));
+  }
+
+  /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`. */
+  async create(principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
+    const nowMs = this.#deps.clock.nowMs();
+    const orgId = input.orgId ?? principal.orgId;
+    const refused = refusalOf(principal, input, orgId, nowMs);
+    if (refused !== undefined) return fail(refused);
+    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
+    const record = this.#recordOf(id, key, {
+      name: input.name,
+      scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
+      orgId,
+      createdBy: principal.subject,
+      expiresAtMs: input.expiresAtMs ?? null,
+    });
+    const inserted = await this.#insert(record);
+    if (!inserted.ok) return inserted;
+    assert(inserted.value === 'inserted', 'two keys of 64 random bits have different ids');
+    return ok({ key, record });
+  }
+
+  /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
+  list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Result<{ readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }, Fault> {
+    if (!holds(principal.scopes, 'admin')) return fail(insufficient(principal, 'admin'));
+    if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+    const shown = orgId ?? principal.orgId;
+    const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
+    return page === undefined ? fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' }) : ok(page);
+  }
+
+  /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
+  async revoke(principal: Principal, id: string): Promise<Result<void, Fault>> {
+    if (!holds(principal.scopes, 'admin')) return fail(insufficient(principal, 'admin'));
+    const key = this.#index.byId(id);
+    if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
+    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : ok(undefined);
+  }
+
+  /**
+   * Sees to it that somebody can get in. With `environmentKey` that key is made to be, once, and keys that an earlier
+   * value of it made are revoked; else, when the store holds no key at all, an admin key is minted.
+   */
+  async bootstrap(environmentKey: string | undefined): Promise<Result<Bootstrap, Fault>> {
+    return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
+  }
+
+  /** Writes the times of last use that were noted since the last call. */
+  async flushUses(): Promise<Result<void, Fault>> {
+    if (this.#unsavedUses.size === 0) return ok(undefined);
+    const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
+    this.#unsavedUses.clear();
+    return this.#deps.store.touch(uses);
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  async #mintFirst(): Promise<Result<Bootstrap, Fault>> {
+    if (this.#index.size > 0) return ok({ kind: 'unchanged' });
+    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
+    const record = this.#recordOf(id, key, { name: 'first admin key', scopes: ['admin'], orgId: null, createdBy: FIRST_KEY_CREATOR, expiresAtMs: null });
+    const recorded = await this.#record('ApiKeyCreated', record, FIRST_KEY_CREATOR);
+    if (!recorded.ok) return recorded;
+    const inserted = await this.#deps.store.insertFirst(record);
+    if (!inserted.ok) return inserted;
+    if (inserted.value === 'exists') {
+      const refreshed = await this.refresh();
+      return refreshed.ok ? ok({ kind: 'unchanged' }) : refreshed;
+    }
+    this.#adopt(record);
+    return ok({ kind: 'minted', key, record });
+  }
+
+  async #setFromEnvironment(environmentKey: string): Promise<Result<Bootstrap, Fault>> {
+    const digest = this.#deps.secrets.digestOf(environmentKey);
+    const known = this.#index.byDigest(digest);
+    if (known !== undefined && !isUsable(known, this.#deps.clock.nowMs())) return ok({ kind: 'environment-key-dead', record: known });
+    if (known === undefined) {
+      const { id } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
+      const inserted = await this.#insert(
+        this.#recordOf(id, environmentKey, { name: 'SVC_BOOTSTRAP_API_KEY', scopes: ['admin'], orgId: null, createdBy: ENVIRONMENT_CREATOR, expiresAtMs: null }),
+      );
+      if (!inserted.ok) return inserted;
+      if (inserted.value === 'exists') {
+        const refreshed = await this.refresh(); // another gateway set the same key a moment ago
+        if (!refreshed.ok) return refreshed;
+      }
+    }
+    // Whoever changes the variable means the old value to be dead: it may have leaked.
+    const outdated = this.#index.all().filter((key) => key.createdBy === ENVIRONMENT_CREATOR && key.digest !== digest && key.revokedAtMs === null);
+    for (const key of outdated) {
+      const revoked = await this.#revoke(key, ENVIRONMENT_CREATOR);
+      if (!revoked.ok) return revoked;
+    }
+    return ok(known === undefined || outdated.length > 0 ? { kind: 'set-from-environment', replaced: outdated.length } : { kind: 'unchanged' });
+  }
+
+  #recordOf(id: string, key: string, given: Pick<ApiKey, 'name' | 'scopes' | 'orgId' | 'createdBy' | 'expiresAtMs'>): ApiKey {
+    return {
+      ...given,
+      id,
+      digest: this.#deps.secrets.digestOf(key),
+      hint: hintOf(key),
+      createdAtMs: this.#deps.clock.nowMs(),
+      revokedAtMs: null,
+      lastUsedAtMs: null,
+    };
+  }
+
+  async #insert(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
+    const recorded = await this.#record('ApiKeyCreated', record, record.createdBy);
+    if (!recorded.ok) return recorded;
+    const inserted = await this.#deps.store.insert(record);
+    if (inserted.ok && inserted.value === 'inserted') this.#adopt(record);
+    return inserted;
+  }
+
+  async #revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
+    const recorded = await this.#record('ApiKeyRevoked', key, actor);
+    if (!recorded.ok) return recorded;
+    const revokedAtMs = this.#deps.clock.nowMs();
+    // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
+    this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
+    return this.#deps.store.revoke(key.id, revokedAtMs);
+  }
+
+  #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
+    return this.#deps.audit.record({
+      eventType,
+      lineage: { orgId, teamId: null, agentId: null },
+      actor,
+      payload: { key_id: id, name, scopes, expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString() },
+    });
+  }
+
+  /** Takes a row into the index. A revocation is never undone, whatever a store says that has not heard of it. */
+  #adopt(row: ApiKey): void {
+    const before = this.#index.byId(row.id);
+    const revokedAtMs = before?.revokedAtMs ?? row.revokedAtMs;
+    const lastUsedAtMs = Math.max(before?.lastUsedAtMs ?? 0, row.lastUsedAtMs ?? 0) || null;
+    this.#index.set({ ...row, revokedAtMs, lastUsedAtMs });
+    if (before !== undefined && before.revokedAtMs === null && revokedAtMs !== null) {
+      for (const listener of this.#listeners) listener(keySubject(row.id));
+    }
+  }
+
+  #usable(key: ApiKey | undefined): ApiKey | undefined {
+    const nowMs = this.#deps.clock.nowMs();
+    if (key === undefined || !isUsable(key, nowMs)) return undefined;
+    if (key.lastUsedAtMs !== null && nowMs - key.lastUsedAtMs < USE_RECORDED_EVERY_MS) return key;
+    this.#unsavedUses.set(key.id, nowMs);
+    const used = { ...key, lastUsedAtMs: nowMs };
+    this.#index.set(used);
+    return used;
+  }
+}
+
+const insufficient = (principal: Principal, needed: Scope): Fault => ({ kind: 'insufficient_scope', needed, held: principal.scopes });
+
+function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Fault | undefined {
+  const invalid = (field: string, problem: string): Fault => ({ kind: 'invalid_argument', field, problem });
+  if (!holds(principal.scopes, 'admin')) return insufficient(principal, 'admin');
+  if (input.name.length === 0 || input.name.length > MAX_NAME_LENGTH || /\p{C}/u.test(input.name)) {
+    return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
+  }
+  if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
+  const lacking = input.scopes.find((scope) => !holds(principal.scopes, scope));
+  if (lacking !== undefined) return insufficient(principal, lacking);
+  if (orgId !== null && !isName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== null && !seesOrg(principal, orgId)) return { kind: 'org_forbidden', orgId };
+  if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
+  return undefined;
+}

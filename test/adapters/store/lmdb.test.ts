@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
+import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
+
+const lmdbPath = createRequire(import.meta.url).resolve('lmdb');
+
+test('tables are apart, their rows come in the order of the keys, and a removed row is gone', async () => {
+  const store = temporaryStore();
+  const fruits = store.table<string, { readonly sweet: boolean }>('fruits');
+  const stones = store.table<number, string>('stones');
+  await Promise.all([fruits.put('pear', { sweet: true }), fruits.put('lemon', { sweet: false }), stones.put(10, 'ten'), stones.put(9, 'nine')]);
+  await fruits.remove('pear');
+  expect([...fruits.entries()]).toEqual([['lemon', { sweet: false }]]);
+  expect([...stones.entries()]).toEqual([[9, 'nine'], [10, 'ten']]);
+  expect(fruits.get('pear')).toBeUndefined();
+});
+
+test('a transaction that throws changes nothing', async () => {
+  const table = temporaryStore().table<string, number>('t');
+  await table.put('a', 1);
+  const failing = table.transaction((inside) => {
+    inside.put('a', 2);
+    throw new Error('no');
+  });
+  await expect(failing).rejects.toThrow('no');
+  expect(table.get('a')).toBe(1);
+});
+
+test('the store is closed to other users of the machine', () => {
+  const folder = temporaryFolder();
+  temporaryStore(folder);
+  expect((statSync(join(folder, 'store')).mode & 0o777).toString(8)).toBe('700');
+});
+
+test('every write that was acknowledged before kill -9 is there afterwards', async () => {
+  const folder = temporaryFolder();
+  const program = `
+    const { open } = require(${JSON.stringify(lmdbPath)});
+    const db = open({ path: ${JSON.stringify(join(folder, 'store'))}, maxDbs: 32, overlappingSync: false }).openDB({ name: 'numbers' });
+    (async () => { for (let n = 0; ; n += 1) { await db.put(n, n); process.stdout.write(n + '\\n'); } })();`;
+  const child = spawn(process.execPath, ['-e', program]);
+  let acknowledged = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    acknowledged += chunk.toString();
+    if (acknowledged.length > 200) child.kill('SIGKILL');
+  });
+  await once(child, 'close');
+  const last = Number(acknowledged.split('\n').at(-2));
+  expect(last).toBeGreaterThan(10);
+  expect(temporaryStore(folder).table<number, number>('numbers').get(last)).toBe(last);
+});
+
+test('one process at a time holds a data directory, and its death frees it', async () => {
+  const folder = temporaryFolder();
+  const first = await lockDataDir(folder);
+  expect(await lockDataDir(folder)).toEqual({ ok: false, fault: { kind: 'data_dir_in_use', path: folder, holder: `process ${process.pid}` } });
+  if (first.ok) await first.value.release();
+  const child = spawn(process.execPath, ['-e', `
+    require('net').createServer((socket) => socket.end('1')).listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`]);
+  await once(child.stdout, 'data');
+  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'process 1' } });
+  child.kill('SIGKILL'); // the socket stays behind, with nobody listening
+  await once(child, 'close');
+  const third = await lockDataDir(folder);
+  expect(third.ok).toBe(true);
+  if (third.ok) await third.value.release();
+});
+
+test('of many that start at once on a stale lock one gets it', async () => {
+  const folder = temporaryFolder();
+  const child = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`]);
+  await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  const locks = await Promise.all(Array.from({ length: 8 }, () => lockDataDir(folder)));
+  expect(locks.filter(({ ok }) => ok)).toHaveLength(1);
+  for (const lock of locks) if (lock.ok) await lock.value.release();
+});

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest';
+import { secrets } from '../../src/adapters/secrets.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
+import type { Fault } from '../../src/core/fault.ts';
+import { fail } from '../../src/core/result.ts';
+import type { Result } from '../../src/core/result.ts';
+import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
+import type { CreateApiKey } from '../../src/gateway/api-keys.ts';
+import { ACME_ADMIN, ADMIN, START_MS, WRITER, must, temporaryStore, testAudit, testClock } from './harness.ts';
+
+const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
+const DAY_MS = 86_400_000;
+
+async function start(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore())) {
+  const clock = testClock();
+  const audit = testAudit();
+  const open = async () => must(await ApiKeys.open({ store, audit, clock, secrets }));
+  const keys = await open();
+  return { clock, audit, store, keys, reopen: open };
+}
+
+const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);
+const idsOf = (list: Result<{ readonly keys: readonly { readonly id: string }[] }, Fault>): string[] => must(list).keys.map(({ id }) => id);
+
+describe('creating', () => {
+  test('a key authenticates at once and after a restart, and nowhere is it stored', async () => {
+    const { keys, reopen, store, audit } = await start();
+    const { key, record } = must(await keys.create(ADMIN, { name: 'ci', scopes: ['write', 'read', 'read'], orgId: 'acme', expiresAtMs: START_MS + DAY_MS }));
+    expect(record).toMatchObject({
+      name: 'ci', scopes: ['read', 'write'], orgId: 'acme', createdBy: 'account:root', createdAtMs: START_MS, expiresAtMs: START_MS + DAY_MS,
+      revokedAtMs: null, lastUsedAtMs: null,
+    });
+    expect(keys.authenticate(secrets.digestOf(key))?.id).toBe(record.id);
+    expect((await reopen()).authenticate(secrets.digestOf(key))?.id).toBe(record.id);
+    const secret = key.slice(key.lastIndexOf('_') + 1);
+    expect(JSON.stringify([must(await store.all()), audit.drafts])).not.toContain(secret);
+    expect(audit.drafts).toEqual([{
+      eventType: 'ApiKeyCreated', actor: 'account:root', lineage: { orgId: 'acme', teamId: null, agentId: null },
+      payload: { key_id: record.id, name: 'ci', scopes: ['read', 'write'], org_id: undefined, expires_at: '2030-01-02T00:00:00.000Z' },
+    }]);
+  });
+
+  test('what may not be created is refused with its reason', async () => {
+    const { keys } = await start();
+    const good: CreateApiKey = { name: 'n', scopes: ['read'] };
+    const asked: [unknown, CreateApiKey, object][] = [
+      [WRITER, good, { kind: 'insufficient_scope', needed: 'admin', held: ['write'] }],
+      [ACME_ADMIN, { ...good, orgId: 'globex' }, { kind: 'org_forbidden', orgId: 'globex' }],
+      [ADMIN, { ...good, name: '' }, { kind: 'invalid_argument', field: 'name' }],
+      [ADMIN, { ...good, name: 'x'.repeat(101) }, { kind: 'invalid_argument', field: 'name' }],
+      [ADMIN, { ...good, name: 'a\u001b[31m' }, { kind: 'invalid_argument', field: 'name' }],
+      [ADMIN, { ...good, scopes: [] }, { kind: 'invalid_argument', field: 'scopes' }],
+      [ADMIN, { ...good, orgId: 'a b' }, { kind: 'invalid_argument', field: 'org_id' }],
+      [ADMIN, { ...good, orgId: '' }, { kind: 'invalid_argument', field: 'org_id' }],
+      [ADMIN, { ...good, expiresAtMs: START_MS }, { kind: 'invalid_argument', field: 'expires_at' }],
+    ];
+    for (const [principal, input, fault] of asked) {
+      expect(faultOf(await keys.create(principal as typeof ADMIN, input)), JSON.stringify(input)).toMatchObject(fault);
+    }
+    expect(keys.size).toBe(0);
+  });
+
+  test('an admin of one org makes keys of that org only, asked or not', async () => {
+    const { keys } = await start();
+    expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
+    expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
+    expect(must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] })).record.orgId).toBeNull();
+  });
+
+  test('nothing is created or revoked that the audit log cannot hold', async () => {
+    const { keys, audit } = await start();
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    audit.broken = true;
+    expect(faultOf(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }))).toEqual({ kind: 'audit_unavailable' });
+    expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'audit_unavailable' });
+    expect(keys.size).toBe(1);
+    expect(keys.authenticate(record.digest)?.id).toBe(record.id);
+  });
+});
+
+describe('revoking', () => {
+  test('a revoked key is dead at once and after a restart, listeners hear of it, and once more is no error', async () => {
+    const { keys, reopen, audit } = await start();
+    const heard: string[] = [];
+    keys.onRevoked((subject) => heard.push(subject));
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(await keys.revoke(ADMIN, record.id)).toEqual({ ok: true, value: undefined });
+    expect(await keys.revoke(ADMIN, record.id)).toEqual({ ok: true, value: undefined });
+    expect(keys.authenticate(record.digest)).toBeUndefined();
+    expect(keys.authenticateId(record.id)).toBeUndefined();
+    expect((await reopen()).authenticate(record.digest)).toBeUndefined();
+    expect(heard).toEqual([`key:${record.id}`]);
+    expect(audit.drafts.map(({ eventType }) => eventType)).toEqual(['ApiKeyCreated', 'ApiKeyRevoked']);
+  });
+
+  test('an unknown key and the key of another org are not found, whoever asks without admin scope is refused first', async () => {
+    const { keys } = await start();
+    const { record: globex } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
+    const { record: unbound } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const notFound = { kind: 'not_found', what: 'such API key' };
+    expect(faultOf(await keys.revoke(ADMIN, 'nope'))).toEqual(notFound);
+    expect(faultOf(await keys.revoke(ACME_ADMIN, globex.id))).toEqual(notFound);
+    expect(faultOf(await keys.revoke(ACME_ADMIN, unbound.id))).toEqual(notFound);
+    expect(faultOf(await keys.revoke(WRITER, globex.id))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+  });
+
+  test('a key is dead here even when the store cannot be told', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    expect(keys.authenticate(record.digest)).toBeUndefined();
+    must(await keys.refresh());
+    expect(keys.authenticate(record.digest)).toBeUndefined();
+  });
+
+  test('what another gateway creates and revokes in a shared store is felt after a refresh', async () => {
+    const { keys, reopen } = await start();
+    const other = await reopen();
+    const heard: string[] = [];
+    other.onRevoked((subject) => heard.push(subject));
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(other.authenticate(record.digest)).toBeUndefined();
+    must(await other.refresh());
+    expect(other.authenticate(record.digest)?.id).toBe(record.id);
+    must(await keys.revoke(ADMIN, record.id));
+    must(await other.refresh());
+    expect(other.authenticate(record.digest)).toBeUndefined();
+    expect(heard).toEqual([`key:${record.id}`]);
+  });
+});
+
+test('a key stops at the millisecond it expires', async () => {
+  const { keys, clock } = await start();
+  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }));
+  clock.advance(999);
+  expect(keys.authenticate(record.digest)?.id).toBe(record.id);
+  clock.advance(1);
+  expect(keys.authenticate(record.digest)).toBeUndefined();
+});
+
+describe('listing', () => {
+  test('newest first, page by page, each key once, also when one is added in between', async () => {
+    const { keys, clock } = await start();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      ids.unshift(must(await keys.create(ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
+      clock.advance(1);
+    }
+    const first = must(keys.list(ADMIN, { perPage: 2 }));
+    expect(first.keys.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    must(await keys.create(ADMIN, { name: 'late', scopes: ['read'] }));
+    const second = must(keys.list(ADMIN, { perPage: 2, cursor: first.nextCursor ?? '' }));
+    expect(second.keys.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+    const third = must(keys.list(ADMIN, { perPage: 2, cursor: second.nextCursor ?? '' }));
+    expect(third.keys.map(({ id }) => id)).toEqual(ids.slice(4));
+    expect(third.nextCursor).toBeNull();
+  });
+
+  test('an admin of one org sees the keys of that org and learns of no other', async () => {
+    const { keys } = await start();
+    const { record: acme } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+    const { record: globex } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
+    must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(idsOf(keys.list(ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
+    expect(idsOf(keys.list(ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
+    expect(must(keys.list(ADMIN, { perPage: 50 })).keys).toHaveLength(3);
+    expect(faultOf(keys.list(ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
+    const unknownCursor = faultOf(keys.list(ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
+    expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
+    expect(faultOf(keys.list(ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
+    expect(faultOf(keys.list(WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
+  });
+});
+
+test('the last use is noted to the minute and written when it is flushed', async () => {
+  const { keys, clock, store, reopen } = await start();
+  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  keys.authenticate(record.digest);
+  clock.advance(59_999);
+  keys.authenticate(record.digest);
+  expect(must(keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS);
+  expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
+  clock.advance(1);
+  keys.authenticateId(record.id);
+  must(await keys.flushUses());
+  expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+  expect(must((await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+});
+
+describe('the first key', () => {
+  test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
+    const { keys, reopen, audit } = await start();
+    const minted = must(await keys.bootstrap(undefined));
+    if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
+    expect(keys.authenticate(secrets.digestOf(minted.key))).toMatchObject({ scopes: ['admin'], orgId: null, createdBy: 'gateway' });
+    expect(must(await (await reopen()).bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+    expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
+  });
+
+  test('two gateways that start at once on one store mint one key', async () => {
+    const { keys, reopen } = await start();
+    const other = await reopen();
+    const kinds = (await Promise.all([keys.bootstrap(undefined), other.bootstrap(undefined)])).map((result) => must(result).kind);
+    expect(kinds.sort()).toEqual(['minted', 'unchanged']);
+  });
+
+  test('the key of the environment works as it is, and a restart changes nothing', async () => {
+    const { keys, reopen } = await start();
+    expect(must(await keys.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
+    expect(keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toMatchObject({ scopes: ['admin'], orgId: null, hint: 'oper…' });
+    const restarted = await reopen();
+    expect(must(await restarted.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+    expect(restarted.size).toBe(1);
+  });
+
+  test('another key in the environment revokes the one before and no other', async () => {
+    const { keys, reopen } = await start();
+    must(await keys.bootstrap(ENVIRONMENT_KEY));
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const restarted = await reopen();
+    expect(must(await restarted.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    expect(restarted.authenticate(secrets.digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
+    expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
+  });
+
+  test('a key of the environment that was revoked stays revoked', async () => {
+    const { keys, reopen } = await start();
+    must(await keys.bootstrap(ENVIRONMENT_KEY));
+    must(await keys.revoke(ADMIN, keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.id ?? ''));
+    const restarted = await reopen();
+    expect(must(await restarted.bootstrap(ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
+    expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+  });
+});
