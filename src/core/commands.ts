@@ -70,7 +70,7 @@ export type Command =
   | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
   | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
   | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined })
-  | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity })
+  | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity; /** The I/O thread's own number for the stream. */ readonly stream: number })
   | (Voucher & { readonly type: 'ack-signal'; readonly agent: AgentIdentity; readonly opId: OpId; readonly sequence: number });
 
 export type CommandType = Command['type'];

@@ -8,7 +8,7 @@ export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }
   | { readonly kind: 'op-changed'; readonly op: OpView }
   | { readonly kind: 'signal'; readonly agent: AgentKey; readonly message: SignalMessage }
-  | { readonly kind: 'agent-saved'; readonly registration: AgentRegistration; readonly rotated: boolean }
+  | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
 

@@ -30,6 +30,8 @@ export type Fault =
   | { readonly kind: 'store_unreachable'; readonly retryAfterSecs: number }
   | { readonly kind: 'audit_unavailable' }
   | { readonly kind: 'overloaded'; readonly retryAfterSecs: number; readonly what: string }
+  | { readonly kind: 'method_not_allowed'; readonly allowed: readonly string[] }
+  | { readonly kind: 'unsupported_media_type'; readonly expected: string }
   | { readonly kind: 'payload_too_large'; readonly limitBytes: number }
   | { readonly kind: 'internal' };
 
@@ -60,6 +62,8 @@ export function explain(fault: Fault): string {
     case 'store_unreachable': return 'the database cannot be reached at the moment; try again shortly';
     case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
     case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;
+    case 'method_not_allowed': return `this path takes ${fault.allowed.join(', ')}`;
+    case 'unsupported_media_type': return `send the body as ${fault.expected}`;
     case 'payload_too_large': return `the body is larger than ${fault.limitBytes} bytes`;
     case 'internal': return 'the gateway failed to answer; the cause is in its log';
     default: return assertNever(fault);

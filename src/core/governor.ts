@@ -78,11 +78,14 @@ export class Governor {
     return removed === SWEEP_SLICE;
   }
 
-  /** Ends operations whose Allow could not be recorded and so was never answered (contract: Audit). */
-  revokeUnrecorded(opIds: readonly OpId[], nowMs: number): void {
+  /**
+   * Ends the operations that were begun at `sinceMs` or later and whose Allow could not be recorded, so that nobody was
+   * ever told of it (contract: Audit).
+   */
+  revokeUnrecorded(opIds: readonly OpId[], sinceMs: number, nowMs: number): void {
     for (const opId of opIds) {
       const slot = this.ops.find(opId);
-      if (slot !== undefined) this.ops.advance(slot, 'terminate', nowMs);
+      if (slot !== undefined && this.ops.recordOf(slot).registeredAtMs >= sinceMs) this.ops.advance(slot, 'terminate', nowMs);
     }
   }
 
@@ -145,7 +148,7 @@ export class Governor {
     return {
       reply: ok({ agent: viewOfAgent(entry), rotated }),
       effects: [
-        { kind: 'agent-saved', registration, rotated },
+        { kind: 'agent-saved', key, registration, rotated },
         { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
       ],
     };

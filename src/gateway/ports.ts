@@ -1,7 +1,9 @@
 /** What the use cases need of the outside world, each as small as its user. Adapters and threads implement them. */
 import type { Account } from '../core/account.ts';
+import type { AgentRegistration } from '../core/agents.ts';
 import type { AuditDraft } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
+import type { AgentKey } from '../core/ids.ts';
 import type { Result } from '../core/result.ts';
 import type { Role, Scope } from '../core/scope.ts';
 
@@ -10,6 +12,13 @@ export type Clock = { nowMs(): number };
 
 /** Resolves once the entry is in the log; a fault means it is not, and what it would have recorded must not happen. */
 export type AuditLog = { record(draft: AuditDraft): Promise<Result<void, Fault>> };
+
+/** Keeps registrations across restarts. Resolves once the change would survive a crash. */
+export type AgentStore = {
+  load(): Iterable<AgentRegistration>;
+  save(registration: AgentRegistration): Promise<void>;
+  remove(key: AgentKey): Promise<void>;
+};
 
 /** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */
 export type Passwords = {

@@ -9,6 +9,8 @@ type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
 export type UseCases = {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
+  /** Counts one request against the rate limit of a credential or an address. */
+  readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
 };
 
 export type UseCaseName = keyof UseCases;

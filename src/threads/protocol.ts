@@ -14,8 +14,7 @@ export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }
   | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
   | { readonly type: 'interest'; readonly interest: Interest }
-  /** An agent's control stream opened or closed here; `stream` is unique within the thread. */
-  | { readonly type: 'control-stream'; readonly stream: number; readonly agent: AgentKey; readonly isOpen: boolean }
+  | { readonly type: 'control-closed'; readonly stream: number; readonly agent: AgentKey }
   | { readonly type: 'stats'; readonly stats: IoStats }
   | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly uwsImplementation: string }
   | { readonly type: 'drained' };

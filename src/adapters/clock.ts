@@ -1,0 +1,25 @@
+import type { Clock } from '../gateway/ports.ts';
+
+/**
+ * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed until
+ * the two agree again, so that nothing that waits for time to pass waits for ever.
+ */
+export function createClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()): Clock {
+  let nowMs = wallMs();
+  let readAtMs = monotonicMs();
+  return {
+    nowMs() {
+      const monotonic = monotonicMs();
+      const wall = wallMs();
+      const passedMs = monotonic - readAtMs;
+      if (wall >= nowMs) {
+        nowMs = wall;
+        readAtMs = monotonic;
+      } else if (passedMs >= 2) {
+        nowMs += Math.floor(passedMs / 2);
+        readAtMs = monotonic;
+      }
+      return nowMs;
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** The whole configuration as one table: its variables, how each is read, and what it means. */
+import { availableParallelism } from 'node:os';
+import { fail, ok, type Result } from './core/result.ts';
+
+type Parse<T> = (text: string) => T | undefined;
+
+/** One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable. */
+type Variable<T> = { readonly parse: Parse<T>; readonly expects: string; readonly fallback: string | undefined; readonly meaning: string; readonly isSecret?: boolean };
+
+export type Address = { readonly host: string; readonly port: number };
+
+const text: Parse<string> = (value) => value;
+
+const wholeNumber = (least: number, most: number): Parse<number> => (value) => {
+  const number = Number(value);
+  return /^\d+$/.test(value) && number >= least && number <= most ? number : undefined;
+};
+
+const oneOf = <const T extends string>(...words: readonly T[]): Parse<T> => (value) => words.find((word) => word === value);
+
+/** Spec: open registration. Anything else than these words means no, and none of it is a mistake. */
+const switchedOn: Parse<boolean> = (value) => /^(1|true|yes)$/i.test(value);
+
+const address: Parse<Address> = (value) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  return host === undefined || port > 65_535 ? undefined : { host, port };
+};
+
+const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined);
+
+const list: Parse<readonly string[]> = (value) => value.split(',').map((item) => item.trim()).filter((item) => item !== '');
+
+const visibleAscii: Parse<string> = (value) => (/^[\x21-\x7e]{32,256}$/.test(value) ? value : undefined);
+
+function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
+function variable<T>(parse: Parse<T>, expects: string, fallback: undefined, meaning: string): Variable<T | undefined>;
+function variable<T>(parse: Parse<T>, expects: string, fallback: string | undefined, meaning: string): Variable<T> {
+  return { parse, expects, fallback, meaning };
+}
+
+const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true });
+
+const cores = availableParallelism();
+
+/** The rows of the README's table, in its order. */
+export const VARIABLES = {
+  SVC_HTTP_ADDR: variable(address, 'host:port', '127.0.0.1:8080', 'HTTP API, WebSocket, Connect and the dashboard listen here; port 0 takes a free one'),
+  SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'gRPC listens here; port 0 takes a free one'),
+  SVC_DATA_DIR: variable(text, 'a path', './data', 'keys, registrations, audit log and budgets; made with mode 0700'),
+  SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : url('postgres:', 'postgresql:')(value)), 'postgres://… or the word embedded', undefined, 'account store; `embedded` starts a PostgreSQL of its own under the data directory; unset: no accounts')),
+  SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
+  SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that speak HTTP and gRPC; unset: the cores less one'),
+  SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords; unset: the cores less one'),
+  SVC_BOOTSTRAP_API_KEY: secret(variable(visibleAscii, '32 to 256 visible ASCII characters', undefined, 'the admin key, instead of one that is minted on first start')),
+  SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined, 'signs tokens, instead of a key made on first start')),
+  SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` of the tokens'),
+  SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` of the tokens'),
+  SVC_PUBLIC_URL: variable(url('http:', 'https:'), 'http://… or https://…', undefined, 'where people reach the gateway: base of links in mails, accepted as an Origin'),
+  SVC_CORS_ORIGINS: variable(list, 'origins, separated by commas', '', 'origins whose pages may call the HTTP API; empty: none'),
+  SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes` lets anybody register as developer'),
+  SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are logged, without their text, and not sent'),
+  SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; STARTTLS is used, and required with credentials'),
+  SVC_SMTP_USER: variable(text, 'text', undefined, 'user name at the relay'),
+  SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'password at the relay')),
+  SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From of the mails; in production a sender of a verified domain'),
+  SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash'),
+  SVC_ARGON2_ITERATIONS: variable(wholeNumber(1, 100), 'a whole number', '2', 'passes of one password hash'),
+  SVC_ARGON2_PARALLELISM: variable(wholeNumber(1, 16), 'a whole number', '1', 'lanes of one password hash'),
+  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait; one more is answered 503'),
+  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000', 'requests a minute of one credential on the HTTP API; 0: no limit'),
+  SVC_RATE_LIMIT_AUTH: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '120', 'requests a minute of one address on the public auth routes; 0: no limit'),
+  SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute of one credential; 0: no limit'),
+  SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
+  SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
+  SVC_MAX_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '4000000', 'operations in the registry at once; one more is refused until others end'),
+  SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000', 'requests waiting for an answer at once, per I/O thread; one more is answered 503'),
+  SVC_AUDIT_FSYNC: variable(oneOf('always', 'never'), '`always` or `never`', 'never', '`always`: entries survive the loss of power too, at the cost of a disk flush per batch'),
+  SVC_AUDIT_ON_FAILURE: variable(oneOf('deny', 'allow'), '`deny` or `allow`', 'deny', 'what checks are answered while the audit log cannot be written'),
+  SVC_AUDIT_REDACT: variable(list, 'keys, separated by commas', '', 'attribute keys whose values never reach the audit log, beside the built-in ones'),
+  SVC_AUDIT_RETENTION_DAYS: variable(wholeNumber(0, 36_500), 'days, 0 for ever', '0', 'audit segments older than this are deleted; 0: never'),
+  SVC_AUDIT_RETENTION_MIB: variable(wholeNumber(0, 1_000_000_000), 'mebibytes, 0 for no limit', '0', 'oldest audit segments are deleted above this total size; 0: never'),
+  SVC_AUDIT_CHECKPOINT_MINUTES: variable(wholeNumber(1, 1_440), 'minutes', '10', 'how often the head of the audit chain is signed'),
+  SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '10', 'how long a shutdown may wait for requests in flight'),
+  SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info', 'least level of the log lines on standard error'),
+} as const;
+
+export type VariableName = keyof typeof VARIABLES;
+export type Config = { readonly [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T : never };
+
+export type ConfigFault = { readonly problems: readonly string[] };
+
+/** Reads the environment once. Every mistake is named, and a variable of ours that does not exist is one. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Result<Config, ConfigFault> {
+  const problems: string[] = unknownNames(env).map((name) => `${name} is not a setting of this gateway`);
+  const config: Partial<Record<VariableName, unknown>> = {};
+  for (const [name, row] of Object.entries(VARIABLES) as [VariableName, Variable<unknown>][]) {
+    const given = env[name] === '' ? undefined : env[name];
+    const source = given ?? row.fallback;
+    const value = source === undefined ? undefined : row.parse(source);
+    if (source !== undefined && value === undefined) problems.push(`${name} must be ${row.expects}${row.isSecret === true ? '' : `, not ${JSON.stringify(source)}`}`);
+    config[name] = value;
+  }
+  return problems.length === 0 ? ok(config as Config) : fail({ problems });
+}
+
+// These belong to the command line client, which may run in the same shell.
+const CLIENT_PREFIX = 'SVC_CLI_';
+
+const unknownNames = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.keys(env).filter((name) => name.startsWith('SVC_') && !name.startsWith(CLIENT_PREFIX) && !(name in VARIABLES));

@@ -1,0 +1,34 @@
+import type { Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+
+type Bucket = { tokens: number; filledAtMs: number };
+
+/** Callers remembered at once. Beyond it the longest idle are forgotten: their buckets are full again anyway. */
+const MAX_BUCKETS = 100_000;
+const WINDOW_MS = 60_000;
+
+/** A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (contract: Rate limits). */
+export class RateLimiter {
+  readonly #perMinute: number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** `perMinute` 0 limits nothing. */
+  constructor(perMinute: number) { this.#perMinute = perMinute; }
+
+  take(caller: string, nowMs: number): Result<void, Fault> {
+    if (this.#perMinute === 0) return ok(undefined);
+    const bucket = this.#buckets.get(caller) ?? { tokens: this.#perMinute, filledAtMs: nowMs };
+    bucket.tokens = Math.min(this.#perMinute, bucket.tokens + ((nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS);
+    bucket.filledAtMs = nowMs;
+    // Put back last, so that the first in the map is the one idle longest.
+    this.#buckets.delete(caller);
+    this.#buckets.set(caller, bucket);
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value!);
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return ok(undefined);
+    }
+    const retryAfterSecs = Math.ceil(((1 - bucket.tokens) * WINDOW_MS) / this.#perMinute / 1000);
+    return fail({ kind: 'rate_limited', retryAfterSecs, limit: this.#perMinute });
+  }
+}

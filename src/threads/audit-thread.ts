@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
+import { explainNotice } from '../adapters/audit/recovery.ts';
+import { openAuditWriter } from '../adapters/audit/writer.ts';
+import { decode, encode } from './codec.ts';
+import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
+
+export type AuditThreadOptions = { readonly directory: string; readonly fsync: 'always' | 'never' };
+
+/** Connects an I/O thread that was started, or started again, so that its answers can be released to it. */
+export type ConnectIo = { readonly io: IoIndex; readonly port: MessagePort };
+
+type Append = Extract<MainToAudit, { type: 'append' }>;
+
+/** How often a log that could not be written is tried again, and how much room it must find. */
+const RETRY_MS = 500;
+const PROBE_BYTES = 256 * 1024;
+
+/** What one write may hold: enough to be worth it, little enough not to keep the first answer waiting. */
+const MAX_GROUP_ENTRIES = 4_096;
+
+/**
+ * The audit thread: writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes
+ * into the next one together, so that many small batches cost one write and, with fsync, one trip to the disk.
+ */
+export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
+  const opened = openAuditWriter({ ...options, nowMs: Date.now });
+  if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by ${opened.fault.holder}; stop that gateway first, or choose another SVC_DATA_DIR`);
+  const { writer, notices } = opened.value;
+  const ios = new Map<IoIndex, MessagePort>();
+  const waiting: Append[] = [];
+  let isClosing = false;
+  let probe: NodeJS.Timeout | undefined;
+
+  const tell = (message: AuditToMain): void => main.postMessage(encode(message));
+
+  const take = (message: Uint8Array | ConnectIo): void => {
+    if (!(message instanceof Uint8Array)) {
+      ios.set(message.io, message.port);
+      return;
+    }
+    const decoded = decode(message) as MainToAudit;
+    if (decoded.type === 'append') waiting.push(decoded);
+    else isClosing = true;
+  };
+
+  main.on('message', (first: Uint8Array | ConnectIo) => {
+    take(first);
+    for (let next = receiveMessageOnPort(main); next !== undefined; next = receiveMessageOnPort(main)) take(next.message as Uint8Array | ConnectIo);
+    while (waiting.length > 0) writeGroup(takeGroup(waiting));
+    if (!isClosing) return;
+    clearInterval(probe);
+    writer.close();
+    tell({ type: 'closed' });
+    main.close();
+  });
+
+  const writeGroup = (group: readonly Append[]): void => {
+    const count = group.reduce((sum, batch) => sum + batch.count, 0);
+    const written = writer.append(group.map((batch) => batch.bodies).join('\n'), count);
+    let firstId = written.ok ? written.value.firstId : 0;
+    for (const { batch, io, count: entries, replies } of group) {
+      if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
+      tell(written.ok ? { type: 'written', batch, firstId } : { type: 'not-written', batch, reason: written.fault.detail });
+      firstId += entries;
+    }
+    if (!written.ok) startProbing();
+  };
+
+  const startProbing = (): void => {
+    probe ??= setInterval(() => {
+      if (!hasRoom(options.directory)) return;
+      clearInterval(probe);
+      probe = undefined;
+      tell({ type: 'writable' });
+    }, RETRY_MS);
+  };
+
+  tell({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
+}
+
+function release(port: MessagePort | undefined, message: AuditToIo): void {
+  const bytes = encode(message);
+  port?.postMessage(bytes, [bytes.buffer]);
+}
+
+function takeGroup(waiting: Append[]): readonly Append[] {
+  let entries = 0;
+  let taken = 0;
+  while (taken < waiting.length && entries < MAX_GROUP_ENTRIES) {
+    entries += waiting[taken]!.count;
+    taken += 1;
+  }
+  return waiting.splice(0, taken);
+}
+
+/** Whether the log's own file system takes a file again. */
+function hasRoom(directory: string): boolean {
+  let folder: string | undefined;
+  try {
+    folder = mkdtempSync(join(directory, '.probe-'));
+    writeFileSync(join(folder, 'probe'), Buffer.alloc(PROBE_BYTES));
+    return true;
+  } catch {
+    return false; // still full, or read-only: the answer that was asked for
+  } finally {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+

@@ -1,0 +1,61 @@
+import type { Effect } from '../core/effects.ts';
+import type { EventKind, GatewayEvent } from '../gateway/events.ts';
+import type { Interest, IoIndex } from './protocol.ts';
+
+type Deliver = (io: IoIndex, event: GatewayEvent) => void;
+
+/** Gives every event its id, and to each I/O thread only those that a reader of its own may see. */
+export class EventBoard {
+  readonly #interests = new Map<IoIndex, 'all' | ReadonlySet<string>>();
+  readonly #deliver: Deliver;
+  #lastId = 0;
+
+  constructor(deliver: Deliver) { this.#deliver = deliver; }
+
+  get isWatched(): boolean { return this.#interests.size > 0; }
+
+  setInterest(io: IoIndex, interest: Interest): void {
+    if (interest !== 'all' && interest.length === 0) this.#interests.delete(io);
+    else this.#interests.set(io, interest === 'all' ? 'all' : new Set(interest));
+  }
+
+  dropThread(io: IoIndex): void { this.#interests.delete(io); }
+
+  /** Publishes what readers should know of an effect; most effects are none of their business. */
+  publishEffect(effect: Effect, atMs: number): void {
+    if (!this.isWatched) return;
+    switch (effect.kind) {
+      case 'op-changed': {
+        const { opId, state, updatedAtMs, agent } = effect.op;
+        return this.#publish({ kind: 'ops_change', orgId: orgOf(agent.orgId), agentId: agent.agentId, atMs, payload: { opId, state, updatedAtMs, teamId: agent.teamId } });
+      }
+      case 'violation': {
+        const { agent, reason, claimed, action } = effect;
+        return this.publish('violation', orgOf(agent.orgId), agent.agentId, atMs, { reason, action, team_id: agent.teamId, claimed_org_id: orgOf(claimed.orgId), claimed_team_id: claimed.teamId, claimed_agent_id: claimed.agentId });
+      }
+      case 'agent-saved': {
+        const { identity, parent } = effect.registration;
+        return this.publish('agent', orgOf(identity.orgId), identity.agentId, atMs, { change: effect.rotated ? 'rotated' : 'registered', team_id: identity.teamId, key: effect.key, parent: parent ?? null });
+      }
+      case 'agent-removed':
+        return this.publish('agent', orgOf(effect.identity.orgId), effect.identity.agentId, atMs, { change: 'deregistered', team_id: effect.identity.teamId, key: effect.key });
+      default:
+    }
+  }
+
+  publish(kind: Exclude<EventKind, 'ops_change'>, orgId: string | null, agentId: string | null, atMs: number, payload: Readonly<Record<string, unknown>>): void {
+    this.#publish({ kind, orgId, agentId, atMs, payload });
+  }
+
+  #publish(event: Unnumbered<GatewayEvent>): void {
+    this.#lastId += 1;
+    const numbered = { id: this.#lastId, ...event } as GatewayEvent;
+    for (const [io, interest] of this.#interests) {
+      if (interest === 'all' || (event.orgId !== null && interest.has(event.orgId))) this.#deliver(io, numbered);
+    }
+  }
+}
+
+type Unnumbered<E> = E extends unknown ? Omit<E, 'id'> : never;
+
+const orgOf = (orgId: string): string | null => (orgId === '' ? null : orgId);

@@ -1,0 +1,95 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import { explain, type Fault } from '../core/fault.ts';
+import { fail, type Result } from '../core/result.ts';
+import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
+import { decode, decodeToIo, encodeToMain } from './codec.ts';
+import { Outbox } from './outbox.ts';
+import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
+
+/** A reply and where the audit log holds what it says; undefined when nothing was to be recorded, or could not be. */
+export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
+
+/** What the wire may ask of the main thread. */
+export type Link = {
+  ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>>;
+  call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
+};
+
+export type IoLinkOptions = {
+  /** Requests that may wait for an answer at once; one more is refused at once. */
+  readonly maxPending: number;
+  /** What becomes of an answer whose audit entry could not be written. */
+  readonly onAuditFailure: 'deny' | 'allow';
+  /** Everything the main thread says that is no reply. */
+  readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
+};
+
+type Settle = (recorded: Recorded<unknown>) => void;
+
+const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const);
+const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
+
+/** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
+export class IoLink implements Link {
+  readonly #outbox: Outbox<IoToMain>;
+  readonly #waiting = new Map<number, Settle>();
+  readonly #options: IoLinkOptions;
+  #lastId = 0;
+
+  constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
+    this.#options = options;
+    this.#outbox = new Outbox(main, encodeToMain);
+    main.on('message', (bytes: Uint8Array) => this.#receive(decodeToIo(bytes)));
+    audit.on('message', (bytes: Uint8Array) => this.#release(decode(bytes) as AuditToIo));
+  }
+
+  get pending(): number { return this.#waiting.size; }
+
+  ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
+    return this.#request((id) => ({ type: 'command', id, command: command as Command })) as Promise<Recorded<Replies[T]>>;
+  }
+
+  async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
+    const { reply } = await this.#request((id) => ({ type: 'call', id, name, input }));
+    return reply as ReplyOf<N>;
+  }
+
+  /** Says something that has no answer. */
+  tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
+
+  #request(messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#options.maxPending) return Promise.resolve({ reply: OVERLOADED, auditId: undefined });
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.#outbox.send(messageOf(id));
+    return new Promise((resolve) => { this.#waiting.set(id, resolve); });
+  }
+
+  #receive(messages: readonly MainToIo[]): void {
+    for (const message of messages) {
+      if (message.type === 'command-reply' || message.type === 'call-reply') this.#settle(message.id, message.reply, undefined);
+      else this.#options.onMessage(message);
+    }
+  }
+
+  #release({ firstId, isRecorded, replies }: AuditToIo): void {
+    for (const message of decodeToIo(replies)) {
+      if (message.type !== 'command-reply') continue;
+      if (isRecorded) this.#settle(message.id, message.reply, firstId + message.auditIndex);
+      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecorded(message.reply), undefined);
+    }
+  }
+
+  #settle(id: number, reply: unknown, auditId: number | undefined): void {
+    const settle = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    settle?.({ reply, auditId });
+  }
+}
+
+/** A check is answered Deny when it cannot be recorded; anything else fails (contract: Audit). */
+function unrecorded(reply: Replies[Command['type']]): Result<unknown, Fault> {
+  const isCheck = reply.ok && reply.value !== undefined && 'decision' in reply.value;
+  return isCheck ? { ok: true, value: { decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined } } : AUDIT_UNAVAILABLE;
+}

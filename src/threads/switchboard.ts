@@ -1,0 +1,208 @@
+import type { MessagePort } from 'node:worker_threads';
+import { encodeDraft } from '../core/audit-line.ts';
+import type { Command, CommandType, Replies } from '../core/commands.ts';
+import type { Effect } from '../core/effects.ts';
+import { explain } from '../core/fault.ts';
+import type { Governor, Outcome } from '../core/governor.ts';
+import type { AgentKey } from '../core/ids.ts';
+import { fail, ok } from '../core/result.ts';
+import type { AgentStore, Clock } from '../gateway/ports.ts';
+import type { UseCases } from '../gateway/use-cases.ts';
+import type { AuditLink } from './audit-link.ts';
+import { decodeToMain, encodeToIo } from './codec.ts';
+import { EventBoard } from './event-board.ts';
+import { Outbox } from './outbox.ts';
+import type { IoIndex, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
+
+export type SwitchboardOptions = {
+  readonly governor: Governor;
+  readonly audit: AuditLink;
+  readonly agents: AgentStore;
+  readonly useCases: UseCases;
+  readonly clock: Clock;
+  /** What to do while the audit log cannot be written (contract: Audit). */
+  readonly onAuditFailure: 'deny' | 'allow';
+  /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
+  readonly maxUnrecorded: number;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type Thread = { readonly outbox: Outbox<MainToIo>; stats: IoStats | undefined };
+type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
+
+/** Commands that change nothing and so are answered also while nothing can be recorded. */
+const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'open-control', 'ack-signal']);
+
+/** Connects I/O threads, governor, use cases and the audit thread: who asked what, and where the answer goes. */
+export class Switchboard {
+  readonly #options: SwitchboardOptions;
+  readonly #threads = new Map<IoIndex, Thread>();
+  readonly #controlStreams = new Map<AgentKey, Map<string, { readonly io: IoIndex; readonly stream: number }>>();
+  readonly events: EventBoard;
+
+  constructor(options: SwitchboardOptions) {
+    this.#options = options;
+    this.events = new EventBoard((io, event) => this.#send(io, { type: 'events', events: [event] }));
+  }
+
+  connect(io: IoIndex, port: Pick<MessagePort, 'postMessage'>): void {
+    this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined });
+  }
+
+  /** The thread is gone, and with it its sockets, its readers and its streams. */
+  disconnect(io: IoIndex): void {
+    this.#threads.delete(io);
+    this.events.dropThread(io);
+    this.#options.governor.isWatched = this.events.isWatched;
+    for (const [agent, streams] of this.#controlStreams) {
+      for (const [id, at] of streams) if (at.io === io) streams.delete(id);
+      if (streams.size === 0) this.#controlStreams.delete(agent);
+    }
+  }
+
+  get stats(): readonly IoStats[] { return [...this.#threads.values()].flatMap(({ stats }) => stats ?? []); }
+
+  broadcast(message: MainToIo): void {
+    for (const { outbox } of this.#threads.values()) outbox.send(message);
+  }
+
+  /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
+  receive(io: IoIndex, bytes: Uint8Array): void {
+    const nowMs = this.#options.clock.nowMs();
+    const bodies: string[] = [];
+    const replies: AuditedReply[] = [];
+    const commands: Command[] = [];
+    for (const message of decodeToMain(bytes)) {
+      if (message.type !== 'command') {
+        this.#receiveOther(io, message);
+        continue;
+      }
+      const refusal = this.#refusal(message.command, bodies.length);
+      if (refusal !== undefined) {
+        this.#send(io, { type: 'command-reply', id: message.id, reply: refusal, auditIndex: -1 });
+        continue;
+      }
+      const { reply, effects } = this.#apply(message.command, nowMs);
+      const auditIndex = bodies.length;
+      const durable = this.#carryOut(effects, nowMs, bodies);
+      if (message.command.type === 'open-control' && reply.ok) this.#openControl(io, message.command.stream, (reply as Extract<Replies['open-control'], { ok: true }>).value.key);
+      if (durable !== undefined) {
+        void this.#answerWhenDurable(io, message.id, reply, bodies.splice(auditIndex), durable);
+      } else if (bodies.length === auditIndex) {
+        this.#send(io, { type: 'command-reply', id: message.id, reply, auditIndex: -1 });
+      } else {
+        replies.push({ type: 'command-reply', id: message.id, reply, auditIndex });
+        commands.push(message.command);
+      }
+    }
+    if (replies.length > 0) this.#options.audit.append(io, bodies, encodeToIo(replies), (isWritten) => { if (!isWritten) this.#takeBack(io, commands, replies, nowMs); });
+    this.#threads.get(io)?.outbox.flush();
+  }
+
+  #apply(command: Command, nowMs: number): Outcome {
+    return this.#options.governor.apply(command as never, nowMs);
+  }
+
+  #receiveOther(io: IoIndex, message: Exclude<IoToMain, { type: 'command' }>): void {
+    switch (message.type) {
+      case 'call': return void this.#call(io, message.id, message.name, message.input);
+      case 'interest':
+        this.events.setInterest(io, message.interest);
+        this.#options.governor.isWatched = this.events.isWatched;
+        return;
+      case 'control-closed': return this.#closeControl(io, message.stream, message.agent);
+      case 'stats': {
+        const thread = this.#threads.get(io);
+        if (thread !== undefined) thread.stats = message.stats;
+        return;
+      }
+      case 'listening':
+      case 'drained': return; // heard by whoever started the thread
+      default:
+    }
+  }
+
+  async #call(io: IoIndex, id: number, name: keyof UseCases, input: unknown): Promise<void> {
+    try {
+      const reply = await this.#options.useCases[name](input as never);
+      this.#send(io, { type: 'call-reply', id, reply });
+    } catch (error) {
+      this.#options.onError(error, name);
+      this.#send(io, { type: 'call-reply', id, reply: fail({ kind: 'internal' }) });
+    }
+  }
+
+  /** What is refused before it is looked at, because what it does could not be recorded. */
+  #refusal(command: Command, unsentEntries: number): Replies[CommandType] | undefined {
+    if (READS.has(command.type)) return undefined;
+    const { audit, onAuditFailure, maxUnrecorded } = this.#options;
+    if (!audit.isWritable && onAuditFailure === 'deny') return command.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE;
+    return audit.entriesInFlight + unsentEntries >= maxUnrecorded ? BEHIND : undefined;
+  }
+
+  /** Adds audit entries to `bodies` and does the rest. A promise when the answer has to wait for a store. */
+  #carryOut(effects: readonly Effect[], nowMs: number, bodies: string[]): Promise<void> | undefined {
+    let durable: Promise<void> | undefined;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'audit':
+          bodies.push(encodeDraft(effect.draft, nowMs));
+          break;
+        case 'signal':
+          for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
+          break;
+        case 'agent-saved':
+          durable = this.#options.agents.save(effect.registration);
+          if (effect.rotated) this.broadcast({ type: 'agent-revoked', agent: effect.key });
+          break;
+        case 'agent-removed':
+          durable = this.#options.agents.remove(effect.key);
+          this.broadcast({ type: 'agent-revoked', agent: effect.key });
+          break;
+        default:
+      }
+      this.events.publishEffect(effect, nowMs);
+    }
+    return durable;
+  }
+
+  async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], durable: Promise<void>): Promise<void> {
+    try {
+      await durable;
+    } catch (error) {
+      this.#options.onError(error, 'saving an agent');
+      return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
+    }
+    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), () => {});
+  }
+
+  /** What could not be recorded was not allowed: the operations that these checks began are ended again. */
+  #takeBack(io: IoIndex, commands: readonly Command[], replies: readonly AuditedReply[], appliedAtMs: number): void {
+    if (this.#options.onAuditFailure === 'deny') {
+      const checked = commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
+      this.#options.governor.revokeUnrecorded(checked, appliedAtMs, this.#options.clock.nowMs());
+    }
+    // While the audit thread lives it has answered already, and these find nobody waiting.
+    for (const { id, reply } of replies) this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : AUDIT_UNAVAILABLE, auditIndex: -1 });
+  }
+
+  #openControl(io: IoIndex, stream: number, agent: AgentKey): void {
+    const streams = this.#controlStreams.get(agent) ?? new Map<string, { io: IoIndex; stream: number }>();
+    streams.set(`${io}:${stream}`, { io, stream });
+    this.#controlStreams.set(agent, streams);
+  }
+
+  #closeControl(io: IoIndex, stream: number, agent: AgentKey): void {
+    const streams = this.#controlStreams.get(agent);
+    streams?.delete(`${io}:${stream}`);
+    if (streams?.size === 0) this.#controlStreams.delete(agent);
+  }
+
+  #send(io: IoIndex, message: MainToIo): void {
+    this.#threads.get(io)?.outbox.send(message);
+  }
+}
+
+const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
+const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
+const UNRECORDABLE_CHECK: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined });

@@ -1,0 +1,47 @@
+/** Agents: register, list, deregister (contract: HTTP shapes). */
+import { z } from 'zod';
+import { parseAgentKey } from '../../core/ids.ts';
+import { fail, ok } from '../../core/result.ts';
+import { agentIdentity, readBody, readPage } from './body.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { agentView } from './views.ts';
+import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
+
+const registration = z.strictObject({
+  agent: agentIdentity,
+  credential_token: z.string().refine(isAgentCredential, CREDENTIAL_RULE).optional(),
+  parent: agentIdentity.optional(),
+});
+
+async function register(request: Authorized, link: Link): Promise<HttpReply> {
+  const body = readBody(registration, request.body);
+  if (!body.ok) return body;
+  const { agent, parent } = body.value;
+  const { token, digest, isMinted } = agentCredential(body.value.credential_token);
+  const { reply } = await link.ask<'register-agent'>({ type: 'register-agent', principal: request.principal, agent, credential: digest, parent });
+  if (!reply.ok) return reply;
+  return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', principal, orgId: query.get('org_id') ?? undefined, teamId: query.get('team_id') ?? undefined, ...page.value });
+  return reply.ok ? ok({ status: 200, body: { agents: reply.value.items.map(agentView), next_cursor: reply.value.next ?? null } }) : reply;
+}
+
+async function deregister({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  // An agent without an org has an empty first half, which a path cannot hold: there it is written as `-`.
+  const orgId = params.org === '-' ? '' : params.org ?? '';
+  const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
+  if (agent === undefined) return fail({ kind: 'invalid_argument', field: 'path', problem: 'must be /api/v1/agents/{org}/{team}/{agent}' });
+  const { reply } = await link.ask<'deregister-agent'>({ type: 'deregister-agent', principal, agent });
+  return reply.ok ? ok({ status: 204 }) : reply;
+}
+
+export const agentRoutes: readonly Route[] = [
+  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', handle: register },
+  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, summary: 'Lists registered agents', handle: list },
+  { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', handle: deregister },
+];

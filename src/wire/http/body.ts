@@ -1,0 +1,67 @@
+/** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
+import { z } from 'zod';
+import type { Fault } from '../../core/fault.ts';
+import { isName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+
+export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
+  const parsed = schema.safeParse(body === undefined ? {} : body);
+  if (parsed.success) return ok(parsed.data);
+  const issue = parsed.error.issues[0];
+  const isUnknownKey = issue?.code === 'unrecognized_keys';
+  const path = isUnknownKey ? [...issue.path, issue.keys[0]] : issue?.path ?? [];
+  return fail({ kind: 'invalid_argument', field: path.join('.') || 'body', problem: isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit' });
+}
+
+const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /';
+
+export const name = z.string().refine(isName, NAME_RULE);
+
+/** The wire form of an agent's identity. */
+export const agentIdentity = z
+  .strictObject({ org_id: z.union([z.literal(''), name]).default(''), team_id: name, agent_id: name })
+  .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
+
+const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
+
+export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
+  const opId = parseOpId(text);
+  return opId === undefined ? fail({ kind: 'invalid_argument', field, problem: OP_ID_RULE }) : ok(opId);
+}
+
+export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {
+  const opId = opIdOf(traceId, spanId);
+  return opId === undefined ? fail({ kind: 'invalid_argument', field: 'trace_id, span_id', problem: OP_ID_RULE }) : ok(opId);
+}
+
+const DEFAULT_PER_PAGE = 50;
+const MAX_PER_PAGE = 1_000;
+
+/** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). */
+export function readPage(query: URLSearchParams): Result<{ readonly perPage: number; readonly cursor: string | undefined }, Fault> {
+  const given = query.get('per_page');
+  const perPage = given === null ? DEFAULT_PER_PAGE : Number(given);
+  if (!Number.isInteger(perPage) || perPage < 1 || perPage > MAX_PER_PAGE) {
+    return fail({ kind: 'invalid_argument', field: 'per_page', problem: `must be a whole number from 1 to ${MAX_PER_PAGE}` });
+  }
+  return ok({ perPage, cursor: query.get('cursor') ?? undefined });
+}
+
+/** A query parameter that must be one of a few words; undefined when it is not given. */
+export function readWord<T extends string>(query: URLSearchParams, field: string, words: readonly T[]): Result<T | undefined, Fault> {
+  const given = query.get(field);
+  if (given === null || given === '') return ok(undefined);
+  const word = words.find((candidate) => candidate === given);
+  return word === undefined ? fail({ kind: 'invalid_argument', field, problem: `must be one of ${words.join(', ')}` }) : ok(word);
+}
+
+/** A query parameter that holds an RFC 3339 time, in milliseconds; undefined when it is not given. */
+export function readTime(query: URLSearchParams, field: string): Result<number | undefined, Fault> {
+  const given = query.get(field);
+  if (given === null || given === '') return ok(undefined);
+  const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(given);
+  const ms = isRfc3339 ? Date.parse(given) : Number.NaN;
+  return Number.isNaN(ms) ? fail({ kind: 'invalid_argument', field, problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' }) : ok(ms);
+}
+
+export const rfc3339 = (ms: number): string => new Date(ms).toISOString();

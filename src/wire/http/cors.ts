@@ -1,0 +1,36 @@
+/** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
+import type { Match } from './router.ts';
+import type { HttpReply, Route } from './route.ts';
+
+type Headers = readonly (readonly [string, string])[];
+
+const NO_HEADERS: Headers = [];
+
+export function corsHeaders(allowed: readonly string[], origin: string | undefined): Headers {
+  if (origin === undefined || !allowed.includes(origin)) return NO_HEADERS;
+  return [
+    ['Access-Control-Allow-Origin', origin],
+    ['Access-Control-Allow-Credentials', 'true'],
+    ['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate'],
+    ['Vary', 'Origin'],
+  ];
+}
+
+export const isPreflight = (method: string, headers: ReadonlyMap<string, string>): boolean =>
+  method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
+
+/** The answer is the same for every origin; only an allowed one gets the headers that make it a yes. */
+export function preflightReply(match: Match<Route>): HttpReply {
+  const methods = match.kind === 'no-method' ? match.allowed : [];
+  return {
+    ok: true,
+    value: {
+      status: 204,
+      headers: [
+        ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
+        ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
+        ['Access-Control-Max-Age', '600'],
+      ],
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import type { HttpResponse } from './route.ts';
+import { STATUS_LINE } from './status-line.ts';
+
+/** How long a client may take over a body that did not come in one piece. */
+const BODY_TIMEOUT_MS = 30_000;
+
+export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
+
+/**
+ * One request and its answer on the socket: the only holder of uWebSockets' response, so that its rules are kept in one
+ * place. Nothing is written after the client has gone, and every write is corked.
+ */
+export class Exchange {
+  readonly #res: UwsResponse;
+  #isOver = false;
+  #onGone: (() => void) | undefined;
+
+  constructor(res: UwsResponse) {
+    this.#res = res;
+    res.onAborted(() => {
+      this.#isOver = true;
+      this.#onGone?.();
+    });
+  }
+
+  /** The client has gone, or has its answer. */
+  get isOver(): boolean { return this.#isOver; }
+
+  remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
+
+  /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
+  readBody(maxBytes: number, use: (body: BodyResult) => void): void {
+    let gathered: Buffer[] | undefined;
+    let size = 0;
+    let isDone = false;
+    let timer: NodeJS.Timeout | undefined;
+    this.#onGone = () => clearTimeout(timer);
+    const finish = (body: BodyResult): void => {
+      isDone = true;
+      clearTimeout(timer);
+      use(body);
+    };
+    this.#res.onData((chunk, isLast) => {
+      if (isDone) return;
+      size += chunk.byteLength;
+      if (size > maxBytes) return finish({ kind: 'too-large' });
+      if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(chunk) });
+      // The chunk's memory is taken back when this returns.
+      gathered ??= [];
+      gathered.push(Buffer.from(chunk.slice(0)));
+      if (isLast) return finish({ kind: 'whole', bytes: Buffer.concat(gathered, size) });
+      timer ??= setTimeout(() => this.close(), BODY_TIMEOUT_MS);
+    });
+  }
+
+  /** Cuts the connection without an answer. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#res.close();
+  }
+
+  /** The shortest way out, for answers that are ready as text. */
+  sendText(status: number, contentType: string, content: string | Uint8Array): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#res.cork(() => {
+      if (status !== 200) this.#res.writeStatus(STATUS_LINE[status] ?? String(status));
+      this.#res.writeHeader('Content-Type', contentType);
+      this.#res.end(content);
+    });
+  }
+
+  send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean): void {
+    if (this.#isOver) return;
+    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders);
+    this.#isOver = true;
+    const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
+    const type = response.text?.type ?? (response.body === undefined ? undefined : 'application/json');
+    this.#res.cork(() => {
+      this.#writeHead(response, type, extraHeaders);
+      if (isHead) this.#res.endWithoutBody(content === undefined ? 0 : Buffer.byteLength(content));
+      else this.#res.end(content);
+    });
+  }
+
+  #writeHead(response: HttpResponse, type: string | undefined, extraHeaders: readonly (readonly [string, string])[]): void {
+    this.#res.writeStatus(STATUS_LINE[response.status] ?? String(response.status));
+    if (type !== undefined) this.#res.writeHeader('Content-Type', type);
+    for (const [name, value] of response.headers ?? []) this.#res.writeHeader(name, value);
+    for (const [name, value] of extraHeaders) this.#res.writeHeader(name, value);
+  }
+
+  /** Asks for the next piece only when the last one has left, so that a slow reader costs no memory. */
+  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[]): Promise<void> {
+    this.#res.cork(() => this.#writeHead(response, type, extraHeaders));
+    try {
+      for await (const chunk of chunks) {
+        if (this.#isOver) return;
+        let isThrough = true;
+        this.#res.cork(() => { isThrough = this.#res.write(chunk); });
+        if (!isThrough) await this.#drained();
+      }
+    } catch {
+      // The head is sent, so the one honest sign that the body is not whole is a cut connection.
+      return this.close();
+    }
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#res.cork(() => this.#res.end());
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onGone = resolve;
+      this.#res.onWritable(() => {
+        resolve();
+        return true;
+      });
+    });
+  }
+}

@@ -1,0 +1,69 @@
+/** Operations: register, look at, and control (spec: Operations endpoints). */
+import { z } from 'zod';
+import { OP_STATES } from '../../core/op-state.ts';
+import type { ControlTrigger } from '../../core/commands.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { OpId } from '../../core/ids.ts';
+import { agentIdentity, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+import { opView } from './views.ts';
+import type { Link } from '../../threads/io-link.ts';
+
+const registration = z.strictObject({ op_id: z.string().optional(), trace_id: z.string().optional(), span_id: z.string().optional(), agent: agentIdentity });
+
+async function register(request: Authorized, link: Link): Promise<HttpReply> {
+  const body = readBody(registration, request.body);
+  if (!body.ok) return body;
+  const opId = opIdIn(body.value);
+  if (!opId.ok) return opId;
+  const { reply } = await link.ask<'register-op'>({ type: 'register-op', principal: request.principal, opId: opId.value, agent: body.value.agent });
+  return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op) }) : reply;
+}
+
+function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
+  if (op_id !== undefined) return trace_id === undefined && span_id === undefined ? readOpId(op_id, 'op_id') : fail({ kind: 'invalid_argument', field: 'op_id', problem: 'send either op_id or trace_id and span_id, not both' });
+  if (trace_id === undefined || span_id === undefined) return fail({ kind: 'invalid_argument', field: 'op_id', problem: 'is missing; send op_id, or trace_id and span_id' });
+  return readOpHalves(trace_id, span_id);
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const state = readWord(query, 'state', OP_STATES);
+  if (!state.ok) return state;
+  const { reply } = await link.ask<'list-ops'>({
+    type: 'list-ops',
+    principal,
+    orgId: query.get('org_id') ?? undefined,
+    teamId: query.get('team_id') ?? undefined,
+    agentId: query.get('agent_id') ?? undefined,
+    state: state.value,
+    ...page.value,
+  });
+  return reply.ok ? ok({ status: 200, body: { ops: reply.value.items.map(opView), next_cursor: reply.value.next ?? null } }) : reply;
+}
+
+async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const opId = readOpId(params.id ?? '');
+  if (!opId.ok) return opId;
+  const { reply } = await link.ask<'get-op'>({ type: 'get-op', principal, opId: opId.value });
+  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+}
+
+const control = (trigger: ControlTrigger) => async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
+  const opId = readOpId(params.id ?? '');
+  if (!opId.ok) return opId;
+  const { reply } = await link.ask<'control-op'>({ type: 'control-op', principal, opId: opId.value, trigger });
+  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+};
+
+export const opRoutes: readonly Route[] = [
+  { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', handle: register },
+  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, summary: 'Lists operations in flight', handle: list },
+  { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', handle: get },
+  { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', handle: control('pause') },
+  { method: 'post', path: '/api/v1/ops/:id/resume', access: { scope: 'write' }, summary: 'Resumes a paused operation', handle: control('resume') },
+  { method: 'post', path: '/api/v1/ops/:id/terminate', access: { scope: 'write' }, summary: 'Terminates an operation', handle: control('terminate') },
+  { method: 'post', path: '/api/v1/ops/:id/complete', access: { scope: 'write' }, summary: 'Completes a running operation', handle: control('complete') },
+];

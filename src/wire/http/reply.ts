@@ -1,0 +1,78 @@
+/** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
+import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
+import type { HttpResponse } from './route.ts';
+
+export const HTTP_STATUS = {
+  invalid_argument: 400,
+  unauthenticated: 401,
+  insufficient_scope: 403,
+  org_forbidden: 403,
+  not_owner: 403,
+  registration_closed: 403,
+  role_forbidden: 403,
+  foreign_origin: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  invalid_transition: 409,
+  email_taken: 409,
+  conflict: 409,
+  policy_invalid: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  weak_password: 422,
+  invalid_invite: 422,
+  invalid_reset_token: 422,
+  account_locked: 423,
+  rate_limited: 429,
+  internal: 500,
+  account_store_unavailable: 503,
+  store_unreachable: 503,
+  audit_unavailable: 503,
+  overloaded: 503,
+} as const satisfies Record<FaultKind, number>;
+
+const TITLE: Readonly<Record<number, string>> = {
+  400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 409: 'Conflict',
+  413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content', 423: 'Locked', 429: 'Too Many Requests',
+  500: 'Internal Server Error', 503: 'Service Unavailable',
+};
+
+/** A problem document (RFC 9457) with the headers its status calls for. */
+export function problemOf(fault: Fault): HttpResponse {
+  const status = HTTP_STATUS[fault.kind];
+  const problem = { type: `urn:svc-gateway:problem:${fault.kind}`, title: TITLE[status], status, detail: explain(fault), code: fault.kind, ...extensionsOf(fault) };
+  return { status, text: { type: 'application/problem+json', content: JSON.stringify(problem) }, headers: headersOf(fault) };
+}
+
+/** What a program wants to read without parsing the sentence. */
+function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
+  switch (fault.kind) {
+    case 'invalid_argument': return { field: fault.field };
+    case 'insufficient_scope': return { needed_scope: fault.needed };
+    case 'invalid_transition': return { op_id: fault.opId, from: fault.from, trigger: fault.trigger };
+    case 'account_locked':
+    case 'rate_limited':
+    case 'store_unreachable':
+    case 'overloaded': return { retry_after_secs: fault.retryAfterSecs };
+    case 'policy_invalid': return { problems: fault.problems };
+    default: return {};
+  }
+}
+
+function headersOf(fault: Fault): readonly (readonly [string, string])[] {
+  switch (fault.kind) {
+    case 'unauthenticated': return [['WWW-Authenticate', 'Bearer']];
+    case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
+    case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
+    case 'rate_limited': return [
+      ['Retry-After', String(fault.retryAfterSecs)],
+      ['RateLimit-Policy', `"default";q=${fault.limit};w=60`],
+      ['RateLimit', `"default";r=0;t=${fault.retryAfterSecs}`],
+    ];
+    case 'account_locked':
+    case 'store_unreachable':
+    case 'overloaded': return [['Retry-After', String(fault.retryAfterSecs)]];
+    case 'audit_unavailable': return [['Retry-After', '1']];
+    default: return [];
+  }
+}

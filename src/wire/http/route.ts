@@ -1,0 +1,46 @@
+/** What a row of the HTTP API is made of. A handler translates and decides nothing. */
+import type { Fault } from '../../core/fault.ts';
+import type { Result } from '../../core/result.ts';
+import type { Principal, Scope } from '../../core/scope.ts';
+import type { Link } from '../../threads/io-link.ts';
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** `public`: no credential is looked at. A scope: a bearer that holds it. */
+export type Access = 'public' | { readonly scope: Scope };
+
+/** Which rate limit counts a request: that of its credential, that of its address, or none. */
+export type Limit = 'credential' | 'address' | 'none';
+
+export type HttpRequest = {
+  /** The `:names` of the path, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** The parsed JSON body; undefined when there was none. */
+  readonly body: unknown;
+  readonly remoteAddress: string;
+  readonly bearer: string | undefined;
+};
+
+export type Authorized = HttpRequest & { readonly principal: Principal };
+
+export type HttpResponse = {
+  readonly status: number;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, with its own content type, instead of `body`. */
+  readonly text?: { readonly type: string; readonly content: string | Uint8Array };
+  /** Sent piece by piece, as fast as the client reads, instead of `body`. */
+  readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Uint8Array | string> };
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+};
+
+export type HttpReply = Result<HttpResponse, Fault>;
+
+type Common = { readonly method: Method; readonly path: `/${string}`; readonly limit?: Limit; /** One line for the API description. */ readonly summary: string };
+
+export type Route =
+  | (Common & { readonly access: 'public'; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
+  | (Common & { readonly access: { readonly scope: Scope }; readonly handle: (request: Authorized, link: Link) => Promise<HttpReply> });

@@ -1,0 +1,113 @@
+import uws, { type HttpRequest as UwsRequest, type TemplatedApp } from 'uWebSockets.js';
+import { holds, type Principal } from '../../core/scope.ts';
+import type { Fault } from '../../core/fault.ts';
+import { fail, type Result } from '../../core/result.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
+import { Exchange, type BodyResult } from './exchange.ts';
+import { problemOf } from './reply.ts';
+import { Router } from './router.ts';
+import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+
+/** Contract: a body over 1 MiB is 413. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
+
+export type HttpServerOptions = {
+  readonly link: Link;
+  readonly routes: readonly Route[];
+  readonly authenticate: Authenticate;
+  readonly corsOrigins: readonly string[];
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type Head = Omit<HttpRequest, 'body' | 'params'>;
+
+/** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
+export function serveRoutes(app: TemplatedApp, options: HttpServerOptions): void {
+  const router = new Router(options.routes);
+  app.any('/*', (res, req) => {
+    const exchange = new Exchange(res);
+    const isHead = req.getMethod() === 'head';
+    const head = readHead(req, exchange);
+    const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
+    const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead);
+    const path = req.getUrl();
+    const method = (isHead ? 'get' : req.getMethod()) as Method;
+    const match = router.match(method, path);
+    if (isPreflight(req.getMethod(), head.headers)) return respond(preflightReply(match));
+    if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
+    if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+    const answer = (body: BodyResult): void => {
+      const parsed = parseBody(body, head.headers.get('content-type'));
+      if (!parsed.ok) return respond(parsed);
+      void answerRow(match.route, { ...head, params: match.params, body: parsed.value }, options).then(respond);
+    };
+    if (method === 'get') answer(NO_BODY);
+    else exchange.readBody(MAX_BODY_BYTES, answer);
+  });
+}
+
+/** Limits, authenticates, checks the scope, and lets the row's handler answer. */
+async function answerRow(route: Route, request: HttpRequest, options: HttpServerOptions): Promise<HttpReply> {
+  const { link } = options;
+  try {
+    if (route.access === 'public') {
+      const limited = await overLimit(link, route.limit ?? 'address', request.remoteAddress);
+      return limited ?? await route.handle(request, link);
+    }
+    if (request.bearer === undefined) return NO_CREDENTIAL;
+    const authenticated = await options.authenticate(request.bearer);
+    if (!authenticated.ok) return await overLimit(link, 'address', request.remoteAddress) ?? authenticated;
+    const principal = authenticated.value;
+    const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
+    if (limited !== undefined) return limited;
+    const { scope } = route.access;
+    if (!holds(principal.scopes, scope)) return fail({ kind: 'insufficient_scope', needed: scope, held: principal.scopes });
+    return await route.handle({ ...request, principal }, link);
+  } catch (error) {
+    options.onError(error, `${route.method} ${route.path}`);
+    return fail({ kind: 'internal' });
+  }
+}
+
+async function overLimit(link: Link, limit: Limit, key: string): Promise<HttpReply | undefined> {
+  if (limit === 'none') return undefined;
+  const permit = await link.call('takePermit', { limit, key });
+  return permit.ok ? undefined : permit;
+}
+
+function readHead(req: UwsRequest, exchange: Exchange): Head {
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => { headers.set(name, value); });
+  return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: exchange.remoteAddress(), bearer: bearerOf(headers.get('authorization')) };
+}
+
+/** The credential of an Authorization header; undefined when there is none of the Bearer kind. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || authorization.length < 8 || authorization.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  return authorization.slice(7).trim() || undefined;
+}
+
+function parseBody(body: BodyResult, contentType: string | undefined): Result<unknown, Fault> {
+  if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
+  if (body.bytes.length === 0) return { ok: true, value: undefined };
+  if (contentType !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(contentType)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  try {
+    return { ok: true, value: JSON.parse(body.bytes.toString('utf8')) as unknown };
+  } catch {
+    return fail({ kind: 'invalid_argument', field: 'body', problem: 'is not well-formed JSON' });
+  }
+}
+
+const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
+
+const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
+
+const SAFETY_HEADERS: readonly (readonly [string, string])[] = [
+  ['X-Content-Type-Options', 'nosniff'],
+  ['Cache-Control', 'no-store'],
+];
+
+export const createApp = (): TemplatedApp => uws.App();
