@@ -1,3 +1,4 @@
+import type { BudgetHandle } from './budget.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
 
 /**
@@ -19,6 +20,8 @@ export class AgentEntry {
   /** Operations in the registry, and those of them that have not finished. Kept by the operations registry. */
   ops = 0;
   unfinishedOps = 0;
+  /** Its place in the budgets, once something of its was checked against them. */
+  budget: BudgetHandle | undefined = undefined;
 
   constructor(identity: AgentIdentity, key: AgentKey) {
     this.identity = identity;
@@ -51,7 +54,10 @@ export class AgentRegistry {
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byOrg = new Map<string, OrgMembers>();
   readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
+  readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
+
+  constructor(onForgotten: (entry: AgentEntry) => void = () => {}) { this.#onForgotten = onForgotten; }
 
   get registeredCount(): number { return this.#registered.size; }
 
@@ -114,7 +120,9 @@ export class AgentRegistry {
 
   /** Lets go of an identity that is not registered and has no operation left. */
   forgetIfUnused(entry: AgentEntry): void {
-    if (entry.credential === undefined && entry.ops === 0) this.#byKey.delete(entry.key);
+    if (entry.credential !== undefined || entry.ops > 0) return;
+    this.#byKey.delete(entry.key);
+    this.#onForgotten(entry);
   }
 
   #addToOrg(entry: AgentEntry): void {

@@ -1,6 +1,8 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
 import type { AuditDraft, AuditEvent } from './audit.ts';
+import type { BudgetHandle, BudgetTracker } from './budget.ts';
+import type { Exceeded } from './budget-envelope.ts';
 import type { CheckAnswer, CheckCommand } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
@@ -23,6 +25,7 @@ export type CheckState = {
   policies: { decide(subject: CheckSubject): PolicyDecision };
   /** Whether anybody watches operations; while nobody does, no event is made. */
   isWatched: boolean;
+  readonly budgets: BudgetTracker;
   readonly maxOps: number;
   /** Takes out of the attributes what an audit log must not hold. */
   readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
@@ -50,29 +53,68 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   const opState = state.ops.stateOf(slot);
   const closed = CLOSED[opState];
   if (closed !== undefined) return answer(state, command, actor, closed, opState, []);
-  if (command.dryRun) return answer(state, command, actor, state.policies.decide(command), opState, []);
-  return evaluate(state, command, actor, slot, nowMs, []);
+  if (command.dryRun) return rehearse(state, command, entry, actor, opState, nowMs);
+  return evaluate(state, command, entry, actor, slot, nowMs, []);
 }
 
 function checkNew(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, nowMs: number): CheckOutcome {
-  if (command.dryRun) return answer(state, command, actor, state.policies.decide(command), undefined, []);
+  if (command.dryRun) return rehearse(state, command, entry, actor, undefined, nowMs);
   if (state.ops.size >= state.maxOps) {
     state.agents.forgetIfUnused(entry);
     return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
   }
   const slot = state.ops.ingest(command.opId, entry, nowMs);
-  return evaluate(state, command, actor, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
+  return evaluate(state, command, entry, actor, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
+}
+
+/** What a check would be answered, without an operation and without holding any money for it. */
+function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, opState: OpState | undefined, nowMs: number): CheckOutcome {
+  const decision = state.policies.decide(command);
+  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(entry.budget ?? entry.identity, command.estimatedCostMicroUsd, nowMs) : undefined;
+  state.agents.forgetIfUnused(entry);
+  return exceeded === undefined ? answer(state, command, actor, decision, opState, []) : answerExceeded(state, command, actor, exceeded, opState, []);
 }
 
 /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
-function evaluate(state: CheckState, command: CheckCommand, actor: string, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
+function evaluate(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
   const decision = state.policies.decide(command);
+  const exceeded = decision.kind === 'allow' ? reserve(state, command, entry, nowMs) : undefined;
   // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
   if (state.ops.stateOf(slot) === 'pending') {
-    state.ops.advance(slot, decision.kind === 'allow' ? 'allow' : 'terminate', nowMs);
+    state.ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
     if (state.isWatched) effects.push(changed(state, slot));
   }
-  return answer(state, command, actor, decision, state.ops.stateOf(slot), effects);
+  const opState = state.ops.stateOf(slot);
+  return exceeded === undefined ? answer(state, command, actor, decision, opState, effects) : answerExceeded(state, command, actor, exceeded, opState, effects);
+}
+
+/** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
+function reserve(state: CheckState, command: CheckCommand, entry: AgentEntry, nowMs: number): Exceeded | undefined {
+  const reserved = state.budgets.reserve(budgetOf(state, entry), command.opId, command.estimatedCostMicroUsd, nowMs);
+  return reserved.ok ? undefined : reserved.fault;
+}
+
+function budgetOf(state: CheckState, entry: AgentEntry): BudgetHandle {
+  entry.budget ??= state.budgets.handleOf(entry.identity);
+  return entry.budget;
+}
+
+/** Names the cap and not its amounts: what all orgs together spend is no agent's business. */
+export const exceededReason = ({ tier, period }: Exceeded): string => `the ${period} budget of the ${tier} tier is exceeded`;
+
+export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded) => ({
+  tier,
+  period,
+  spent_usd: microToUsd(spentMicroUsd),
+  reserved_usd: microToUsd(reservedMicroUsd),
+  limit_usd: microToUsd(limitMicroUsd),
+});
+
+function answerExceeded(state: CheckState, command: CheckCommand, actor: string, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+  const decision = deny(exceededReason(exceeded));
+  const payload = { ...payloadOf(state, command), ...exceededPayload(exceeded) };
+  effects.push({ kind: 'audit', draft: draftOf('BudgetLimitExceeded', command, command.agent, actor, decision, payload) });
+  return { reply: ok({ decision: 'deny', reason: decision.reason, policy: undefined, ruleId: undefined, opState }), effects };
 }
 
 function answer(state: CheckState, command: CheckCommand, actor: string, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): CheckOutcome {

@@ -1,4 +1,6 @@
 /** Everything the governor can be asked, and what it answers: one closed vocabulary that both ends import. */
+import type { Period, Tier } from './budget-config.ts';
+import type { BudgetStatusRow } from './budget-status.ts';
 import type { Fault } from './fault.ts';
 import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
 import type { OpRecord } from './ops.ts';
@@ -55,6 +57,9 @@ export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined 
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
 export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
 
+/** The cost is counted either way; `limit_exceeded` names the first cap that spend is over now. */
+export type UsageAnswer = { readonly status: 'ok' } | { readonly status: 'limit_exceeded'; readonly tier: Tier; readonly period: Period };
+
 export type Signal = 'pause' | 'resume' | 'terminate';
 export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
 
@@ -70,6 +75,8 @@ export type Command =
   | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
   | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
   | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined })
+  | (Voucher & { readonly type: 'record-usage'; readonly agent: AgentIdentity; readonly costMicroUsd: number; readonly opId: OpId | undefined; readonly usageId: string | undefined })
+  | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity; /** The I/O thread's own number for the stream. */ readonly stream: number })
   | (Voucher & { readonly type: 'ack-signal'; readonly agent: AgentIdentity; readonly opId: OpId; readonly sequence: number });
 
@@ -86,6 +93,8 @@ export type Replies = {
   'register-agent': Result<{ readonly agent: AgentView; readonly rotated: boolean }, Fault>;
   'deregister-agent': Result<void, Fault>;
   'list-agents': Result<Page<AgentView>, Fault>;
+  'record-usage': Result<UsageAnswer, Fault>;
+  'list-budgets': Result<Page<BudgetStatusRow>, Fault>;
   'open-control': Result<{ readonly key: AgentKey; readonly pending: readonly SignalMessage[] }, Fault>;
   'ack-signal': Result<void, Fault>;
 };

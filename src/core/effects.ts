@@ -1,6 +1,7 @@
 /** What the shell must do after the governor has decided: plain values, carried out in their order. */
 import type { AgentRegistration } from './agents.ts';
 import type { AuditDraft } from './audit.ts';
+import type { BudgetAlert } from './budget-envelope.ts';
 import type { OpView, SignalMessage } from './commands.ts';
 import type { AgentIdentity, AgentKey } from './ids.ts';
 
@@ -10,6 +11,9 @@ export type Effect =
   | { readonly kind: 'signal'; readonly agent: AgentKey; readonly message: SignalMessage }
   | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
+  /** What the budgets remember has changed and must be kept before the answer leaves. */
+  | { readonly kind: 'spend-changed' }
+  | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
 
 export const NO_EFFECTS: readonly Effect[] = [];

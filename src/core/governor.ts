@@ -1,12 +1,16 @@
 import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents.ts';
 import type { AuditEvent } from './audit.ts';
-import { checkAction, type CheckState } from './check.ts';
+import type { BudgetTracker } from './budget.ts';
+import { parseBudgetCursor } from './budget-status.ts';
+import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
 import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies, Voucher } from './commands.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL } from './identity.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId } from './ids.ts';
+import { microToUsd } from './money.ts';
+import { isFinished } from './op-state.ts';
 import { OpsRegistry, type OpSlot } from './ops.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { seesOrg, type Principal } from './scope.ts';
@@ -14,7 +18,7 @@ import { SignalBoxes } from './signals.ts';
 
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[] };
 
-export type GovernorOptions = Pick<CheckState, 'policies' | 'maxOps' | 'redact'> & {
+export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'redact'> & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
 };
@@ -31,14 +35,18 @@ const SWEEP_SLICE = 5_000;
  * argument, so "identify, ingest, evaluate, allow or terminate" is one step that nothing can come between.
  */
 export class Governor {
-  readonly agents = new AgentRegistry();
+  readonly agents = new AgentRegistry((entry) => {
+    if (entry.budget !== undefined) this.budgets.forget(entry.budget);
+  });
   readonly ops = new OpsRegistry();
+  readonly budgets: BudgetTracker;
   readonly #signals = new SignalBoxes();
   readonly #state: CheckState;
   readonly #sweepTtlMs: number;
 
-  constructor({ policies, maxOps, redact, sweepTtlMs }: GovernorOptions) {
-    this.#state = { agents: this.agents, ops: this.ops, policies, maxOps, redact, isWatched: false };
+  constructor({ policies, budgets, maxOps, redact, sweepTtlMs }: GovernorOptions) {
+    this.budgets = budgets;
+    this.#state = { agents: this.agents, ops: this.ops, policies, budgets, maxOps, redact, isWatched: false };
     this.#sweepTtlMs = sweepTtlMs;
   }
 
@@ -63,6 +71,8 @@ export class Governor {
       case 'register-agent': return this.#registerAgent(command, nowMs);
       case 'deregister-agent': return this.#deregisterAgent(command);
       case 'list-agents': return unchanged(this.#listAgents(command));
+      case 'record-usage': return this.#recordUsage(command, nowMs);
+      case 'list-budgets': return unchanged(this.#listBudgets(command, nowMs));
       case 'open-control': return unchanged(this.#openControl(command, nowMs));
       case 'ack-signal': return unchanged(this.#acknowledge(command, nowMs));
       default: return assertNever(command);
@@ -75,6 +85,8 @@ export class Governor {
       this.#signals.forget(owner.key, opId);
       this.agents.forgetIfUnused(owner);
     });
+    this.budgets.expire(nowMs);
+    this.budgets.sweep(nowMs);
     return removed === SWEEP_SLICE;
   }
 
@@ -85,7 +97,9 @@ export class Governor {
   revokeUnrecorded(opIds: readonly OpId[], sinceMs: number, nowMs: number): void {
     for (const opId of opIds) {
       const slot = this.ops.find(opId);
-      if (slot !== undefined && this.ops.recordOf(slot).registeredAtMs >= sinceMs) this.ops.advance(slot, 'terminate', nowMs);
+      if (slot === undefined || this.ops.recordOf(slot).registeredAtMs < sinceMs) continue;
+      this.ops.advance(slot, 'terminate', nowMs);
+      this.budgets.release(opId);
     }
   }
 
@@ -193,6 +207,35 @@ export class Governor {
     return (teamId === undefined ? org?.agents.values() : org?.teams.get(teamId)) ?? [];
   }
 
+  #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
+    const caller = this.#callerOf(command);
+    if (!caller.ok) return unchanged(caller);
+    const { entry, actor } = caller.value;
+    const { costMicroUsd, opId, usageId } = command;
+    // An operation that is gone, or never was, takes nothing from the fact that money was spent.
+    const owned = opId === undefined || this.ops.find(opId) === undefined ? undefined : this.#ownedBy(entry, opId);
+    if (owned !== undefined && !owned.ok) return unchanged(owned);
+    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, opId }, nowMs);
+    this.agents.forgetIfUnused(entry);
+    const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
+    if (duplicate) return unchanged(reply);
+    const effects: Effect[] = [{ kind: 'spend-changed' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
+    if (exceeded !== undefined) {
+      const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId ?? null, ...exceededPayload(exceeded) };
+      effects.push({ kind: 'audit', draft: { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId, decision: 'deny', reason: exceededReason(exceeded), payload } });
+    }
+    return { reply, effects };
+  }
+
+  #listBudgets({ principal, orgId, perPage, cursor }: CommandOf<'list-budgets'>, nowMs: number): Replies['list-budgets'] {
+    const org = orgInReach(principal, orgId);
+    if (!org.ok) return org;
+    const after = cursor === undefined ? undefined : parseBudgetCursor(cursor);
+    if (cursor !== undefined && after === undefined) return BAD_CURSOR;
+    const { rows, nextCursor } = this.budgets.status({ orgId: org.value, after, limit: perPage }, nowMs);
+    return ok({ items: rows, next: nextCursor });
+  }
+
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Replies['open-control'] {
     const caller = this.#callerOf(command);
     if (!caller.ok) return caller;
@@ -245,6 +288,7 @@ export class Governor {
     if (to === from) return unchanged(ok(this.#viewOf(slot)));
     const owner = this.ops.ownerOf(slot);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
+    if (isFinished(to)) this.budgets.release(opId);
     if (trigger === 'complete') this.#signals.forget(owner.key, opId);
     else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger) });
     return { reply: ok(this.#viewOf(slot)), effects };

@@ -2,6 +2,7 @@
 import type { Account } from '../core/account.ts';
 import type { AgentRegistration } from '../core/agents.ts';
 import type { AuditDraft } from '../core/audit.ts';
+import type { BudgetChange, BudgetRow } from '../core/budget-rows.ts';
 import type { Fault } from '../core/fault.ts';
 import type { AgentKey } from '../core/ids.ts';
 import type { Result } from '../core/result.ts';
@@ -18,6 +19,12 @@ export type AgentStore = {
   load(): Iterable<AgentRegistration>;
   save(registration: AgentRegistration): Promise<void>;
   remove(key: AgentKey): Promise<void>;
+};
+
+/** Keeps spend across restarts. Changes that are saved together are kept together, or not at all. */
+export type BudgetStore = {
+  load(): Iterable<BudgetRow>;
+  save(changes: readonly BudgetChange[]): Promise<void>;
 };
 
 /** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */

@@ -1,4 +1,5 @@
 import type { Effect } from '../core/effects.ts';
+import { microToUsd } from '../core/money.ts';
 import type { EventKind, GatewayEvent } from '../gateway/events.ts';
 import type { Interest, IoIndex } from './protocol.ts';
 
@@ -32,6 +33,10 @@ export class EventBoard {
       case 'violation': {
         const { agent, reason, claimed, action } = effect;
         return this.publish('violation', orgOf(agent.orgId), agent.agentId, atMs, { reason, action, team_id: agent.teamId, claimed_org_id: orgOf(claimed.orgId), claimed_team_id: claimed.teamId, claimed_agent_id: claimed.agentId });
+      }
+      case 'budget-alert': {
+        const { tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd } = effect.alert;
+        return this.publish('budget', orgId === null ? null : orgOf(orgId), agentId, atMs, { tier, team_id: teamId, period, percent, spent_usd: microToUsd(spentMicroUsd), limit_usd: microToUsd(limitMicroUsd) });
       }
       case 'agent-saved': {
         const { identity, parent } = effect.registration;

@@ -6,7 +6,7 @@ import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
 import type { AgentKey } from '../core/ids.ts';
 import { fail, ok } from '../core/result.ts';
-import type { AgentStore, Clock } from '../gateway/ports.ts';
+import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
@@ -18,6 +18,7 @@ export type SwitchboardOptions = {
   readonly governor: Governor;
   readonly audit: AuditLink;
   readonly agents: AgentStore;
+  readonly budgets: BudgetStore;
   readonly useCases: UseCases;
   readonly clock: Clock;
   /** What to do while the audit log cannot be written (contract: Audit). */
@@ -31,7 +32,7 @@ type Thread = { readonly outbox: Outbox<MainToIo>; stats: IoStats | undefined };
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 
 /** Commands that change nothing and so are answered also while nothing can be recorded. */
-const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'open-control', 'ack-signal']);
+const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'open-control', 'ack-signal']);
 
 /** Connects I/O threads, governor, use cases and the audit thread: who asked what, and where the answer goes. */
 export class Switchboard {
@@ -151,6 +152,9 @@ export class Switchboard {
         case 'signal':
           for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
           break;
+        case 'spend-changed':
+          durable = this.#options.budgets.save(this.#options.governor.budgets.drainChanges());
+          break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
           if (effect.rotated) this.broadcast({ type: 'agent-revoked', agent: effect.key });
@@ -170,9 +174,10 @@ export class Switchboard {
     try {
       await durable;
     } catch (error) {
-      this.#options.onError(error, 'saving an agent');
+      this.#options.onError(error, 'writing to the embedded store');
       return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
     }
+    if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
     this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), () => {});
   }
 
