@@ -40,7 +40,7 @@ export function setCaps(caps: Caps, limits: TierLimits): void {
 /** Counts the months and days that have run; an envelope that is behind has spent nothing in the running one. */
 export type Epoch = { month: number; day: number };
 
-const FIRST_ALERT = ALERT_PERCENTS[0] / 100;
+const [FIRST_ALERT, LAST_ALERT] = ALERT_PERCENTS;
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /** What an envelope remembers of one period. `alertedPercent` is the highest threshold said, 0 for none. */
@@ -107,12 +107,13 @@ export class Envelope {
     this.#reservedMicroUsd += microUsd;
   }
 
-  /** Tells whether an alert may be due. Spend stops growing at the largest exact number, far over every possible cap. */
+  /** Tells whether an alert is due. Spend stops growing at the largest exact number, far over every possible cap. */
   add(microUsd: number, epoch: Epoch): boolean {
     this.#roll(epoch);
     this.#monthlyMicroUsd = Math.min(this.#monthlyMicroUsd + microUsd, MOST);
     this.#dailyMicroUsd = Math.min(this.#dailyMicroUsd + microUsd, MOST);
-    return this.#monthlyMicroUsd >= this.#caps.monthly * FIRST_ALERT || this.#dailyMicroUsd >= this.#caps.daily * FIRST_ALERT;
+    return isAlertDue(this.#monthlyMicroUsd, this.#caps.monthly, this.#monthlyAlerted)
+      || isAlertDue(this.#dailyMicroUsd, this.#caps.daily, this.#dailyAlerted);
   }
 
   /** The thresholds that spend has reached and that were not said in this period. Says them. */
@@ -123,7 +124,7 @@ export class Envelope {
       const { spentMicroUsd, alertedPercent } = this.spend(period, epoch);
       const limitMicroUsd = this.#caps[period];
       for (const percent of ALERT_PERCENTS) {
-        if (percent <= alertedPercent || spentMicroUsd === 0 || spentMicroUsd < (limitMicroUsd * percent) / 100) continue;
+        if (percent <= alertedPercent || !hasReached(percent, spentMicroUsd, limitMicroUsd)) continue;
         alerts.push({ ...this.owner(), period, percent, spentMicroUsd, limitMicroUsd });
         if (period === 'monthly') this.#monthlyAlerted = percent;
         else this.#dailyAlerted = percent;
@@ -195,3 +196,10 @@ export class Envelope {
     this.#monthlyAlerted = 0;
   }
 }
+
+// Of a cap of 0 nothing is used up before the first micro-dollar.
+const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: number): boolean =>
+  spentMicroUsd > 0 && spentMicroUsd >= (limitMicroUsd * percent) / 100;
+
+const isAlertDue = (spentMicroUsd: number, limitMicroUsd: number, alertedPercent: number): boolean =>
+  alertedPercent < LAST_ALERT && hasReached(alertedPercent < FIRST_ALERT ? FIRST_ALERT : LAST_ALERT, spentMicroUsd, limitMicroUsd);

@@ -161,6 +161,17 @@ test('a reservation expires after ten minutes, to the millisecond, whoever asks'
   expect(budget.wouldExceed(bob, 1, NOON + 600_000)).toBeUndefined();
 });
 
+test('each reservation expires at its own time, in whatever order others end', () => {
+  const budget = tracker({ org_daily_limit_usd: 10 });
+  const room = (nowMs: number) => 10 * USD - (budget.wouldExceed(bob, 10 * USD, nowMs)?.reservedMicroUsd ?? 0);
+  budget.reserve(ada, op('t:1'), 1 * USD, NOON);
+  budget.reserve(ada, op('t:2'), 2 * USD, NOON + 60_000);
+  budget.reserve(cy, op('t:3'), 4 * USD, NOON + 120_000);
+  budget.reserve(ada, op('t:1'), 1 * USD, NOON + 180_000); // checked again: its ten minutes begin again
+  budget.release(op('t:2'));
+  expect([600_000, 719_999, 720_000, 779_999, 780_000].map((ms) => room(NOON + ms))).toEqual([5_000_000, 5_000_000, 9_000_000, 9_000_000, 10_000_000]);
+});
+
 test('expiry works in bounded steps until all is given back', () => {
   const budget = tracker({});
   for (let index = 0; index < 2_500; index += 1) budget.reserve(ada, op(`t:${index}`), 1, NOON);
@@ -343,13 +354,15 @@ test('what a budget remembers is let go when it is over: owners without spend or
   budget.record(ada, USD, { usageId: 'u1' }, NOON);
   budget.record(cy, USD, {}, NOON);
   expect(budget.sweep(NOON)).toBe(0);
-  budget.drainChanges();
   const nextMonth = Date.parse('2026-12-01T00:00:00Z');
-  expect(budget.sweep(nextMonth)).toBe(4); // ada, cy, the team ads, and the usage id
+  expect(budget.sweep(NOON + 24 * HOUR_MS)).toBe(1); // the usage id
+  expect(budget.sweep(nextMonth)).toBe(0); // nothing goes before the store has it
+  budget.drainChanges();
+  expect(budget.sweep(nextMonth)).toBe(3); // ada, cy and the team ads
   expect(budget.status({}, nextMonth).rows.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'bob']);
   expect(budget.drainChanges()).toEqual([
     { key: 'spend/agent/acme/search/ada', row: undefined }, { key: 'spend/agent/acme/ads/cy', row: undefined },
-    { key: 'spend/team/acme/ads', row: undefined }, { key: 'usage/acme/search/ada/u1', row: undefined },
+    { key: 'spend/team/acme/ads', row: undefined },
   ]);
   budget.forget(handle);
   expect(budget.sweep(nextMonth)).toBe(3);

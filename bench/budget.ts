@@ -1,0 +1,61 @@
+/**
+ * What a budget costs on the hot path: 100,000 agents in 1,000 orgs, every tier capped, one operation after another by
+ * agents in random order. Run: node bench/budget.ts (Node 22.18 or later), or node dist/bench/budget.js after a build.
+ */
+import { parseBudgetConfig } from '../src/core/budget-config.ts';
+import { BudgetTracker, type BudgetHandle } from '../src/core/budget.ts';
+import type { OpId } from '../src/core/ids.ts';
+
+const ORGS = 1_000;
+const TEAMS_PER_ORG = 5;
+const AGENTS = 100_000;
+const ROUNDS = 500_000;
+const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
+
+const parsed = parseBudgetConfig({
+  daily_limit_usd: 1e9, monthly_limit_usd: 1e9, org_daily_limit_usd: 1e6, org_monthly_limit_usd: 1e7,
+  team_daily_limit_usd: 1e6, team_monthly_limit_usd: 1e7, agent_daily_limit_usd: 1e4, agent_monthly_limit_usd: 1e5, timezone: 'Europe/Berlin',
+});
+if (!parsed.ok) throw new Error(parsed.fault.problem);
+
+const heapBytes = () => {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+};
+const agents = Array.from({ length: AGENTS }, (_, index) => ({ orgId: `org-${index % ORGS}`, teamId: `team-${index % TEAMS_PER_ORG}`, agentId: `agent-${index}` }));
+const budget = new BudgetTracker(parsed.value, NOW_MS);
+const before = heapBytes();
+const handles = agents.map((agent) => budget.handleOf(agent));
+for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
+for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS); // numbers too large to be stored in place
+budget.drainChanges();
+console.log(`memory            ${Math.round((heapBytes() - before) / AGENTS)} bytes per agent${globalThis.gc ? '' : ' (run with --expose-gc for the exact figure)'}`);
+
+const opIds = Array.from({ length: ROUNDS }, (_, index) => `4bf92f3577b34da6a3ce929d0e0e${index.toString(16)}:00f067aa0ba902b7` as OpId);
+for (const opId of opIds) opId.charCodeAt(0); // joined into one piece, as they come from the wire
+const order = Uint32Array.from({ length: ROUNDS }, () => Math.floor(Math.random() * AGENTS));
+const picked = Array.from(order, (index) => handles[index] as BudgetHandle);
+
+function measure(name: string, each: (handle: BudgetHandle, opId: OpId, nowMs: number) => void): void {
+  let bestNs = Infinity;
+  for (let run = 0; run < 4; run += 1) {
+    const start = process.hrtime.bigint();
+    for (let index = 0; index < ROUNDS; index += 1) each(picked[index] as BudgetHandle, opIds[index] as OpId, NOW_MS + index / 500);
+    bestNs = Math.min(bestNs, Number(process.hrtime.bigint() - start) / ROUNDS);
+  }
+  console.log(`${name.padEnd(17)} ${Math.round(bestNs)} ns`);
+}
+
+measure('check of cost 0', (handle, opId, nowMs) => budget.reserve(handle, opId, 0, nowMs));
+measure('reserve + release', (handle, opId, nowMs) => {
+  budget.reserve(handle, opId, 1_000, nowMs);
+  budget.release(opId);
+});
+// What the hot path sees in practice: some thousand operations in flight at a time.
+let next = 0;
+measure('… 4,000 in flight', (handle, opId, nowMs) => {
+  budget.reserve(handle, opId, 1_000, nowMs);
+  next = (next + 1) % ROUNDS;
+  budget.release(opIds[(next + ROUNDS - 4_000) % ROUNDS] as OpId);
+});
+measure('record', (handle, _opId, nowMs) => budget.record(handle, 1, {}, nowMs));

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
+import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
+import { BudgetTracker } from '../../src/core/budget.ts';
+import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
+
+const USD = 1_000_000;
+const HOUR_MS = 3_600_000;
+const NOON = Date.parse('2026-11-04T12:00:00Z');
+const ada: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'ada' };
+const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'eve' };
+const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
+
+function config(budget: Record<string, unknown>): BudgetConfig {
+  const parsed = parseBudgetConfig(budget);
+  if (!parsed.ok) throw new Error(parsed.fault.problem);
+  return parsed.value;
+}
+const CAPS = config({ org_daily_limit_usd: 10 });
+
+/** A store of keys and values, as the gateway keeps one on disk. Rows go through JSON, as they would through any codec. */
+function createStore() {
+  const rows = new Map<string, string>();
+  return {
+    rows,
+    write(changes: readonly BudgetChange[]) {
+      for (const { key, row } of changes) {
+        if (row === undefined) rows.delete(key);
+        else rows.set(key, JSON.stringify(row));
+      }
+    },
+    read: () => [...rows.values()].map((text) => JSON.parse(text) as BudgetRow),
+  };
+}
+
+function restart(store: ReturnType<typeof createStore>, nowMs: number, budget = CAPS): BudgetTracker {
+  const tracker = new BudgetTracker(budget, nowMs);
+  tracker.restore(store.read(), nowMs);
+  return tracker;
+}
+const spendOf = (tracker: BudgetTracker, nowMs: number) => tracker.status({ limit: 1000 }, nowMs).rows
+  .map((row) => [row.tier, row.orgId, row.teamId, row.agentId, row.monthly.spentMicroUsd, row.daily.spentMicroUsd]);
+
+test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {
+  const store = createStore();
+  const before = new BudgetTracker(CAPS, NOON);
+  before.record(ada, 8 * USD, {}, NOON);
+  before.record(eve, 2 * USD, {}, NOON);
+  before.record(stray, 1 * USD, {}, NOON);
+  before.reserve(ada, 't:1' as OpId, 2 * USD, NOON);
+  store.write(before.drainChanges());
+  const after = restart(store, NOON + 1);
+  expect(spendOf(after, NOON + 1)).toEqual(spendOf(before, NOON + 1));
+  expect(spendOf(after, NOON + 1)).toContainEqual(['org', 'acme', null, null, 8_000_000, 8_000_000]);
+  expect(after.record(ada, 1, {}, NOON + 1).alerts).toEqual([]);
+  expect(after.wouldExceed(ada, 2 * USD, NOON + 1)).toMatchObject({ tier: 'org', spentMicroUsd: 8_000_001, reservedMicroUsd: 0 });
+  expect(after.drainChanges().map(({ key }) => key).toSorted()).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
+});
+
+test('only what has changed since is written, and a total written many times is one row', () => {
+  const tracker = new BudgetTracker(CAPS, NOON);
+  for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
+  tracker.record(eve, 1, {}, NOON);
+  expect(tracker.drainChanges().map(({ key }) => key).toSorted()).toEqual([
+    'spend/agent/acme/search/ada', 'spend/agent/globex/search/eve', 'spend/global', 'spend/org/acme', 'spend/org/globex',
+    'spend/team/acme/search', 'spend/team/globex/search',
+  ]);
+  expect(tracker.drainChanges()).toEqual([]);
+  tracker.reserve(ada, 't:1' as OpId, 1, NOON);
+  expect(tracker.drainChanges()).toEqual([]);
+});
+
+test('a usage id sent again after a crash counts once and hears the first answer', () => {
+  const store = createStore();
+  const before = new BudgetTracker(CAPS, NOON);
+  const first = before.record(ada, 11 * USD, { usageId: 'u/1' }, NOON);
+  store.write(before.drainChanges());
+  const after = restart(store, NOON + HOUR_MS);
+  expect(after.record(ada, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS)).toEqual({ duplicate: true, alerts: [], exceeded: first.exceeded });
+  expect(after.record(eve, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS).duplicate).toBe(false);
+});
+
+test('days and months that ended while the gateway was down are let go, also from the store', () => {
+  const store = createStore();
+  const before = new BudgetTracker(CAPS, NOON);
+  before.record(ada, 8 * USD, { usageId: 'u1' }, NOON);
+  store.write(before.drainChanges());
+
+  const nextDay = restart(store, NOON + 24 * HOUR_MS);
+  expect(nextDay.spentUsd('acme', NOON + 24 * HOUR_MS)).toEqual({ monthly: 8, daily: 0 });
+
+  const nextMonth = Date.parse('2026-12-01T00:00:00Z');
+  const later = restart(store, nextMonth);
+  expect(spendOf(later, nextMonth)).toEqual([['global', null, null, null, 0, 0]]);
+  store.write(later.drainChanges());
+  expect([...store.rows.keys()]).toEqual([]);
+});
+
+test('a clock behind the one of the last run opens no ended day again', () => {
+  const midnight = Date.parse('2026-11-05T00:00:00Z');
+  const store = createStore();
+  const before = new BudgetTracker(CAPS, midnight - HOUR_MS);
+  before.record(ada, 10 * USD, {}, midnight - 1);
+  before.record(ada, 6 * USD, {}, midnight + 1);
+  store.write(before.drainChanges());
+  const after = restart(store, midnight - HOUR_MS);
+  expect(after.wouldExceed(ada, 5 * USD, midnight - HOUR_MS)).toMatchObject({ spentMicroUsd: 6_000_000 });
+  expect(after.spentUsd('acme', midnight + HOUR_MS)).toEqual({ monthly: 16, daily: 6 });
+  expect(after.spentUsd('acme', midnight + 24 * HOUR_MS).daily).toBe(0);
+});
+
+test('what a clock far ahead has stored counts now, and is written with the right date', () => {
+  const store = createStore();
+  const wrong = NOON + 400 * 24 * HOUR_MS;
+  const before = new BudgetTracker(CAPS, wrong);
+  before.record(ada, 6 * USD, {}, wrong);
+  store.write(before.drainChanges());
+  const after = restart(store, NOON);
+  expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 6, daily: 6 });
+  store.write(after.drainChanges());
+  const nextMonth = Date.parse('2026-12-01T00:00:00Z');
+  expect(restart(store, nextMonth).spentUsd('acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
+});
+
+test('a time zone changed while the gateway was down keeps the spend of a date that still goes on', () => {
+  const store = createStore();
+  const before = new BudgetTracker(config({ timezone: 'UTC' }), NOON);
+  before.record(ada, 6 * USD, {}, NOON);
+  store.write(before.drainChanges());
+  const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
+  expect(restart(store, evening, config({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily).toBe(6);
+  expect(restart(store, evening, config({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
+});
+
+test('spend stored by a zone ahead of the new one is not spent a second time', () => {
+  const utcEvening = Date.parse('2026-11-04T20:00:00Z');
+  const store = createStore();
+  const tokyo = new BudgetTracker(config({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th
+  tokyo.record(ada, 6 * USD, {}, utcEvening);
+  store.write(tokyo.drainChanges());
+  const after = restart(store, utcEvening, config({ timezone: 'America/Los_Angeles' }));
+  expect(after.spentUsd('acme', utcEvening).daily).toBe(6);
+  expect(after.spentUsd('acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
+  expect(after.spentUsd('acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);
+});
