@@ -3,7 +3,13 @@ import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 
-export type Authenticated = { readonly principal: Principal; readonly expiresAtMs: number };
+export type Authenticated = {
+  readonly principal: Principal;
+  /** Infinity for an API key without expiry. */
+  readonly expiresAtMs: number;
+  /** `key:<id>` for a raw API key, `token:<jti>` for a token. What a limit is counted by is the principal's subject. */
+  readonly credentialId: string;
+};
 
 type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 

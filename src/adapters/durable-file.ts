@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Replaces a file as a whole, readable by its owner only: after a crash it holds the old text or the new one. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const next = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await written(next, text);
+    await rename(next, path);
+  } catch (error) {
+    await rm(next, { force: true });
+    throw error;
+  }
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync(); // the new name, too, must outlive a loss of power
+  } finally {
+    await folder.close();
+  }
+}
+
+async function written(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

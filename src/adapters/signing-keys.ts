@@ -1,0 +1,158 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CLOCK_SKEW_MS, SECS_FROM_KEY } from '../core/token-claims.ts';
+import { fail, ok } from '../core/result.ts';
+import type { Clock } from '../gateway/ports.ts';
+import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
+import { replaceFile } from './durable-file.ts';
+import { coordinateOf, generateSigningKey, readSigningKeys } from './ed25519.ts';
+import type { SigningKey, VerifyingKey } from './ed25519.ts';
+
+export type SigningKeysOptions = {
+  readonly dataDir: string;
+  /** SVC_JWT_PRIVATE_KEY: PEM text, or the path of a file that holds it. Unset: a key is made at the first start. */
+  readonly given: string | undefined;
+  readonly clock: Clock;
+};
+
+type RetiredKey = VerifyingKey & { readonly untilMs: number };
+type Ring = { readonly active: SigningKey; readonly verifying: readonly VerifyingKey[]; readonly retired: readonly RetiredKey[] };
+/** The file: the private key is left out when the operator keeps it. */
+type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: string }; readonly retired: readonly RetiredKey[] };
+
+/** The longest that a token signed a moment ago can be good. */
+const RETIRED_FOR_MS = SECS_FROM_KEY * 1000 + CLOCK_SKEW_MS;
+
+/** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700). Rejects with the reason when a key is unusable. */
+export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
+  const folder = join(options.dataDir, 'keys');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
+  const ring = new KeyRing(join(folder, 'signing.json'), options);
+  await ring.reload();
+  return ring;
+}
+
+class KeyRing implements SigningKeys {
+  readonly #path: string;
+  readonly #options: SigningKeysOptions;
+  #ring: Ring | undefined;
+  #byKid = new Map<string, { readonly publicKeyPem: string; readonly untilMs: number }>();
+  /** Changes come one after the other: each starts from what the one before has written. */
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string, options: SigningKeysOptions) {
+    this.#path = path;
+    this.#options = options;
+  }
+
+  signer(): SigningKey {
+    return this.#inForce().active;
+  }
+
+  verifier(kid: string): string | undefined {
+    const key = this.#byKid.get(kid);
+    return key !== undefined && this.#options.clock.nowMs() < key.untilMs ? key.publicKeyPem : undefined;
+  }
+
+  jwks(): { readonly keys: readonly PublicJwk[] } {
+    const nowMs = this.#options.clock.nowMs();
+    const current = Array.from(this.#byKid).filter(([, { untilMs }]) => nowMs < untilMs);
+    return { keys: current.map(([kid, { publicKeyPem }]) => jwkOf(kid, publicKeyPem)) };
+  }
+
+  rotate() {
+    return this.#oneAtATime(async () => {
+      if (this.#options.given !== undefined) {
+        return fail({ kind: 'conflict', detail: 'the signing key is given by SVC_JWT_PRIVATE_KEY: put a new key there and reload' } as const);
+      }
+      const { active, retired } = this.#inForce();
+      const next = generateSigningKey();
+      await this.#replace({ active: next, verifying: [], retired: [...retired, this.#retire(active)] });
+      return ok({ kid: next.kid });
+    });
+  }
+
+  reload() {
+    return this.#oneAtATime(async () => {
+      const before = this.#ring?.active.kid;
+      const stored = await this.#readStored();
+      const given = this.#options.given === undefined ? undefined : await readGiven(this.#options.given);
+      const active = given?.signing ?? storedSigner(stored) ?? generateSigningKey();
+      const outdated = stored !== undefined && stored.active.kid !== active.kid ? [this.#retire(stored.active)] : [];
+      await this.#replace({ active, verifying: given?.verifying ?? [], retired: [...(stored?.retired ?? []), ...outdated] });
+      return { kid: active.kid, changed: before !== active.kid };
+    });
+  }
+
+  #inForce(): Ring {
+    if (this.#ring === undefined) throw new Error('broken invariant: the key ring is loaded when it is opened');
+    return this.#ring;
+  }
+
+  #retire({ kid, publicKeyPem }: VerifyingKey): RetiredKey {
+    return { kid, publicKeyPem, untilMs: this.#options.clock.nowMs() + RETIRED_FOR_MS };
+  }
+
+  /** On disk first: no token is signed by a key that a crash could make the gateway forget. */
+  async #replace({ active, verifying, retired }: Ring): Promise<void> {
+    const nowMs = this.#options.clock.nowMs();
+    const still = retired.filter(({ kid, untilMs }) => kid !== active.kid && nowMs < untilMs);
+    const { kid, publicKeyPem, privateKeyPem } = active;
+    const kept = this.#options.given === undefined ? { kid, publicKeyPem, privateKeyPem } : { kid, publicKeyPem };
+    await replaceFile(this.#path, `${JSON.stringify({ active: kept, retired: still } satisfies Stored, null, 2)}\n`);
+    this.#ring = { active, verifying, retired: still };
+    this.#byKid = new Map([
+      ...still.map((key) => [key.kid, key] as const),
+      ...[...verifying, active].map((key) => [key.kid, { publicKeyPem: key.publicKeyPem, untilMs: Infinity }] as const),
+    ]);
+  }
+
+  async #readStored(): Promise<Stored | undefined> {
+    let text: string;
+    try {
+      text = await readFile(this.#path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+    try {
+      return parseStored(text);
+    } catch {
+      // Making a new key instead would end every session without a word; the operator decides.
+      throw new Error(`${this.#path} is damaged: restore it, or remove it to start with a new key`);
+    }
+  }
+
+  #oneAtATime<T>(change: () => Promise<T>): Promise<T> {
+    const result = this.#changing.then(change);
+    this.#changing = result.catch(() => undefined); // its caller hears of it; the next change goes ahead
+    return result;
+  }
+}
+
+function parseStored(text: string): Stored {
+  const { active, retired } = JSON.parse(text) as Stored;
+  for (const { kid, publicKeyPem } of [active, ...retired]) {
+    if (typeof kid !== 'string' || coordinateOf(publicKeyPem) === '') throw new Error('no such key');
+  }
+  return { active, retired };
+}
+
+function storedSigner(stored: Stored | undefined): SigningKey | undefined {
+  const privateKeyPem = stored?.active.privateKeyPem;
+  return privateKeyPem === undefined ? undefined : readSigningKeys(privateKeyPem).signing;
+}
+
+async function readGiven(given: string) {
+  try {
+    return readSigningKeys(given.includes('-----BEGIN') ? given.replaceAll('\\n', '\n') : await readFile(given, 'utf8'));
+  } catch (error) {
+    throw new Error(`SVC_JWT_PRIVATE_KEY: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+  }
+}
+
+function jwkOf(kid: string, publicKeyPem: string): PublicJwk {
+  return { kty: 'OKP', crv: 'Ed25519', x: coordinateOf(publicKeyPem), kid, use: 'sig', alg: 'EdDSA' };
+}

@@ -1,0 +1,72 @@
+import { keySubject, looksLikeApiKey, parseApiKey } from '../core/api-key.ts';
+import type { ApiKey } from '../core/api-key.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
+import type { CurrentToken } from '../core/token-claims.ts';
+import type { ApiKeys } from './api-keys.ts';
+import type { RevocationList } from './revocations.ts';
+import type { Secrets } from './secrets.ts';
+import type { Tokens } from './tokens.ts';
+import type { Authenticated } from './use-cases.ts';
+
+export type AuthenticatorDeps = {
+  readonly apiKeys: ApiKeys;
+  readonly tokens: Pick<Tokens, 'verify'>;
+  readonly revocations: RevocationList;
+  readonly secrets: Pick<Secrets, 'digestOf'>;
+};
+
+export type Authenticator = {
+  /** Who presents this bearer: a raw API key or an access token. Faults: `unauthenticated`, `overloaded`, `internal`. */
+  authenticate(bearer: string): Promise<Result<Authenticated, Fault>>;
+  /** Called in the turn in which the credentials of a subject end early: caches drop it, its streams are closed. */
+  onRevoked(listener: (subject: string) => void): void;
+};
+
+/** Longer than any credential the gateway gives out or takes. */
+const MAX_BEARER_LENGTH = 4096;
+
+export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: AuthenticatorDeps): Authenticator {
+  return {
+    authenticate: async (bearer) => {
+      if (bearer.length > MAX_BEARER_LENGTH) return unauthenticated('the credential is too long to be one');
+      // Keys first: a key that the operator chose may have any shape, also that of a token.
+      const key = apiKeys.authenticate(secrets.digestOf(bearer));
+      if (key !== undefined) return ok(ofKey(key));
+      if (bearer.split('.').length !== 3) return unauthenticated(problemOf(bearer));
+      const token = await tokens.verify(bearer);
+      // Looked at after the wait, in the same turn as the answer: a revocation in between is not missed.
+      if (!token.ok) return token;
+      return isInForce(token.value) ? ok(ofToken(token.value)) : unauthenticated('the token was revoked; sign in again');
+    },
+    onRevoked: (listener) => {
+      apiKeys.onRevoked(listener);
+      revocations.onRevoked(listener);
+    },
+  };
+
+  function isInForce({ subject, epoch }: CurrentToken): boolean {
+    if (subject.startsWith('key:')) return apiKeys.authenticateId(subject.slice('key:'.length)) !== undefined;
+    return subject.startsWith('account:') && epoch !== undefined && !revocations.isRevoked(subject, epoch);
+  }
+}
+
+const unauthenticated = (detail: string) => fail({ kind: 'unauthenticated', detail } as const);
+
+function problemOf(bearer: string): string {
+  if (looksLikeApiKey(bearer) && parseApiKey(bearer) === undefined) return 'the API key is incomplete or mistyped';
+  return 'the credential is unknown, revoked or expired';
+}
+
+const ofKey = (key: ApiKey): Authenticated => ({
+  principal: { subject: keySubject(key.id), scopes: key.scopes, orgId: key.orgId },
+  expiresAtMs: key.expiresAtMs ?? Infinity,
+  credentialId: keySubject(key.id),
+});
+
+const ofToken = ({ subject, scopes, orgId, role, expiresAtMs, tokenId }: CurrentToken): Authenticated => ({
+  principal: { subject, scopes, orgId, ...(role === undefined ? {} : { role }) },
+  expiresAtMs,
+  credentialId: `token:${tokenId}`,
+});

@@ -1,0 +1,64 @@
+import { ACCESS_TOKEN_SECS } from '../core/account.ts';
+import { CLOCK_SKEW_MS } from '../core/token-claims.ts';
+import type { Clock } from './ports.ts';
+
+/** Tokens of the subject with an epoch below `epoch` are dead. Of no use once the last of them has expired. */
+export type Revocation = { readonly subject: string; readonly epoch: number; readonly untilMs: number };
+
+export type RevocationStore = {
+  all(): Iterable<Revocation>;
+  put(revocation: Revocation): Promise<void>;
+  remove(subject: string): Promise<void>;
+};
+
+export type RevocationListDeps = {
+  readonly store: RevocationStore;
+  readonly clock: Clock;
+  /** A revocation that could not be written is in force all the same, until this process ends. */
+  readonly onError: (message: string, error: unknown) => void;
+};
+
+const KEPT_FOR_MS = ACCESS_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
+
+/** Whose tokens ended before their time. Of API keys nothing is kept here: a key's tokens end with the key. */
+export class RevocationList {
+  readonly #deps: RevocationListDeps;
+  readonly #bySubject = new Map<string, Revocation>();
+  readonly #listeners: ((subject: string) => void)[] = [];
+
+  constructor(deps: RevocationListDeps) {
+    this.#deps = deps;
+    for (const revocation of deps.store.all()) this.#bySubject.set(revocation.subject, revocation);
+  }
+
+  /** In force when this returns. A lower epoch than is known changes nothing. */
+  revoke(subject: string, epoch: number): void {
+    if (epoch <= (this.#bySubject.get(subject)?.epoch ?? 0)) return;
+    const revocation = { subject, epoch, untilMs: this.#deps.clock.nowMs() + KEPT_FOR_MS };
+    this.#bySubject.set(subject, revocation);
+    for (const listener of this.#listeners) listener(subject);
+    this.#deps.store.put(revocation).catch((error: unknown) => this.#deps.onError('a revocation was not written to disk', error));
+  }
+
+  isRevoked(subject: string, epoch: number): boolean {
+    return epoch < (this.#bySubject.get(subject)?.epoch ?? 0);
+  }
+
+  onRevoked(listener: (subject: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Forgets what no living token can be touched by. Call it every few minutes. */
+  prune(): void {
+    const nowMs = this.#deps.clock.nowMs();
+    for (const { subject, untilMs } of this.#bySubject.values()) {
+      if (untilMs > nowMs) continue;
+      this.#bySubject.delete(subject);
+      this.#deps.store.remove(subject).catch((error: unknown) => this.#deps.onError('a past revocation was not removed', error));
+    }
+  }
+
+  get size(): number {
+    return this.#bySubject.size;
+  }
+}

@@ -1,0 +1,86 @@
+import { keySubject } from '../core/api-key.ts';
+import type { ApiKey } from '../core/api-key.ts';
+import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
+import { SCOPES, SCOPES_OF_ROLE, holds } from '../core/scope.ts';
+import type { Scope } from '../core/scope.ts';
+import { SECS_FROM_KEY } from '../core/token-claims.ts';
+import type { CurrentToken, TokenClaims } from '../core/token-claims.ts';
+import type { ApiKeys } from './api-keys.ts';
+import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
+import type { RevocationList } from './revocations.ts';
+import type { Secrets } from './secrets.ts';
+
+/** Signatures, on the crypto threads. Faults: `overloaded`, `internal`. */
+export type Tokens = {
+  /** The issuer and audience are added. */
+  sign(claims: Omit<TokenClaims, 'iss' | 'aud'>): Promise<Result<string, Fault>>;
+  /** `unauthenticated` for a token that is not this gateway's, not well formed or not of this time. Revocation is not looked at. */
+  verify(token: string): Promise<Result<CurrentToken, Fault>>;
+};
+
+export type TokenIssuerDeps = {
+  readonly apiKeys: ApiKeys;
+  readonly tokens: Tokens;
+  readonly revocations: RevocationList;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+};
+
+export type TokenIssuer = AccessTokens & {
+  /**
+   * POST /api/v1/auth/token (spec: Authentication 2). Without `scopes`, all that the key holds. Faults:
+   * `unauthenticated` for anything but a usable API key, a token included; `insufficient_scope`; `invalid_argument`.
+   */
+  exchange(bearer: string, scopes?: readonly Scope[]): Promise<Result<AccessToken, Fault>>;
+};
+
+const TOKEN_ID_BYTES = 16;
+
+export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
+  const { apiKeys, clock, secrets, revocations } = deps;
+
+  const mint = async (expiresAtSecs: number, scopes: readonly Scope[], claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>, jti: string) => {
+    const iat = Math.floor(clock.nowMs() / 1000);
+    const signed = await deps.tokens.sign({ ...claims, iat, exp: expiresAtSecs, jti, scope: scopes.join(' ') });
+    return signed.ok ? ok({ token: signed.value, expiresAtSecs, scopes } satisfies AccessToken) : signed;
+  };
+  const newTokenId = () => Buffer.from(secrets.random(TOKEN_ID_BYTES)).toString('base64url');
+
+  return {
+    exchange: async (bearer, scopes) => {
+      const key = apiKeys.authenticate(secrets.digestOf(bearer));
+      if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'an API key is exchanged here, and this is none that is in force' });
+      const granted = grantedScopes(key, scopes);
+      if (!granted.ok) return granted;
+      const jti = newTokenId();
+      const expiresAtSecs = Math.floor(Math.min(clock.nowMs() + SECS_FROM_KEY * 1000, key.expiresAtMs ?? Infinity) / 1000);
+      const recorded = await deps.audit.record({
+        eventType: 'TokenIssued',
+        lineage: { orgId: key.orgId, teamId: null, agentId: null },
+        actor: keySubject(key.id),
+        payload: { token_id: jti, scopes: granted.value, expires_at: new Date(expiresAtSecs * 1000).toISOString() },
+      });
+      if (!recorded.ok) return recorded;
+      return mint(expiresAtSecs, granted.value, { sub: keySubject(key.id), ...boundTo(key.orgId) }, jti);
+    },
+    mintForAccount: ({ id, role, orgId, tokenEpoch }) => {
+      const expiresAtSecs = Math.floor(clock.nowMs() / 1000) + ACCESS_TOKEN_SECS;
+      return mint(expiresAtSecs, SCOPES_OF_ROLE[role], { sub: subjectOf(id), role, epoch: tokenEpoch, ...boundTo(orgId) }, newTokenId());
+    },
+    revokeSubject: (subject, tokenEpoch) => revocations.revoke(subject, tokenEpoch),
+  };
+}
+
+const boundTo = (orgId: string | null) => (orgId === null ? {} : { org_id: orgId });
+
+function grantedScopes(key: ApiKey, asked: readonly Scope[] | undefined): Result<readonly Scope[], Fault> {
+  if (asked === undefined) return ok(key.scopes);
+  if (asked.length === 0) return fail({ kind: 'invalid_argument', field: 'scopes', problem: 'must name at least one scope, or be left out' });
+  const lacking = asked.find((scope) => !holds(key.scopes, scope));
+  if (lacking !== undefined) return fail({ kind: 'insufficient_scope', needed: lacking, held: key.scopes });
+  return ok(SCOPES.filter((scope) => asked.includes(scope)));
+}

@@ -1,0 +1,86 @@
+import type { SecretDigest } from '../core/ids.ts';
+import { assert } from '../core/result.ts';
+import type { Authenticated } from './use-cases.ts';
+
+export type VerifiedCacheOptions = {
+  readonly maxEntries: number;
+  /** An entry is asked for anew after this long, whatever its expiry: a key in use is seen to be in use. */
+  readonly maxAgeMs: number;
+};
+
+type Entry = { readonly authenticated: Authenticated; readonly freshUntilMs: number };
+
+/**
+ * The credentials that one I/O thread has seen to be good, by the digest of the bearer: least recently used out first,
+ * never past the expiry, dropped by subject on revocation. Refusals are not remembered, so they cost what they cost.
+ */
+export class VerifiedCache {
+  readonly #options: VerifiedCacheOptions;
+  /** In the order of use: the first is the next to go. */
+  readonly #entries = new Map<SecretDigest, Entry>();
+  readonly #bySubject = new Map<string, Set<SecretDigest>>();
+  #epoch = 0;
+
+  constructor(options: VerifiedCacheOptions = { maxEntries: 10_000, maxAgeMs: 60_000 }) {
+    assert(options.maxEntries > 0, 'a cache holds at least one entry');
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Read it before asking who a bearer is, and give it to `put`: see there. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  get(bearer: SecretDigest, nowMs: number): Authenticated | undefined {
+    const entry = this.#entries.get(bearer);
+    if (entry === undefined) return undefined;
+    if (nowMs >= entry.freshUntilMs) {
+      this.#remove(bearer, entry);
+      return undefined;
+    }
+    this.#entries.delete(bearer);
+    this.#entries.set(bearer, entry);
+    return entry.authenticated;
+  }
+
+  /** An answer that was on its way while something was revoked may be about just that, and is not kept. */
+  put(bearer: SecretDigest, authenticated: Authenticated, nowMs: number, epochWhenAsked: number): void {
+    if (epochWhenAsked !== this.#epoch) return;
+    const freshUntilMs = Math.min(authenticated.expiresAtMs, nowMs + this.#options.maxAgeMs);
+    if (freshUntilMs <= nowMs) return;
+    const known = this.#entries.get(bearer);
+    if (known !== undefined) this.#remove(bearer, known);
+    else if (this.#entries.size >= this.#options.maxEntries) this.#removeOldest();
+    this.#entries.set(bearer, { authenticated, freshUntilMs });
+    const { subject } = authenticated.principal;
+    const siblings = this.#bySubject.get(subject);
+    if (siblings === undefined) this.#bySubject.set(subject, new Set([bearer]));
+    else siblings.add(bearer);
+  }
+
+  /** Forgets every credential of `key:<id>` or `account:<id>`. */
+  drop(subject: string): void {
+    this.#epoch += 1;
+    for (const bearer of this.#bySubject.get(subject) ?? []) this.#entries.delete(bearer);
+    this.#bySubject.delete(subject);
+  }
+
+  #removeOldest(): void {
+    for (const [bearer, entry] of this.#entries) {
+      this.#remove(bearer, entry);
+      return;
+    }
+  }
+
+  #remove(bearer: SecretDigest, { authenticated }: Entry): void {
+    this.#entries.delete(bearer);
+    const { subject } = authenticated.principal;
+    const siblings = this.#bySubject.get(subject);
+    siblings?.delete(bearer);
+    if (siblings?.size === 0) this.#bySubject.delete(subject);
+  }
+}

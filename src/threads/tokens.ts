@@ -1,0 +1,48 @@
+import type { Fault } from '../core/fault.ts';
+import { fail, ok } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
+import { readClaims } from '../core/token-claims.ts';
+import type { CurrentToken, TokenClaims } from '../core/token-claims.ts';
+import type { Clock } from '../gateway/ports.ts';
+import type { SigningKeys } from '../gateway/signing-keys.ts';
+import type { Tokens } from '../gateway/tokens.ts';
+import type { CryptoLane } from './crypto-lane.ts';
+import type { TokenFrame } from './crypto-tasks.ts';
+
+export type TokensDeps = { readonly lane: CryptoLane; readonly keys: SigningKeys; readonly clock: Clock; readonly frame: TokenFrame };
+
+/** Ours have some 500 characters; nothing much longer is worth a look. */
+const MAX_TOKEN_LENGTH = 4096;
+
+const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is not valid here, or no longer' };
+
+/** Signs and verifies access tokens on the crypto threads. What is judged without a signature is judged here first. */
+export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {
+  return {
+    sign: (claims) => {
+      const { kid, privateKeyPem } = keys.signer();
+      const framed: TokenClaims = { ...claims, iss: frame.issuer, aud: frame.audience };
+      return lane.run({ type: 'sign-token', kid, privateKeyPem, claims: framed });
+    },
+    verify: async (token): Promise<Result<CurrentToken, Fault>> => {
+      const publicKeyPem = keys.verifier(keyIdOf(token) ?? '');
+      if (publicKeyPem === undefined) return fail(REFUSED);
+      const verified = await lane.run({ type: 'verify-token', token, publicKeyPem, frame });
+      if (!verified.ok) return verified;
+      const current = verified.value === undefined ? undefined : readClaims(verified.value, clock.nowMs());
+      return current === undefined ? fail(REFUSED) : ok(current);
+    },
+  };
+}
+
+/** The `kid` a token claims to be signed with. It only ever selects among the keys in memory. */
+function keyIdOf(token: string): string | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  try {
+    const header: unknown = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString());
+    const kid = typeof header === 'object' && header !== null && 'kid' in header ? header.kid : undefined;
+    return typeof kid === 'string' ? kid : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,298 @@
+import { createHmac, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { onTestFinished, describe, expect, test } from 'vitest';
+import { secrets } from '../../src/adapters/secrets.ts';
+import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
+import { createLmdbRevocationStore } from '../../src/adapters/store/lmdb-revocations.ts';
+import type { AccountId } from '../../src/core/account.ts';
+import type { Fault } from '../../src/core/fault.ts';
+import { fail } from '../../src/core/result.ts';
+import type { Result } from '../../src/core/result.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
+import type { CreateApiKey } from '../../src/gateway/api-keys.ts';
+import { createAuthenticator } from '../../src/gateway/authenticate.ts';
+import { RevocationList } from '../../src/gateway/revocations.ts';
+import { createTokenIssuer } from '../../src/gateway/tokens.ts';
+import { createCryptoPool } from '../../src/threads/crypto-pool.ts';
+import { createTokens } from '../../src/threads/tokens.ts';
+import { ADMIN, START_MS, must, temporaryFolder, temporaryStore, testAudit, testClock } from './harness.ts';
+
+const START_SECS = START_MS / 1000;
+const DAY_SECS = 86_400;
+const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
+const OWNER = { id: 'a1' as AccountId, role: 'owner', orgId: null, tokenEpoch: 3 } as const;
+
+async function start() {
+  const clock = testClock();
+  const audit = testAudit();
+  const dataDir = temporaryFolder();
+  const store = temporaryStore(dataDir);
+  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+  onTestFinished(() => pool.close());
+  const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
+  const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
+  const assemble = async () => {
+    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets }));
+    const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
+    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+    return { apiKeys, revocations, issuer, ...createAuthenticator({ apiKeys, tokens, revocations, secrets }) };
+  };
+  const parts = await assemble();
+  const mint = async (input: Partial<CreateApiKey> = {}) => must(await parts.apiKeys.create(ADMIN, { name: 'n', scopes: ['admin'], ...input }));
+  return { ...parts, clock, audit, pool, signingKeys, tokens, mint, restart: assemble };
+}
+
+const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);
+const kindOf = (result: Result<unknown, Fault>): string => (result.ok ? 'ok' : result.fault.kind);
+const part = (token: string, at: 0 | 1): Record<string, unknown> => JSON.parse(Buffer.from(token.split('.')[at] ?? '', 'base64url').toString());
+
+describe('exchanging an API key', () => {
+  test('gives a token of 24 hours with the claims of the contract and the rights of the key', async () => {
+    const { mint, issuer, authenticate, audit, signingKeys } = await start();
+    const { key, record } = await mint({ scopes: ['read', 'write'], orgId: 'acme' });
+    const { token, expiresAtSecs, scopes } = must(await issuer.exchange(key));
+    expect([expiresAtSecs, scopes]).toEqual([START_SECS + DAY_SECS, ['read', 'write']]);
+    expect(part(token, 0)).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: signingKeys.signer().kid });
+    expect(part(token, 1)).toEqual({
+      iss: 'svc-gateway', aud: 'svc-gateway', sub: `key:${record.id}`, iat: START_SECS, exp: START_SECS + DAY_SECS,
+      jti: expect.stringMatching(/^[\w-]{22}$/), scope: 'read write', org_id: 'acme',
+    });
+    expect(must(await authenticate(token))).toEqual({
+      principal: { subject: `key:${record.id}`, scopes: ['read', 'write'], orgId: 'acme' },
+      expiresAtMs: START_MS + DAY_SECS * 1000,
+      credentialId: `token:${part(token, 1)['jti']}`,
+    });
+    expect(audit.drafts.at(-1)).toMatchObject({ eventType: 'TokenIssued', actor: `key:${record.id}`, lineage: { orgId: 'acme' }, payload: { scopes: ['read', 'write'] } });
+    expect(JSON.stringify(audit.drafts)).not.toContain(token.split('.')[2]);
+  });
+
+  test('narrows to what is asked, also to what a held scope implies', async () => {
+    const { mint, issuer, authenticate } = await start();
+    const { key } = await mint({ scopes: ['admin'] });
+    const { token, scopes } = must(await issuer.exchange(key, ['write', 'read', 'read']));
+    expect(scopes).toEqual(['read', 'write']);
+    expect(must(await authenticate(token)).principal.scopes).toEqual(['read', 'write']);
+  });
+
+  test('names the scope that the key lacks', async () => {
+    const { mint, issuer } = await start();
+    const { key } = await mint({ scopes: ['write'] });
+    expect(faultOf(await issuer.exchange(key, ['read', 'admin']))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+    expect(faultOf(await issuer.exchange(key, []))).toMatchObject({ kind: 'invalid_argument', field: 'scopes' });
+  });
+
+  test('is refused to whatever is no API key in force', async () => {
+    const { mint, issuer, apiKeys, clock } = await start();
+    const live = await mint();
+    const revoked = await mint();
+    must(await apiKeys.revoke(ADMIN, revoked.record.id));
+    const expired = await mint({ expiresAtMs: START_MS + 1 });
+    const { token } = must(await issuer.exchange(live.key));
+    clock.advance(1);
+    const outcomes = Object.entries({ live: live.key, revoked: revoked.key, expired: expired.key, token, absent: '', wrong: `${live.key}x` });
+    const kinds = await Promise.all(outcomes.map(async ([name, bearer]) => `${name}: ${kindOf(await issuer.exchange(bearer))}`));
+    expect(kinds).toEqual([
+      'live: ok', 'revoked: unauthenticated', 'expired: unauthenticated', 'token: unauthenticated', 'absent: unauthenticated', 'wrong: unauthenticated',
+    ]);
+  });
+
+  test('never outlives the key', async () => {
+    const { mint, issuer, authenticate, clock } = await start();
+    const { key } = await mint({ expiresAtMs: START_MS + 90_500 });
+    const { token, expiresAtSecs } = must(await issuer.exchange(key));
+    expect(expiresAtSecs).toBe(START_SECS + 90);
+    clock.advance(89_999);
+    expect(kindOf(await authenticate(token))).toBe('ok');
+    clock.advance(1);
+    expect(kindOf(await authenticate(token))).toBe('unauthenticated');
+  });
+
+  test('fails when the audit log cannot hold it', async () => {
+    const { mint, issuer, audit } = await start();
+    const { key } = await mint();
+    audit.broken = true;
+    expect(kindOf(await issuer.exchange(key))).toBe('audit_unavailable');
+  });
+});
+
+describe('an account token', () => {
+  test('lives 15 minutes and carries role, scopes and org', async () => {
+    const { issuer, authenticate, clock } = await start();
+    const roles = { owner: ['read', 'write', 'admin'], admin: ['read', 'write', 'admin'], developer: ['read', 'write'], viewer: ['read'] } as const;
+    for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
+      const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
+      expect([minted.expiresAtSecs, minted.scopes]).toEqual([START_SECS + 900, scopes]);
+      expect(must(await authenticate(minted.token)).principal).toEqual({ subject: 'account:a1', role, scopes, orgId: 'acme' });
+    }
+    const { token } = must(await issuer.mintForAccount(OWNER));
+    clock.advance(899_999);
+    expect(kindOf(await authenticate(token))).toBe('ok');
+    clock.advance(1);
+    expect(kindOf(await authenticate(token))).toBe('unauthenticated');
+  });
+
+  test('dies at once with its epoch, stays dead after a restart, and one minted in the same second lives', async () => {
+    const { issuer, authenticate, onRevoked, restart } = await start();
+    const heard: string[] = [];
+    onRevoked((subject) => heard.push(subject));
+    const before = must(await issuer.mintForAccount(OWNER));
+    const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId }));
+    issuer.revokeSubject('account:a1', 4);
+    issuer.revokeSubject('account:a1', 2); // late news of an earlier one
+    const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
+    const outcomes = async (ask: typeof authenticate) => Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
+    expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
+    expect(heard).toEqual(['account:a1']);
+    await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
+  });
+
+  test('a revocation is forgotten when the last token it could touch has ended', async () => {
+    const { issuer, revocations, clock } = await start();
+    issuer.revokeSubject('account:a1', 4);
+    clock.advance(900_000);
+    revocations.prune();
+    expect(revocations.size).toBe(1);
+    clock.advance(5_000);
+    revocations.prune();
+    expect(revocations.size).toBe(0);
+  });
+});
+
+describe('authenticating', () => {
+  test('a raw API key is a credential, with or without expiry', async () => {
+    const { mint, authenticate } = await start();
+    const { key, record } = await mint({ scopes: ['write'], orgId: 'acme' });
+    expect(must(await authenticate(key))).toEqual({
+      principal: { subject: `key:${record.id}`, scopes: ['write'], orgId: 'acme' }, expiresAtMs: Infinity, credentialId: `key:${record.id}`,
+    });
+    const expiring = await mint({ expiresAtMs: START_MS + 1000 });
+    expect(must(await authenticate(expiring.key)).expiresAtMs).toBe(START_MS + 1000);
+  });
+
+  test('a key that the operator chose works even when it has the shape of a token', async () => {
+    const { apiKeys, authenticate } = await start();
+    const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
+    must(await apiKeys.bootstrap(shaped));
+    expect(must(await authenticate(shaped)).principal.scopes).toEqual(['admin']);
+  });
+
+  test('revoking a key ends its tokens at once', async () => {
+    const { mint, issuer, authenticate, apiKeys, onRevoked } = await start();
+    const { key, record } = await mint();
+    const { token } = must(await issuer.exchange(key));
+    const heard: string[] = [];
+    onRevoked((subject) => heard.push(subject));
+    const asked = authenticate(token); // on its way while the key is revoked
+    must(await apiKeys.revoke(ADMIN, record.id));
+    expect([kindOf(await asked), kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toContain('unauthenticated');
+    expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual(['unauthenticated', 'unauthenticated']);
+    expect(heard).toEqual([`key:${record.id}`]);
+  });
+
+  test('a token for a key that this gateway does not know is refused', async () => {
+    const { tokens, authenticate } = await start();
+    const common = { iat: START_SECS, exp: START_SECS + 60, jti: 'j', scope: 'admin' };
+    for (const sub of ['key:unknown', 'key:', 'account:a1', 'agent:x', '']) {
+      expect(kindOf(await authenticate(must(await tokens.sign({ ...common, sub })))), sub).toBe('unauthenticated');
+    }
+  });
+
+  test('a mistyped key is told apart from an unknown one', async () => {
+    const { mint, authenticate } = await start();
+    const { key } = await mint();
+    expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({ kind: 'unauthenticated', detail: 'the API key is incomplete or mistyped' });
+    for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(100_000)]) expect(kindOf(await authenticate(bearer))).toBe('unauthenticated');
+  });
+
+  test('a full queue is not mistaken for a bad credential', async () => {
+    const { apiKeys, revocations } = await start();
+    const verify = async () => fail({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 } as const);
+    expect(kindOf(await createAuthenticator({ apiKeys, revocations, secrets, tokens: { verify } }).authenticate('a.b.c'))).toBe('overloaded');
+  });
+});
+
+describe('forged tokens', () => {
+  async function forge() {
+    const parts = await start();
+    const { key, record } = await parts.mint();
+    const { token } = must(await parts.issuer.exchange(key));
+    const { kid, privateKeyPem } = parts.signingKeys.signer();
+    const claims = part(token, 1);
+    const header = { alg: 'EdDSA', typ: 'at+jwt', kid };
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const input = (changedHeader: object, changedClaims: object) => `${encode({ ...header, ...changedHeader })}.${encode({ ...claims, ...changedClaims })}`;
+    /** Signed with the gateway's own key, as an attacker cannot: what is left to refuse is what the token says. */
+    const signed = (changedHeader: object, changedClaims: object = {}) => {
+      const text = input(changedHeader, changedClaims);
+      return `${text}.${sign(null, Buffer.from(text), createPrivateKey(privateKeyPem)).toString('base64url')}`;
+    };
+    return { ...parts, token, record, kid, input, signed, publicKeyPem: parts.signingKeys.verifier(kid) ?? '' };
+  }
+
+  test('the forger of these tests can make a good one', async () => {
+    const { authenticate, signed } = await forge();
+    expect(kindOf(await authenticate(signed({})))).toBe('ok');
+    expect(kindOf(await authenticate(signed({}, { iat: START_SECS + 5, nbf: START_SECS + 5 })))).toBe('ok'); // within the skew of clocks
+  });
+
+  test('nothing but EdDSA, this type, this issuer, this audience and this time is accepted', async () => {
+    const { authenticate, signed } = await forge();
+    const changes: [object, object?][] = [
+      [{ alg: 'none' }], [{ alg: 'HS256' }], [{ alg: 'ES256' }], [{ alg: 'eddsa' }], [{ alg: 'Ed25519' }], [{ alg: ['EdDSA'] }], [{ alg: null }],
+      [{ typ: 'JWT' }], [{ typ: undefined }], [{ typ: ['at+jwt'] }], [{ crit: ['b64'], b64: false }],
+      [{}, { iss: 'other' }], [{}, { iss: undefined }], [{}, { iss: ['svc-gateway'] }], [{}, { aud: 'other' }], [{}, { aud: undefined }], [{}, { aud: [] }],
+      [{}, { exp: START_SECS }], [{}, { exp: START_SECS - 1 }], [{}, { exp: undefined }], [{}, { exp: '9999999999' }], [{}, { exp: null }],
+      [{}, { nbf: START_SECS + 6 }], [{}, { nbf: 'soon' }], [{}, { iat: START_SECS + 6 }], [{}, { iat: undefined }],
+      [{}, { sub: undefined }], [{}, { sub: 7 }], [{}, { jti: undefined }], [{}, { scope: undefined }], [{}, { scope: 'root' }], [{}, { scope: '' }],
+      [{}, { scope: ['admin'] }], [{}, { org_id: '' }], [{}, { org_id: 7 }], [{}, { org_id: null }], [{}, { role: 'god' }],
+    ];
+    for (const [header, claims] of changes) {
+      expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe('unauthenticated');
+    }
+  });
+
+  test('a key id selects among the known keys and reaches nothing else', async () => {
+    const { authenticate, signed } = await forge();
+    for (const kid of [undefined, null, '', 'unknown', '../../keys/signing.json', '/dev/null', '__proto__', 'constructor', ['x'], { a: 1 }, 'x'.repeat(3000)]) {
+      expect(kindOf(await authenticate(signed({ kid }))), JSON.stringify(kid)).toBe('unauthenticated');
+    }
+  });
+
+  test('no signature, a foreign one, a changed one and the public key used as a secret are refused', async () => {
+    const { authenticate, token, input, publicKeyPem, kid } = await forge();
+    const text = input({}, {});
+    const foreign = sign(null, Buffer.from(text), generateKeyPairSync('ed25519').privateKey).toString('base64url');
+    const hmacInput = input({ alg: 'HS256' }, { scope: 'admin' });
+    const hmacs = [publicKeyPem, publicKeyPem.trim(), kid].map((secret) => `${hmacInput}.${createHmac('sha256', secret).update(hmacInput).digest('base64url')}`);
+    const [head = '', body = '', tail = ''] = token.split('.');
+    const elevated = Buffer.from(JSON.stringify({ ...part(token, 1), sub: 'account:a1', epoch: 99 })).toString('base64url');
+    const forged = [
+      `${input({ alg: 'none' }, {})}.`, `${text}.`, `${text}.${foreign}`, ...hmacs, `${head}.${elevated}.${tail}`,
+      `${head}.${body}`, `${head}.${body}.${tail}.${tail}`, `${head}.${body}.${tail.slice(0, -2)}`, `${token}=`, ` ${token}`, `${token}\n`, '..', 'a.b.c',
+    ];
+    for (const bearer of forged) expect(kindOf(await authenticate(bearer)), bearer).toBe('unauthenticated');
+    expect(kindOf(await authenticate(token))).toBe('ok');
+  });
+
+  test('a jwk, a jku or an x5c in the header is not looked at', async () => {
+    const { authenticate, input, kid } = await forge();
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    for (const header of [{ kid, jwk: publicKey.export({ format: 'jwk' }) }, { kid, jku: 'https://attacker.example/jwks.json' }, { kid, x5c: ['MIIB'] }]) {
+      const text = input(header, {});
+      expect(kindOf(await authenticate(`${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`))).toBe('unauthenticated');
+    }
+  });
+});
+
+test('tokens of the key before verify for a day after a rotation and no longer', async () => {
+  const { mint, issuer, authenticate, signingKeys, clock } = await start();
+  const { key } = await mint();
+  const before = must(await issuer.exchange(key));
+  must(await signingKeys.rotate());
+  const after = must(await issuer.exchange(key));
+  expect(part(after.token, 0)['kid']).not.toBe(part(before.token, 0)['kid']);
+  expect([kindOf(await authenticate(before.token)), kindOf(await authenticate(after.token))]).toEqual(['ok', 'ok']);
+  expect(signingKeys.jwks().keys.map(({ kid }) => kid).sort()).toEqual([part(before.token, 0)['kid'], part(after.token, 0)['kid']].sort());
+  clock.advance(DAY_SECS * 1000 + 5000);
+  expect(signingKeys.jwks().keys.map(({ kid }) => kid)).toEqual([part(after.token, 0)['kid']]);
+});
