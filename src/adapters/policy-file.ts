@@ -1,0 +1,127 @@
+/** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { parsePolicyDocument } from '../core/policy-document.ts';
+import { checkTogether, compilePolicies, type DocumentProblem, type PolicyDocument, type PolicySet } from '../core/policy.ts';
+import { assert, fail, ok, type Result } from '../core/result.ts';
+import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
+
+export type LoadedPolicies = {
+  readonly policies: PolicySet;
+  /** The files read, in the order in which they were. */
+  readonly files: readonly string[];
+  /** What is legal but hardly meant, in full sentences. */
+  readonly warnings: readonly string[];
+};
+
+/** Lines and columns count from 1; a file that cannot be read has none. */
+export type PolicyFileProblem = {
+  readonly file: string;
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+  /** `rules[2].when`; '' when the problem is not at a key. */
+  readonly path: string;
+  readonly problem: string;
+};
+
+export type PolicyText = { readonly file: string; readonly text: string };
+
+/** `search.yaml:12:7: rules[2].when: Unknown variable: agnet`, the form that editors and terminals make a link of. */
+export function renderPolicyProblem({ file, line, column, path, problem }: PolicyFileProblem): string {
+  const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`;
+  return path === '' ? `${place}: ${problem}` : `${place}: ${path}: ${problem}`;
+}
+
+/** `path` is a YAML file of one or many documents, or a folder whose `*.yaml` and `*.yml` are read by name, not its subfolders. */
+export async function loadPolicies(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
+  const files = await listPolicyFiles(path);
+  if (!files.ok) return files;
+  const read = await Promise.all(files.value.map(readPolicyFile));
+  const problems = read.flatMap((result) => (result.ok ? [] : [result.fault]));
+  const compiled = loadPolicyTexts(read.flatMap((result) => (result.ok ? [result.value] : [])));
+  if (problems.length > 0) return fail([...problems, ...(compiled.ok ? [] : compiled.fault)]);
+  return compiled;
+}
+
+/** One text, for tests and for policies that come from elsewhere than a file. */
+export const loadPolicyText = (text: string, file: string): Result<LoadedPolicies, readonly PolicyFileProblem[]> => loadPolicyTexts([{ file, text }]);
+
+type PlacedDocument = { readonly file: string; readonly yaml: YamlDocument; readonly document: PolicyDocument | undefined };
+
+/** All mistakes of all texts at once, in the order of the files and of the lines within each. */
+export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPolicies, readonly PolicyFileProblem[]> {
+  const problems: PolicyFileProblem[] = [];
+  const placed: PlacedDocument[] = [];
+  for (const { file, text } of texts) {
+    const { documents, problems: syntax } = readYaml(text);
+    problems.push(...syntax.map((problem) => ({ file, path: '', ...problem })));
+    for (const yaml of documents) {
+      const { document, problems: mistakes } = parsePolicyDocument(yaml.raw, basename(file));
+      problems.push(...mistakes.map((mistake) => place(file, yaml, mistake)));
+      placed.push({ file, yaml, document });
+    }
+  }
+  for (const problem of checkTogether(placed.map(({ document }) => document))) {
+    const owner = placed[problem.document];
+    assert(owner !== undefined, 'a problem names one of the documents that were checked');
+    problems.push(place(owner.file, owner.yaml, problem));
+  }
+  if (problems.length > 0) return fail(inReadingOrder(problems, texts));
+  const policies = compilePolicies(placed.flatMap(({ document }) => (document === undefined ? [] : [document])));
+  assert(policies.ok, 'documents without a problem compile');
+  return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(placed) });
+}
+
+function place(file: string, yaml: YamlDocument, mistake: DocumentProblem): PolicyFileProblem {
+  const path = mistake.path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('');
+  return { file, ...yaml.locate(mistake), path, problem: mistake.problem };
+}
+
+function inReadingOrder(problems: readonly PolicyFileProblem[], texts: readonly PolicyText[]): readonly PolicyFileProblem[] {
+  const order = new Map(texts.map(({ file }, index) => [file, index]));
+  const rank = (problem: PolicyFileProblem) => order.get(problem.file) ?? 0;
+  return [...problems].sort((a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
+  const rules = placed.flatMap(({ document }) => document?.rules ?? []);
+  if (placed.length === 0) return ['There is no policy document, so every check will be denied.'];
+  return rules.some(({ effect }) => effect === 'allow') ? [] : ['No rule allows anything, so every check will be denied.'];
+}
+
+const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });
+
+const isPolicyFileName = (name: string): boolean => /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
+
+async function listPolicyFiles(path: string): Promise<Result<readonly string[], readonly PolicyFileProblem[]>> {
+  try {
+    if (!(await stat(path)).isDirectory()) return ok([path]);
+    const names = (await readdir(path)).filter(isPolicyFileName).sort();
+    return ok(names.map((name) => join(path, name)));
+  } catch (error) {
+    return fail([unreadable(path, reasonOf(error))]);
+  }
+}
+
+async function readPolicyFile(file: string): Promise<Result<PolicyText, PolicyFileProblem>> {
+  try {
+    const info = await stat(file);
+    if (!info.isFile()) return fail(unreadable(file, 'is not a file'));
+    if (info.size > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
+    const bytes = await readFile(file);
+    if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
+    return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
+  } catch (error) {
+    return fail(unreadable(file, reasonOf(error)));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOENT': return 'does not exist';
+    case 'EACCES': return 'may not be read by this user';
+    case 'ERR_ENCODING_INVALID_ENCODED_DATA': return 'is not UTF-8 text';
+    default: return `cannot be read: ${message}`;
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * What a condition may do and how much work one evaluation can be, read off its syntax tree. CEL always ends, but nested
+ * loops over what an agent sent, a text that doubles itself or a backtracking pattern could hold up every other check.
+ * So conditions use only the functions of the table below, and loops are bounded by the size of the attributes.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { nearest } from './nearest.ts';
+
+/** A part of the expression that is refused, and where it begins, in characters. */
+export type ConditionProblem = { readonly offset: number; readonly problem: string };
+
+/** How often the body of the innermost loops runs: `factor × weight of the attributes ^ degree`. */
+export type ConditionCost = { readonly factor: number; readonly degree: number; readonly splitsText: boolean };
+
+/** Two loops over attributes may be nested, not three. */
+export const MAX_DEGREE = 2;
+/** Steps of one evaluation: about 50 ms when every single one of them fails, far less when they do not. */
+export const MAX_STEPS = 50_000;
+
+type Cost =
+  /** Does not depend on the size of its operands. */
+  | 'constant'
+  /** Reads at most the shorter of its operands. */
+  | 'shorter'
+  /** Reads all of its operands. */
+  | 'whole'
+  /** A macro that runs its second argument for every element. */
+  | 'loop';
+
+const FUNCTIONS: ReadonlyMap<string, Cost> = new Map<string, Cost>([
+  ['has', 'constant'], ['type', 'constant'], ['dyn', 'constant'], ['bool', 'constant'], ['int', 'constant'], ['uint', 'constant'],
+  ['double', 'constant'], ['timestamp', 'constant'], ['duration', 'constant'],
+  ['getDate', 'constant'], ['getDayOfMonth', 'constant'], ['getDayOfWeek', 'constant'], ['getDayOfYear', 'constant'],
+  ['getFullYear', 'constant'], ['getHours', 'constant'], ['getMilliseconds', 'constant'], ['getMinutes', 'constant'],
+  ['getMonth', 'constant'], ['getSeconds', 'constant'],
+  ['startsWith', 'shorter'], ['endsWith', 'shorter'],
+  ['contains', 'whole'], ['indexOf', 'whole'], ['lastIndexOf', 'whole'], ['substring', 'whole'], ['matches', 'whole'],
+  ['lowerAscii', 'whole'], ['upperAscii', 'whole'], ['trim', 'whole'], ['split', 'whole'], ['join', 'whole'],
+  ['size', 'whole'], ['string', 'whole'],
+  ['all', 'loop'], ['exists', 'loop'], ['exists_one', 'loop'], ['filter', 'loop'],
+]);
+
+const OPERATORS: Readonly<Partial<Record<ASTNode['op'], Cost>>> = {
+  '==': 'shorter', '!=': 'shorter', '<': 'shorter', '<=': 'shorter', '>': 'shorter', '>=': 'shorter', in: 'whole', '+': 'whole',
+};
+
+/** Functions whose operand must be written out, with the reason a policy author is given. */
+const LITERAL_OPERAND: ReadonlyMap<string, string> = new Map([
+  ['matches', 'takes a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['duration', 'takes a text in quotes, such as "1h30m"'],
+  ['join', 'takes a separator in quotes'],
+]);
+
+const CALLER_FIELDS: readonly string[] = ['org_id', 'team_id', 'agent_id'];
+
+type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
+
+/** A call of `matches`, whose pattern is to be compiled beforehand. */
+export type MatchesCall = { readonly call: NodeOf<'rcall'>; readonly pattern: NodeOf<'value'> };
+
+export type ConditionSurvey = {
+  readonly problems: readonly ConditionProblem[];
+  readonly cost: ConditionCost;
+  readonly matchesCalls: readonly MatchesCall[];
+};
+
+export function surveyCondition(ast: ASTNode): ConditionSurvey {
+  const surveyor = new Surveyor();
+  surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined });
+  const { problems, factor, degree, splitsText, matchesCalls } = surveyor;
+  if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
+  if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
+  return { problems, cost: { factor, degree, splitsText }, matchesCalls };
+}
+
+/**
+ * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one; text
+ * counts one per 64 characters, because scanning is that much faster than a step, or one per character where it is split up.
+ */
+export function weightOf(value: unknown, limit: number, cost: ConditionCost): number {
+  const charactersPerUnit = cost.splitsText ? 1 : 64;
+  let weight = 0;
+  const pending: unknown[] = [value];
+  while (pending.length > 0 && weight <= limit) {
+    const next = pending.pop();
+    weight += 1;
+    if (typeof next === 'string') weight += next.length / charactersPerUnit;
+    else if (Array.isArray(next)) for (const item of next) pending.push(item);
+    else if (typeof next === 'object' && next !== null) {
+      for (const [key, item] of Object.entries(next)) {
+        weight += key.length / charactersPerUnit;
+        pending.push(item);
+      }
+    }
+  }
+  return Math.ceil(weight);
+}
+
+/** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
+type Loops = { readonly factor: number; readonly degree: number; readonly variable: string | undefined };
+
+class Surveyor {
+  readonly problems: ConditionProblem[] = [];
+  readonly matchesCalls: MatchesCall[] = [];
+  factor = 1;
+  degree = 0;
+  splitsText = false;
+
+  visit(node: ASTNode, loops: Loops): void {
+    this.factor = Math.max(this.factor, loops.factor);
+    this.degree = Math.max(this.degree, loops.degree);
+    switch (node.op) {
+      case 'value': case 'id': return;
+      case '.': case '.?': {
+        this.#checkCallerField(node.args[0], node.args[1], node);
+        return this.visit(node.args[0], loops);
+      }
+      case 'call': return this.#visitCall(node, node.args[0], undefined, node.args[1], loops);
+      case 'rcall': {
+        if (node.args[0] === 'matches') this.#noteMatches(node);
+        return this.#visitCall(node, node.args[0], node.args[1], node.args[2], loops);
+      }
+      case '!_': case '-_': return this.visit(node.args, loops);
+      case 'map': return node.args.forEach((entry) => entry.forEach((part) => this.visit(part, loops)));
+      default: {
+        const operands: readonly ASTNode[] = node.args;
+        this.#charge(OPERATORS[node.op] ?? 'constant', operands, loops);
+        for (const operand of operands) this.visit(operand, loops);
+      }
+    }
+  }
+
+  #visitCall(node: ASTNode, name: string, receiver: ASTNode | undefined, args: readonly ASTNode[], loops: Loops): void {
+    const cost = FUNCTIONS.get(name);
+    if (cost === undefined) {
+      const guess = nearest(name, [...FUNCTIONS.keys()]);
+      this.problems.push({ offset: node.start, problem: `there is no ${name}() in conditions${guess === undefined ? '' : `; did you mean ${guess}()?`}` });
+      return;
+    }
+    this.#checkLiteral(name, args[0]);
+    if (name === 'split') this.splitsText = true;
+    if (receiver !== undefined) this.visit(receiver, loops);
+    if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);
+    this.#charge(cost, receiver === undefined ? args : [receiver, ...args], loops);
+    for (const arg of args) this.visit(arg, loops);
+  }
+
+  #visitLoop(over: ASTNode, [variable, ...body]: readonly ASTNode[], loops: Loops): void {
+    const inner = this.#loopsWithin(over, variable?.op === 'id' ? variable.args : undefined, loops);
+    for (const node of body) this.visit(node, inner);
+  }
+
+  #loopsWithin(over: ASTNode, variable: string | undefined, { factor, degree, variable: outer }: Loops): Loops {
+    // A list written in the expression has the length it has, and its elements may all be the same large value.
+    if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined };
+    // Going on into the elements of the loop around meets each value once, so it is no further loop over the attributes.
+    if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable };
+    return { factor, degree: degree + 1, variable };
+  }
+
+  /** Within a loop, reading something outside of it once per round is a loop of its own. */
+  #charge(cost: Cost, operands: readonly ASTNode[], { degree }: Loops): void {
+    const outside = operands.filter(reachesAttributes).length;
+    const repeated = cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
+    if (repeated && degree > 0) this.degree = Math.max(this.degree, degree + 1);
+  }
+
+  #checkLiteral(name: string, operand: ASTNode | undefined): void {
+    const problem = LITERAL_OPERAND.get(name);
+    if (problem === undefined || operand === undefined || operand.op === 'value') return;
+    this.problems.push({ offset: operand.start, problem: `${name}() ${problem}` });
+  }
+
+  #noteMatches(call: NodeOf<'rcall'>): void {
+    const pattern = call.args[2][0];
+    if (pattern?.op === 'value') this.matchesCalls.push({ call, pattern });
+  }
+
+  /** `caller` may be null, which leaves its fields to the moment of evaluation; a field that never exists is a typing mistake. */
+  #checkCallerField(owner: ASTNode, field: string, node: ASTNode): void {
+    if (owner.op !== 'id' || owner.args !== 'caller' || CALLER_FIELDS.includes(field)) return;
+    this.problems.push({ offset: node.start, problem: `caller has no ${field}; it has ${CALLER_FIELDS.join(', ')}` });
+  }
+}
+
+/** The variable that a path such as `file.owners["x"]` starts from; undefined for anything but a path. */
+function rootOfPath(node: ASTNode): string | undefined {
+  switch (node.op) {
+    case 'id': return node.args;
+    case '.': return rootOfPath(node.args[0]);
+    case '[]': return node.args[1].op === 'value' ? rootOfPath(node.args[0]) : undefined;
+    default: return undefined;
+  }
+}
+
+/** True when the value comes out of the attributes directly, not by way of the variable of a loop. */
+function reachesAttributes(node: ASTNode): boolean {
+  switch (node.op) {
+    case 'value': return false;
+    case 'id': return node.args === 'attributes' || node.args === 'resource';
+    case '.': case '.?': return reachesAttributes(node.args[0]);
+    case '!_': case '-_': return reachesAttributes(node.args);
+    case 'call': return node.args[1].some(reachesAttributes);
+    case 'rcall': return reachesAttributes(node.args[1]) || node.args[2].some(reachesAttributes);
+    case 'map': return node.args.some(([key, value]) => reachesAttributes(key) || reachesAttributes(value));
+    default: return (node.args as readonly ASTNode[]).some(reachesAttributes);
+  }
+}

@@ -1,0 +1,184 @@
+/** The `when:` of a rule: a CEL expression, compiled once. The only file that names the CEL library and the pattern engine. */
+import { Environment, type ParseResult } from '@marcbachmann/cel-js';
+import { RE2JS } from 're2js';
+import type { AgentIdentity } from './ids.ts';
+import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall } from './policy-condition-cost.ts';
+import { fail, ok, type Result } from './result.ts';
+
+export type { ConditionProblem } from './policy-condition-cost.ts';
+
+/** Plain JSON, as the agent sent it. Every number in it is a CEL double. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** What a policy is asked about. */
+export type CheckSubject = {
+  readonly agent: AgentIdentity;
+  readonly action: string;
+  readonly resource: string;
+  readonly attributes: Attributes | undefined;
+  /** The agent on whose behalf this one acts, in a call from agent to agent. */
+  readonly caller: AgentIdentity | undefined;
+  readonly estimatedCostMicroUsd: number;
+};
+
+/** True, false, or why it is neither. A failed condition denies (contract: Policy documents). */
+export type ConditionOutcome = boolean | { readonly error: string };
+
+export type Condition = { readonly source: string; evaluate(variables: ConditionVariables): ConditionOutcome };
+
+export const MAX_CONDITION_LENGTH = 4096;
+export const MAX_PATTERN_LENGTH = 512;
+/** `matches` is linear in the text, but its steps are slow; longer texts are an error. */
+export const MAX_MATCHED_LENGTH = 8192;
+const MAX_PATTERN_PROGRAM = 1000;
+
+class CelAgent {
+  org_id = '';
+  team_id = '';
+  agent_id = '';
+
+  become({ orgId, teamId, agentId }: AgentIdentity): this {
+    this.org_id = orgId;
+    this.team_id = teamId;
+    this.agent_id = agentId;
+    return this;
+  }
+}
+
+const NO_ATTRIBUTES: Attributes = Object.freeze({});
+
+/**
+ * The variables of an expression, under the names an author writes. One instance is filled again for every check, which
+ * spares the check all allocation; evaluation is synchronous and keeps nothing.
+ */
+export class ConditionVariables {
+  readonly agent = new CelAgent();
+  action = '';
+  resource = '';
+  attributes: Attributes = NO_ATTRIBUTES;
+  caller: CelAgent | null = null;
+  estimated_cost_usd = 0;
+  readonly #caller = new CelAgent();
+
+  fill({ agent, action, resource, attributes, caller, estimatedCostMicroUsd }: CheckSubject): this {
+    this.agent.become(agent);
+    this.action = action;
+    this.resource = resource;
+    this.attributes = attributes ?? NO_ATTRIBUTES;
+    this.caller = caller === undefined ? null : this.#caller.become(caller);
+    this.estimated_cost_usd = estimatedCostMicroUsd / 1_000_000;
+    return this;
+  }
+}
+
+// The library's own `matches` runs backtracking expressions and cannot be replaced under its name. So in the tree of a parsed
+// condition each call is redirected to this one, and its pattern replaced by the compiled one. No author can write a Pattern.
+const LINEAR_MATCHES = 'matchesLinear';
+
+function matchesLinear(text: string, pattern: RE2JS): boolean {
+  if (text.length > MAX_MATCHED_LENGTH) throw new Error(`matches() reads texts of at most ${MAX_MATCHED_LENGTH} characters, this has ${text.length}`);
+  return pattern.matcher(text).find();
+}
+
+// JSON has one kind of number, so an author who writes `attributes.size * 2` must not be told to write `2.0`.
+const MIXED_ARITHMETIC: readonly [string, (a: number, b: number) => number][] = [
+  ['+', (a, b) => a + b], ['-', (a, b) => a - b], ['*', (a, b) => a * b], ['/', (a, b) => a / b], ['%', (a, b) => a % b],
+];
+
+function createEnvironment(): Environment {
+  const environment = new Environment({ limits: { maxAstNodes: 1000, maxDepth: 32, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 8 } })
+    .registerType('Agent', { ctor: CelAgent, fields: { org_id: 'string', team_id: 'string', agent_id: 'string' } })
+    .registerVariable('agent', 'Agent')
+    .registerVariable('action', 'string')
+    .registerVariable('resource', 'string')
+    .registerVariable('attributes', 'map<string, dyn>')
+    .registerVariable('caller', 'dyn')
+    .registerVariable('estimated_cost_usd', 'double')
+    .registerType('Pattern', { ctor: RE2JS, fields: {} })
+    .registerFunction(`string.${LINEAR_MATCHES}(Pattern): bool`, matchesLinear, { async: false });
+  for (const [operator, compute] of MIXED_ARITHMETIC) {
+    environment.registerOperator(`double ${operator} int: double`, (a: number, b: bigint) => compute(a, Number(b)));
+    environment.registerOperator(`int ${operator} double: double`, (a: bigint, b: number) => compute(Number(a), b));
+  }
+  environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
+  return environment;
+}
+
+const environment = createEnvironment();
+
+/** Parses, type-checks and bounds an expression. The problems say where in it, in characters. */
+export function compileCondition(source: string): Result<Condition, readonly ConditionProblem[]> {
+  if (source.length > MAX_CONDITION_LENGTH) {
+    return fail([{ offset: 0, problem: `is ${source.length} characters long; a condition has at most ${MAX_CONDITION_LENGTH}` }]);
+  }
+  let parsed: ParseResult;
+  try {
+    parsed = environment.parse(source);
+  } catch (error) {
+    return fail([problemOf(error)]);
+  }
+  const survey = surveyCondition(parsed.ast);
+  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(makeLinear)];
+  if (problems.length > 0) return fail(problems);
+  const { valid, type, error } = parsed.check();
+  if (!valid) return fail([problemOf(error)]);
+  if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must be true or false, this is ${type ?? 'something else'}` }]);
+  return ok({ source, evaluate: boundedEvaluation(parsed, survey.cost) });
+}
+
+/** Compiles the pattern of a call into its place in the tree, or says why it cannot be. */
+function makeLinear({ call, pattern }: MatchesCall): readonly ConditionProblem[] {
+  const refuse = (problem: string) => [{ offset: pattern.start, problem }];
+  if (typeof pattern.args !== 'string') return refuse('matches() takes a pattern in quotes');
+  if (pattern.args.length > MAX_PATTERN_LENGTH) return refuse(`a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
+  try {
+    const compiled = RE2JS.compile(pattern.args);
+    if (compiled.programSize() > MAX_PATTERN_PROGRAM) return refuse('this pattern is too large; use smaller repeat counts');
+    (call as { args: unknown }).args = [LINEAR_MATCHES, call.args[1], call.args[2]];
+    (pattern as { args: unknown }).args = compiled;
+    return [];
+  } catch (error) {
+    return refuse(`not a pattern of RE2 syntax: ${messageOf(error)}`);
+  }
+}
+
+function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition['evaluate'] {
+  if (cost.degree === 0) return (variables) => evaluateOnce(parsed, variables);
+  const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));
+  return (variables) => {
+    const weight = weightOf(variables.attributes, limit, cost) + Math.ceil(variables.resource.length / 64);
+    if (weight > limit) return { error: `the attributes are too large to loop over (more than ${limit} values)` };
+    return evaluateOnce(parsed, variables);
+  };
+}
+
+// `Error.stackTraceLimit` is V8's; the core knows no engine, hence the cast.
+const engine = Error as unknown as { stackTraceLimit: number };
+
+function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): ConditionOutcome {
+  // A missing attribute is an everyday outcome and agents choose what they send; collecting a stack trace would make it
+  // many times as expensive as any other.
+  const { stackTraceLimit } = engine;
+  engine.stackTraceLimit = 0;
+  try {
+    const value: unknown = parsed(variables);
+    return typeof value === 'boolean' ? value : { error: `it is neither true nor false but ${value === null ? 'null' : `a ${typeof value}`}` };
+  } catch (error) {
+    return { error: messageOf(error) };
+  } finally {
+    engine.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+type CelError = { readonly summary?: unknown; readonly message?: unknown; readonly range?: { readonly start: number } };
+
+function problemOf(error: unknown): ConditionProblem {
+  return { offset: (error as CelError | undefined)?.range?.start ?? 0, problem: messageOf(error) };
+}
+
+/** The library's first line without its drawing of the expression. */
+function messageOf(error: unknown): string {
+  const { summary, message } = (error ?? {}) as CelError;
+  const text = typeof summary === 'string' ? summary : typeof message === 'string' ? message : String(error);
+  return (text.split('\n', 1)[0] ?? '').slice(0, 300);
+}

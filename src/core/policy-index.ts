@@ -1,0 +1,113 @@
+/**
+ * Finds the rules that may have a say in a check. Two steps: the agent's triple leads to its chain, the documents that reach
+ * it in the order of the cascade (three map look-ups at most); the chain's action and resource tables lead to the candidates.
+ * Only patterns are tried; what is written out in full is looked up.
+ */
+import type { AgentIdentity } from './ids.ts';
+import { covered, type CompiledRule } from './policy-rule.ts';
+import type { PolicyScope } from './policy-scope.ts';
+
+/** A rule and its place in the chain. */
+export type Candidate = { readonly place: number; readonly compiled: CompiledRule };
+
+/** The rules for one action: those for a resource by its name, and those whose resource patterns must be tried. */
+export type ResourceTable = { readonly exact: ReadonlyMap<string, readonly Candidate[]>; readonly tried: readonly Candidate[] };
+
+export type Chain = {
+  readonly rules: readonly CompiledRule[];
+  /** Every action that a rule writes out, with all rules that match it, those with a pattern among them. */
+  readonly byAction: ReadonlyMap<string, ResourceTable>;
+  /** For any other action: the rules with an action pattern, which is still to be tried. */
+  readonly otherActions: ResourceTable;
+};
+
+export const NO_CANDIDATES: readonly Candidate[] = [];
+
+export type CompiledDocument = { readonly scope: PolicyScope; readonly rules: readonly CompiledRule[] };
+
+/** A scope's own documents, what it inherits, and the scopes within it. Chains are built when first asked for. */
+class ScopeNode {
+  readonly documents: CompiledDocument[] = [];
+  readonly within = new Map<string, ScopeNode>();
+  readonly #outer: ScopeNode | undefined;
+  #chain: Chain | undefined;
+
+  constructor(outer: ScopeNode | undefined) {
+    this.#outer = outer;
+  }
+
+  at(name: string): ScopeNode {
+    const known = this.within.get(name);
+    if (known !== undefined) return known;
+    const node = new ScopeNode(this);
+    this.within.set(name, node);
+    return node;
+  }
+
+  get chain(): Chain {
+    this.#chain ??= buildChain(this.rules());
+    return this.#chain;
+  }
+
+  rules(): readonly CompiledRule[] {
+    return [...(this.#outer?.rules() ?? []), ...this.documents.flatMap(({ rules }) => rules)];
+  }
+}
+
+export class ScopeIndex {
+  readonly #global = new ScopeNode(undefined);
+
+  constructor(documents: readonly CompiledDocument[]) {
+    for (const document of documents) this.#nodeOf(document.scope).documents.push(document);
+  }
+
+  /** The chain of the agent. As many agents as there are share the chains of the few scopes that documents name. */
+  chainOf({ orgId, teamId, agentId }: AgentIdentity): Chain {
+    const org = this.#global.within.get(orgId);
+    if (org === undefined) return this.#global.chain;
+    const team = org.within.get(teamId);
+    if (team === undefined) return org.chain;
+    return (team.within.get(agentId) ?? team).chain;
+  }
+
+  #nodeOf(scope: PolicyScope): ScopeNode {
+    switch (scope.tier) {
+      case 'global': return this.#global;
+      case 'org': return this.#global.at(scope.orgId);
+      case 'team': return this.#global.at(scope.orgId).at(scope.teamId);
+      case 'agent': return this.#global.at(scope.orgId).at(scope.teamId).at(scope.agentId);
+    }
+  }
+}
+
+function buildChain(rules: readonly CompiledRule[]): Chain {
+  const candidates = rules.map((compiled, place) => ({ place, compiled }));
+  const patterned = candidates.filter(({ compiled }) => compiled.actions.globs.length > 0);
+  const writtenOut = new Map<string, Candidate[]>();
+  for (const candidate of candidates) {
+    for (const action of candidate.compiled.actions.exact) append(writtenOut, action, candidate);
+  }
+  const byAction = new Map<string, ResourceTable>();
+  for (const [action, named] of writtenOut) {
+    const byPattern = patterned.filter(({ compiled }) => !compiled.actions.exact.has(action) && covered(compiled.actions, action));
+    byAction.set(action, buildTable([...named, ...byPattern].sort((a, b) => a.place - b.place)));
+  }
+  return { rules, byAction, otherActions: buildTable(patterned) };
+}
+
+function buildTable(candidates: readonly Candidate[]): ResourceTable {
+  const exact = new Map<string, Candidate[]>();
+  const tried: Candidate[] = [];
+  for (const candidate of candidates) {
+    const { resources } = candidate.compiled;
+    if (resources.globs.length > 0) tried.push(candidate);
+    else for (const resource of resources.exact) append(exact, resource, candidate);
+  }
+  return { exact, tried };
+}
+
+function append(map: Map<string, Candidate[]>, key: string, candidate: Candidate): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [candidate]);
+  else list.push(candidate);
+}

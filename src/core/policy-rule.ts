@@ -1,0 +1,75 @@
+import type { Effect, PolicyDocument, Rule } from './policy-document.ts';
+import type { CheckSubject, ConditionVariables } from './policy-condition.ts';
+import { compileGlob, isLiteral, type Glob } from './policy-glob.ts';
+
+/** The answer to a check. A deny that no rule made has neither policy nor rule. */
+export type PolicyDecision = {
+  readonly kind: Effect;
+  /** One sentence for the agent's author. Names the rule, if one decided. */
+  readonly reason: string;
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+};
+
+/** A rule as it runs. Its decision is made once, so that a check allocates nothing. */
+export type CompiledRule = {
+  readonly rule: Rule;
+  readonly document: PolicyDocument;
+  readonly actions: Patterns;
+  readonly resources: Patterns;
+  readonly decision: PolicyDecision;
+};
+
+/** A list of patterns, sorted into those that can be looked up and those that must be tried. */
+export type Patterns = { readonly exact: ReadonlySet<string>; readonly globs: readonly Glob[] };
+
+export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule {
+  return {
+    rule,
+    document,
+    actions: compilePatterns(rule.actions),
+    resources: compilePatterns(rule.resources),
+    decision: { kind: rule.effect, reason: reasonOf(rule, document), policy: document.name, ruleId: rule.id },
+  };
+}
+
+const compilePatterns = (patterns: readonly string[]): Patterns => ({
+  exact: new Set(patterns.filter(isLiteral)),
+  globs: patterns.filter((pattern) => !isLiteral(pattern)).map(compileGlob),
+});
+
+/** Inlined loop rather than `some`: this runs for every candidate rule of every check. */
+export function covered({ exact, globs }: Patterns, text: string): boolean {
+  if (exact.size > 0 && exact.has(text)) return true;
+  for (let i = 0; i < globs.length; i += 1) if (globs[i]?.matches(text)) return true;
+  return false;
+}
+
+const nameOf = (rule: Rule, document: PolicyDocument): string => `rule ${rule.id} of policy ${document.name}`;
+
+const VERB = { allow: 'allowed', deny: 'denied' } as const satisfies Record<Effect, string>;
+
+function reasonOf(rule: Rule, document: PolicyDocument): string {
+  return rule.reason === undefined ? `${VERB[rule.effect]} by ${nameOf(rule, document)}` : `${rule.reason} (${nameOf(rule, document)})`;
+}
+
+/** What a rule whose action and resource match makes of the check; undefined: nothing, its condition does not hold. */
+export function verdictOf(compiled: CompiledRule, variables: ConditionVariables): PolicyDecision | undefined {
+  const outcome = compiled.rule.when === undefined ? true : compiled.rule.when.evaluate(variables);
+  if (outcome === true) return compiled.decision;
+  return outcome === false ? undefined : failedDecision(compiled, outcome.error);
+}
+
+/** Neither an allow nor a deny can be trusted to a condition that could not be evaluated, so the check is denied. */
+function failedDecision({ rule, document }: CompiledRule, error: string): PolicyDecision {
+  return { kind: 'deny', reason: `the condition of ${nameOf(rule, document)} failed: ${error}`, policy: document.name, ruleId: rule.id };
+}
+
+const MAX_SHOWN_LENGTH = 200;
+const shown = (text: string): string => (text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`);
+
+/** Deny by default (spec: what the service does). */
+export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {
+  const who = agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;
+  return { kind: 'deny', reason: `no policy allows ${shown(action)} on ${shown(resource)} for ${who}`, policy: undefined, ruleId: undefined };
+}

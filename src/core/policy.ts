@@ -1,0 +1,142 @@
+/** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
+import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts';
+import { hashText } from './hash-text.ts';
+import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
+import type { DocumentProblem, PolicyDocument } from './policy-document.ts';
+import { explainCheck, type Explanation, type TracedDocument } from './policy-explain.ts';
+import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
+import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
+import { formatPolicyScope } from './policy-scope.ts';
+import { assert, fail, ok, type Result } from './result.ts';
+
+export type { Attributes, CheckSubject } from './policy-condition.ts';
+export type { DocumentProblem, Effect, PolicyDocument, PolicyPath, Rule } from './policy-document.ts';
+export type { DocumentTrace, Explanation, RuleTrace } from './policy-explain.ts';
+export type { PolicyDecision } from './policy-rule.ts';
+
+/** A mistake in a set of documents: which document, where in it, what. */
+export type PolicyProblem = DocumentProblem & { readonly document: number };
+
+/** What `GET /api/v1/policies` tells. */
+export type PolicySummary = {
+  /** Changes when and only when what the documents say changes; 16 hexadecimal digits. */
+  readonly version: string;
+  readonly documents: readonly { readonly name: string; readonly scope: string; readonly ruleCount: number; readonly source: string }[];
+};
+
+/**
+ * Answers checks. Every document whose scope reaches the agent is heard, and the order of documents and rules never changes
+ * whether a check is allowed:
+ * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would have
+ *   said is unknown;
+ * - else a rule that allows, in any tier, decides; of several, the one of the most specific tier is reported, and within a
+ *   tier the first as written;
+ * - else the check is denied.
+ */
+export class PolicySet {
+  /** Of the one global document that has a `budget:` section. */
+  readonly budget: BudgetConfig | undefined;
+  readonly #documents: readonly PolicyDocument[];
+  readonly #compiled: readonly TracedDocument[];
+  readonly #index: ScopeIndex;
+  readonly #variables = new ConditionVariables();
+  readonly #version: string;
+
+  /** Only `compilePolicies` calls this: it has checked the documents. */
+  constructor(documents: readonly PolicyDocument[], budget: BudgetConfig | undefined) {
+    this.budget = budget;
+    this.#documents = inCascadeOrder(documents);
+    this.#compiled = this.#documents.map((document) => {
+      const { name, scope, source, rules } = document;
+      return { name, scope, source, rules: rules.map((rule) => compileRule(rule, document)) };
+    });
+    this.#index = new ScopeIndex(this.#compiled);
+    this.#version = hashText(JSON.stringify(this.#documents.map(({ source: _, ...meaning }) => meaning)));
+  }
+
+  decide(subject: CheckSubject): PolicyDecision {
+    const { action, resource } = subject;
+    const chain = this.#index.chainOf(subject.agent);
+    const known = chain.byAction.get(action);
+    const { exact, tried } = known ?? chain.otherActions;
+    const named = exact.get(resource) ?? NO_CANDIDATES;
+    let filled = false;
+    let allowing: CompiledRule | undefined;
+    // The two lists are each in the order of the cascade; walking them side by side keeps that order.
+    for (let n = 0, t = 0; n < named.length || t < tried.length;) {
+      const a = named[n];
+      const b = tried[t];
+      const takeNamed = b === undefined || (a !== undefined && a.place < b.place);
+      const compiled = takeNamed ? a?.compiled : b.compiled;
+      if (takeNamed) n += 1;
+      else t += 1;
+      assert(compiled !== undefined, 'one of the two lists has a rule left');
+      if (!takeNamed && !covered(compiled.resources, resource)) continue;
+      if (known === undefined && !covered(compiled.actions, action)) continue;
+      if (compiled.rule.when !== undefined && !filled) {
+        this.#variables.fill(subject);
+        filled = true;
+      }
+      const verdict = verdictOf(compiled, this.#variables);
+      if (verdict === undefined) continue;
+      if (verdict.kind === 'deny') return verdict;
+      if (allowing === undefined || compiled.document.scope.tier !== allowing.document.scope.tier) allowing = compiled;
+    }
+    return allowing?.decision ?? noPolicyAllows(subject);
+  }
+
+  /** The decision with every document and rule that was looked at, and why each did or did not decide. */
+  explain(subject: CheckSubject): Explanation {
+    return explainCheck(this.#compiled, subject, this.decide(subject));
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  summary(): PolicySummary {
+    return {
+      version: this.#version,
+      documents: this.#documents.map(({ name, scope, rules, source }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
+    };
+  }
+}
+
+/** Global documents first, then those of orgs, teams and agents; as given within a tier. */
+const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>
+  TIERS.flatMap((tier) => documents.filter(({ scope }) => scope.tier === tier));
+
+/** Takes documents that `parsePolicyDocument` had no problem with. None at all is a set too: it denies everything. */
+export function compilePolicies(documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> {
+  const problems = checkTogether(documents);
+  if (problems.length > 0) return fail(problems);
+  const budgeted = documents.find(({ budget }) => budget !== undefined);
+  if (budgeted === undefined) return ok(new PolicySet(documents, undefined));
+  const budget = parseBudgetConfig(budgeted.budget);
+  assert(budget.ok, 'the budget was checked above');
+  return ok(new PolicySet(documents, budget.value));
+}
+
+/** The mistakes that show only when documents are looked at side by side: equal names, and budgets out of place. */
+export function checkTogether(documents: readonly (PolicyDocument | undefined)[]): readonly PolicyProblem[] {
+  const problems: PolicyProblem[] = [];
+  const named = new Map<string, PolicyDocument>();
+  let budgeted: PolicyDocument | undefined;
+  documents.forEach((policy, document) => {
+    if (policy === undefined) return;
+    const namesake = named.get(policy.name);
+    if (namesake === undefined) named.set(policy.name, policy);
+    else problems.push({ document, path: ['name'], problem: `${policy.name} is also the name of a policy in ${namesake.source}; names are unique` });
+    if (policy.budget === undefined) return;
+    problems.push(...checkBudget(policy, budgeted).map((problem) => ({ ...problem, document })));
+    if (policy.scope.tier === 'global') budgeted ??= policy;
+  });
+  return problems;
+}
+
+function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | undefined): readonly DocumentProblem[] {
+  if (scope.tier !== 'global') return [{ path: ['budget'], onKey: true, problem: 'a budget stands in a document of global scope only' }];
+  if (other !== undefined) return [{ path: ['budget'], onKey: true, problem: `policy ${other.name} in ${other.source} has a budget already; there is one for the whole set` }];
+  const parsed = parseBudgetConfig(budget);
+  return parsed.ok ? [] : [{ path: ['budget', ...parsed.fault.path], problem: parsed.fault.problem }];
+}

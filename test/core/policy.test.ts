@@ -1,0 +1,247 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parsePolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies, type CheckSubject, type PolicyDocument, type PolicySet } from '../../src/core/policy.ts';
+
+function documentOf(raw: unknown): PolicyDocument {
+  const { document, problems } = parsePolicyDocument(raw, 'test.yaml');
+  expect(problems).toEqual([]);
+  if (document === undefined) throw new Error('no document');
+  return document;
+}
+
+function policiesOf(...raw: readonly unknown[]): PolicySet {
+  const compiled = compilePolicies(raw.map(documentOf));
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+  return compiled.value;
+}
+
+const check = (over: Partial<CheckSubject> = {}): CheckSubject => ({
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' },
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: undefined,
+  caller: undefined,
+  estimatedCostMicroUsd: 0,
+  ...over,
+});
+
+const webOnly = { id: 'web-only', actions: ['tool.call'], resources: ['web_*'], effect: 'allow' };
+
+test('with no policy at all everything is denied, and the reason says what was asked', () => {
+  expect(policiesOf().decide(check())).toEqual({
+    kind: 'deny', reason: 'no policy allows tool.call on web_search for acme/search/a1', policy: undefined, ruleId: undefined,
+  });
+  expect(policiesOf().decide(check({ agent: { orgId: '', teamId: 'search', agentId: 'a1' } })).reason)
+    .toBe('no policy allows tool.call on web_search for search/a1');
+});
+
+test('a decision names its rule and policy, beside the reason its author gave', () => {
+  const policies = policiesOf({
+    name: 'search-team', scope: 'team:acme/search', rules: [
+      webOnly,
+      { id: 'no-shell', actions: ['process.*'], effect: 'deny', reason: 'no shells here' },
+    ],
+  });
+  expect(policies.decide(check())).toEqual({ kind: 'allow', reason: 'allowed by rule web-only of policy search-team', policy: 'search-team', ruleId: 'web-only' });
+  expect(policies.decide(check({ action: 'process.exec' })))
+    .toEqual({ kind: 'deny', reason: 'no shells here (rule no-shell of policy search-team)', policy: 'search-team', ruleId: 'no-shell' });
+});
+
+test('a check without conditions allocates no decision: the same object is answered again', () => {
+  const policies = policiesOf({ name: 'p', scope: 'global', rules: [webOnly] });
+  expect(policies.decide(check())).toBe(policies.decide(check()));
+});
+
+test.each([
+  ['global', true, true, true, true],
+  ['org:acme', true, true, false, false],
+  ['team:acme/search', true, false, false, false],
+  ['agent:acme/search/a1', true, false, false, false],
+  ['agent:acme/search/a2', false, false, false, false],
+  ['org:other', false, false, true, false],
+])('a policy of scope %s reaches the agents in it and no other', (scope, sameAgent, otherTeam, otherOrg, noOrg) => {
+  const policies = policiesOf({ name: 'p', scope, rules: [{ id: 'all', effect: 'allow' }] });
+  const allowed = (orgId: string, teamId: string) => policies.decide(check({ agent: { orgId, teamId, agentId: 'a1' } })).kind === 'allow';
+  expect([allowed('acme', 'search'), allowed('acme', 'ops'), allowed('other', 'search'), allowed('', 'search')])
+    .toEqual([sameAgent, otherTeam, otherOrg, noOrg]);
+});
+
+test('a deny in any tier wins over an allow in any tier', () => {
+  const tiers = ['global', 'org:acme', 'team:acme/search', 'agent:acme/search/a1'];
+  for (const denying of tiers) {
+    for (const allowing of tiers) {
+      const policies = policiesOf(
+        { name: 'yes', scope: allowing, rules: [{ id: 'yes', effect: 'allow' }] },
+        { name: 'no', scope: denying, rules: [{ id: 'no', effect: 'deny' }] },
+      );
+      expect(policies.decide(check()).reason).toBe('denied by rule no of policy no');
+    }
+  }
+});
+
+test('of several allows the one of the most specific tier is reported, and the first within a tier', () => {
+  const policies = policiesOf(
+    { name: 'agent', scope: 'agent:acme/search/a1', rules: [{ id: 'one', effect: 'allow' }, { id: 'two', effect: 'allow' }] },
+    { name: 'org', scope: 'org:acme', rules: [{ id: 'one', effect: 'allow' }] },
+    { name: 'global', scope: 'global', rules: [{ id: 'one', effect: 'allow' }] },
+    { name: 'agent-too', scope: 'agent:acme/search/a1', rules: [{ id: 'one', effect: 'allow' }] },
+  );
+  expect(policies.decide(check())).toMatchObject({ policy: 'agent', ruleId: 'one' });
+  expect(policies.decide(check({ agent: { orgId: 'acme', teamId: 'ops', agentId: 'a1' } }))).toMatchObject({ policy: 'org' });
+});
+
+test('a condition that fails denies, whatever the effect of its rule and whatever else would allow', () => {
+  for (const effect of ['allow', 'deny']) {
+    const policies = policiesOf(
+      { name: 'sizes', scope: 'global', rules: [{ id: 'small', when: 'attributes.size < 1000', effect }] },
+      { name: 'open', scope: 'agent:acme/search/a1', rules: [{ id: 'all', effect: 'allow' }] },
+    );
+    expect(policies.decide(check())).toEqual({
+      kind: 'deny', reason: 'the condition of rule small of policy sizes failed: No such key: size', policy: 'sizes', ruleId: 'small',
+    });
+  }
+});
+
+test('a condition is only looked at where action and resource match', () => {
+  const policies = policiesOf({
+    name: 'p', scope: 'global', rules: [webOnly, { id: 'broken', actions: ['llm.call'], when: 'attributes.nope', effect: 'deny' }],
+  });
+  expect(policies.decide(check()).kind).toBe('allow');
+});
+
+test('an action or resource written out is found beside patterns that match it too', () => {
+  const policies = policiesOf({
+    name: 'p', scope: 'global', rules: [
+      { id: 'exact', actions: ['tool.call'], resources: ['calculator', 'clock'], effect: 'allow' },
+      { id: 'pattern', actions: ['tool.*'], resources: ['calc*'], effect: 'deny' },
+      { id: 'mixed', actions: ['llm.call', 'tool.?et'], resources: ['clock', 'cal?'], effect: 'allow' },
+    ],
+  });
+  const ruleOf = (action: string, resource: string) => policies.decide(check({ action, resource })).ruleId;
+  expect(ruleOf('tool.call', 'clock')).toBe('exact');
+  expect(ruleOf('tool.call', 'calculator')).toBe('pattern');
+  expect(ruleOf('tool.other', 'calculator')).toBe('pattern');
+  expect(ruleOf('tool.other', 'clock')).toBe(undefined);
+  expect(ruleOf('tool.get', 'cale')).toBe('mixed');
+  expect(ruleOf('llm.call', 'clock')).toBe('mixed');
+  expect(ruleOf('llm.call', 'clocks')).toBe(undefined);
+});
+
+test('explain shows every document and rule with why it did or did not decide', () => {
+  const policies = policiesOf(
+    {
+      name: 'team', scope: 'team:acme/search', rules: [
+        webOnly,
+        { id: 'llm', actions: ['llm.call'], effect: 'allow' },
+        { id: 'files', resources: ['/tmp/*'], effect: 'allow' },
+        { id: 'big', when: 'attributes.size > 1000', effect: 'deny' },
+      ],
+    },
+    { name: 'other', scope: 'org:other', rules: [{ id: 'all', effect: 'deny' }] },
+    { name: 'base', scope: 'global', rules: [{ id: 'flag', when: 'attributes.flag', effect: 'deny' }] },
+  );
+  expect(policies.explain(check({ attributes: { size: 5 } }))).toEqual({
+    decision: { kind: 'deny', reason: 'the condition of rule flag of policy base failed: No such key: flag', policy: 'base', ruleId: 'flag' },
+    documents: [
+      { name: 'base', scope: 'global', source: 'test.yaml', applies: true, rules: [
+        { id: 'flag', effect: 'deny', outcome: 'condition-failed', detail: 'condition failed: No such key: flag', decided: true },
+      ] },
+      { name: 'other', scope: 'org:other', source: 'test.yaml', applies: false, rules: [] },
+      { name: 'team', scope: 'team:acme/search', source: 'test.yaml', applies: true, rules: [
+        { id: 'web-only', effect: 'allow', outcome: 'matched', detail: 'matched: allow', decided: false },
+        { id: 'llm', effect: 'allow', outcome: 'action-differs', detail: 'action does not match', decided: false },
+        { id: 'files', effect: 'allow', outcome: 'resource-differs', detail: 'resource does not match', decided: false },
+        { id: 'big', effect: 'deny', outcome: 'condition-false', detail: 'condition is false', decided: false },
+      ] },
+    ],
+  });
+});
+
+test('the summary lists the documents, and its version changes with what they say and not with where they are', () => {
+  const raw = { name: 'p', scope: 'org:acme', rules: [webOnly] };
+  const policies = policiesOf(raw);
+  expect(policies.summary()).toEqual({
+    version: policies.version,
+    documents: [{ name: 'p', scope: 'org:acme', ruleCount: 1, source: 'test.yaml' }],
+  });
+  expect(policies.version).toMatch(/^[0-9a-f]{16}$/);
+  const moved = compilePolicies([{ ...documentOf(raw), source: 'elsewhere.yaml' }]);
+  expect(moved.ok && moved.value.version).toBe(policies.version);
+  expect(policiesOf({ ...raw, rules: [{ ...webOnly, effect: 'deny' }] }).version).not.toBe(policies.version);
+});
+
+test('equal names, a second budget, a budget out of place and a budget with a mistake are refused, each with its place', () => {
+  const compiled = compilePolicies([
+    { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
+    { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
+    { name: 'b', scope: 'org:acme', rules: [], budget: {} },
+  ].map(documentOf));
+  expect(compiled).toEqual({ ok: false, fault: [
+    { document: 1, path: ['name'], problem: 'a is also the name of a policy in test.yaml; names are unique' },
+    { document: 1, path: ['budget'], onKey: true, problem: 'policy a in test.yaml has a budget already; there is one for the whole set' },
+    { document: 2, path: ['budget'], onKey: true, problem: 'a budget stands in a document of global scope only' },
+  ] });
+  expect(compilePolicies([documentOf({ name: 'c', scope: 'global', budget: { timezone: 'Mars/Base' } })])).toEqual({ ok: false, fault: [
+    { document: 0, path: ['budget', 'timezone'], problem: 'must be the IANA name of a time zone, such as Europe/Berlin' },
+  ] });
+});
+
+test('the budget of the global document is the budget of the set, in micro-dollars', () => {
+  const policies = policiesOf({ name: 'p', scope: 'global', budget: { daily_limit_usd: 50, timezone: 'Europe/Berlin' } });
+  expect(policies.budget?.limitsMicroUsd.global).toEqual({ monthly: undefined, daily: 50_000_000 });
+  expect(policies.budget?.timezone).toBe('Europe/Berlin');
+  expect(policiesOf().budget).toBe(undefined);
+});
+
+// Small alphabets, so that rules and checks meet often.
+const pattern = fc.constantFrom('*', 'a', 'b', 'a*', '?', '*b', 'ab', 'a?b*');
+const scopes = ['global', 'org:x', 'org:y', 'team:x/t', 'team:x/u', 'agent:x/t/1', 'agent:y/t/1'];
+const anyRule = fc.record({
+  actions: fc.array(pattern, { minLength: 1, maxLength: 2 }),
+  resources: fc.array(pattern, { minLength: 1, maxLength: 2 }),
+  when: fc.constantFrom(undefined, undefined, 'attributes.n < 5', 'attributes.nope', 'agent.org_id == "x"'),
+  effect: fc.constantFrom('allow', 'deny'),
+});
+const anyDocument = fc.record({ scope: fc.constantFrom(...scopes), rules: fc.array(anyRule, { maxLength: 4 }) });
+type AnyDocument = { readonly scope: string; readonly rules: readonly object[] };
+const anyCheck = fc.record({
+  agent: fc.record({ orgId: fc.constantFrom('', 'x', 'y'), teamId: fc.constantFrom('t', 'u'), agentId: fc.constantFrom('1', '2') }),
+  action: fc.constantFrom('a', 'b', 'ab', 'aab', 'c'),
+  resource: fc.constantFrom('a', 'b', 'ab', 'aab', 'c'),
+  attributes: fc.constantFrom({ n: 1 }, { n: 9 }, {}),
+});
+const named = (documents: readonly AnyDocument[]): PolicySet => policiesOf(...documents.map(({ scope, rules }, d) => ({
+  name: `d${d}`, scope, rules: rules.map((rule, r) => Object.fromEntries(Object.entries({ id: `r${r}`, ...rule }).filter(([, value]) => value !== undefined))),
+})));
+
+test('whether a check is allowed does not depend on the order of documents and rules', () => {
+  fc.assert(fc.property(fc.array(anyDocument, { maxLength: 5 }), anyCheck, (documents, over) => {
+    const reversed = [...documents].reverse().map(({ scope, rules }) => ({ scope, rules: [...rules].reverse() }));
+    expect(named(reversed).decide(check(over)).kind).toBe(named(documents).decide(check(over)).kind);
+  }), { numRuns: 300 });
+});
+
+test('adding a deny for everybody denies everything', () => {
+  fc.assert(fc.property(fc.array(anyDocument, { maxLength: 5 }), anyCheck, (documents, over) => {
+    expect(named([...documents, { scope: 'global', rules: [{ effect: 'deny' }] }]).decide(check(over)).kind).toBe('deny');
+  }), { numRuns: 100 });
+});
+
+test('adding an allow in another org never changes a decision', () => {
+  fc.assert(fc.property(fc.array(anyDocument, { maxLength: 5 }), anyCheck, (documents, over) => {
+    const more = named([...documents, { scope: 'org:stranger', rules: [{ effect: 'allow' }] }]);
+    expect(more.decide(check(over))).toEqual(named(documents).decide(check(over)));
+  }), { numRuns: 200 });
+});
+
+test('decide and explain agree: what the index leads to is what reading every rule finds', () => {
+  fc.assert(fc.property(fc.array(anyDocument, { maxLength: 6 }), anyCheck, (documents, over) => {
+    const { decision, documents: traces } = named(documents).explain(check(over));
+    const rules = traces.flatMap(({ rules: of }) => of);
+    const stopped = rules.some(({ outcome, effect }) => outcome === 'condition-failed' || (outcome === 'matched' && effect === 'deny'));
+    const allowed = rules.some(({ outcome, effect }) => outcome === 'matched' && effect === 'allow');
+    expect(decision.kind).toBe(!stopped && allowed ? 'allow' : 'deny');
+    expect(rules.filter(({ decided }) => decided).length).toBe(decision.ruleId === undefined ? 0 : 1);
+  }), { numRuns: 300 });
+});
