@@ -2,8 +2,9 @@
  * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain JSON and is
  * held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
  */
+import { malformed } from './malformed.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
-import type { Reader } from './reader.ts';
+import { Reader } from './reader.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
 import type { Writer } from './writer.ts';
 
@@ -51,6 +52,26 @@ export function readCheckActionRequest(reader: Reader): CheckActionRequest {
     }
   }
   return { agent, credentialToken, traceId, spanId, action, resource, attributes, estimatedCostUsd, caller, dryRun, correlationId };
+}
+
+/**
+ * The correlation id of a request that cannot be read as a whole, so that the refusal can be matched to it; undefined when not
+ * even that can be found.
+ */
+export function correlationIdOf(bytes: Buffer): string | undefined {
+  try {
+    const reader = new Reader(bytes);
+    let correlationId: string | undefined;
+    while (reader.position < reader.end) {
+      const tag = reader.uint32();
+      if (tag === REQUEST_CORRELATION_ID) correlationId = reader.string('correlation_id');
+      else reader.skip(tag);
+    }
+    return correlationId;
+  } catch (error) {
+    malformed(error);
+    return undefined;
+  }
 }
 
 /** A field that comes twice is merged, as the format demands. */

@@ -58,7 +58,7 @@ export type MethodShape = {
 };
 
 /** The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is installed. */
-function protoFolder(): string {
+export function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {
     const parent = dirname(folder);

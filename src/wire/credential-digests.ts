@@ -1,0 +1,21 @@
+import type { SecretDigest } from '../core/ids.ts';
+import { digestOf } from './agent-credential.ts';
+
+/** Tokens whose digest one thread remembers: enough for the agents that are busy at a time. */
+const MAX_REMEMBERED = 10_000;
+
+const remembered = new Map<string, SecretDigest>();
+
+/** The digest of a presented token, remembered because an agent presents the same one with every check. */
+export function digestOfPresented(token: string): SecretDigest {
+  const known = remembered.get(token);
+  if (known !== undefined) return known;
+  const digest = digestOf(token);
+  if (remembered.size >= MAX_REMEMBERED) {
+    const oldest = remembered.keys().next();
+    if (oldest.done !== true) remembered.delete(oldest.value);
+  }
+  // A copy: the token may be a slice of a whole message, which the map would keep alive with it.
+  remembered.set(Buffer.from(token).toString(), digest);
+  return digest;
+}

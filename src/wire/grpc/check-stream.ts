@@ -1,0 +1,117 @@
+/** StreamCheckActions: checks pipelined on one stream, and answered as their decisions come. */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { explain, type Fault } from '../../core/fault.ts';
+import type { Result } from '../../core/result.ts';
+import { MAX_MESSAGE_BYTES } from '../methods.ts';
+import { correlationIdOf } from '../proto/check-binary.ts';
+import { binaryCodec } from '../proto/binary.ts';
+import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
+import { bearerOf } from './bearer.ts';
+import { grpcError, retryAfterSecs } from './status.ts';
+
+export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
+type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;
+
+/** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
+export const MAX_UNANSWERED = 1024;
+
+const { decode } = binaryCodec('StreamCheckActionsRequest');
+
+const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
+  decision: 'unspecified', reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId,
+  error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
+});
+
+/** One stream's life: open, half-closed by the client while answers are still due, over. */
+export class CheckStream {
+  readonly #call: CheckCall;
+  readonly #check: Check;
+  readonly #onDefect: (error: unknown) => void;
+  readonly #authorization: string | undefined;
+  #unanswered = 0;
+  #isHalfClosed = false;
+  #isOver = false;
+  /** The client does not take its answers: no more are worked out until it does. */
+  #isBlocked = false;
+  #endsWith: Fault | undefined;
+
+  constructor(call: CheckCall, check: Check, onDefect: (error: unknown) => void) {
+    this.#call = call;
+    this.#check = check;
+    this.#onDefect = onDefect;
+    this.#authorization = bearerOf(call.metadata);
+    call.on('data', (bytes) => this.#receive(bytes));
+    call.on('end', () => {
+      this.#isHalfClosed = true;
+      this.#endIfDone();
+    });
+    call.on('drain', () => {
+      this.#isBlocked = false;
+      this.#resumeIfCalm();
+    });
+    call.on('cancelled', () => { this.#isOver = true; });
+  }
+
+  /** Takes no further check, sends the answers that are due, then ends with the fault. */
+  close(fault: Fault): void {
+    if (this.#endsWith !== undefined) return;
+    this.#endsWith = fault;
+    this.#call.pause();
+    this.#endIfDone();
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#isOver || this.#endsWith !== undefined) return;
+    const request = bytes.length > MAX_MESSAGE_BYTES ? TOO_LARGE : decode(bytes);
+    if (!request.ok) {
+      const correlationId = correlationIdOf(bytes);
+      if (correlationId === undefined) this.close(request.fault);
+      else this.#write(undecided(correlationId, request.fault));
+      return;
+    }
+    this.#unanswered += 1;
+    if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
+    const { correlationId } = request.value;
+    this.#check(request.value, this.#authorization).then(
+      (answer) => this.#answer(correlationId, answer),
+      (error: unknown) => {
+        this.#onDefect(error);
+        this.#answer(correlationId, INTERNAL);
+      },
+    );
+  }
+
+  #answer(correlationId: string, answer: Result<CheckActionResponse, Fault>): void {
+    this.#unanswered -= 1;
+    if (this.#isOver) return;
+    this.#write(answer.ok ? withoutError(answer.value) : undecided(correlationId, answer.fault));
+    // Nothing more will be decided for a bearer that is not valid any more.
+    if (!answer.ok && answer.fault.kind === 'unauthenticated') this.close(answer.fault);
+    this.#resumeIfCalm();
+    this.#endIfDone();
+  }
+
+  #write(response: StreamCheckActionsResponse): void {
+    if (this.#call.write(response)) return;
+    this.#isBlocked = true;
+    this.#call.pause();
+  }
+
+  #resumeIfCalm(): void {
+    if (this.#isOver || this.#isBlocked || this.#endsWith !== undefined || this.#unanswered > MAX_UNANSWERED / 2) return;
+    if (this.#call.isPaused()) this.#call.resume();
+  }
+
+  #endIfDone(): void {
+    if (this.#isOver || this.#unanswered > 0) return;
+    if (this.#endsWith !== undefined) this.#call.emit('error', grpcError(this.#endsWith));
+    else if (this.#isHalfClosed) this.#call.end();
+    else return;
+    this.#isOver = true;
+  }
+}
+
+const INTERNAL = { ok: false, fault: { kind: 'internal' } } as const;
+const TOO_LARGE = { ok: false, fault: { kind: 'payload_too_large', limitBytes: MAX_MESSAGE_BYTES } } as const;
+
+const withoutError = (response: CheckActionResponse): StreamCheckActionsResponse => ({ ...response, error: undefined });

@@ -1,0 +1,103 @@
+/** OpControlStream: the operators' signals on their way to one agent (spec: gRPC; contract: gRPC). */
+import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
+import type { SignalMessage } from '../../core/commands.ts';
+import type { Fault } from '../../core/fault.ts';
+import { agentKeyOf } from '../../core/ids.ts';
+import type { Result } from '../../core/result.ts';
+import { voucherPrincipal } from '../methods.ts';
+import type { ControlSwitch } from '../control-switch.ts';
+import type { WirePorts } from '../ports.ts';
+import { binaryCodec } from '../proto/binary.ts';
+import type { OpControlStreamResponse } from '../proto/messages.ts';
+import { controlOf } from '../requests.ts';
+import { bearerOf } from './bearer.ts';
+import { grpcError } from './status.ts';
+
+export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
+
+/** Signals that may wait for an agent which does not read. Beyond that it is sent away; nothing is lost, unacknowledged signals wait. */
+const MAX_UNREAD = 1024;
+
+const { decode } = binaryCodec('OpControlStreamRequest');
+
+export type ControlStreamOptions = {
+  readonly ports: WirePorts;
+  readonly control: ControlSwitch;
+  readonly onDefect: (error: unknown) => void;
+  readonly onOver: () => void;
+};
+
+export class ControlStream {
+  readonly #call: ControlCall;
+  readonly #control: ControlSwitch;
+  /** Its number in the switch, while it is there. */
+  #stream: number | undefined;
+  #isOver = false;
+  #lastSequence = 0;
+  /** What arrives before the list of pending signals does; undefined from then on. */
+  #early: SignalMessage[] | undefined = [];
+
+  constructor(call: ControlCall, { ports, control, onDefect, onOver }: ControlStreamOptions) {
+    this.#call = call;
+    this.#control = control;
+    call.on('cancelled', () => this.#leave());
+    call.on('close', () => {
+      this.#leave();
+      onOver();
+    });
+    this.#open(ports).catch((error: unknown) => {
+      onDefect(error);
+      this.close({ kind: 'internal' });
+    });
+  }
+
+  /** Ends the stream and says why. */
+  close(fault: Fault): void {
+    if (this.#isOver) return;
+    this.#leave();
+    this.#call.emit('error', grpcError(fault));
+  }
+
+  async #open(ports: WirePorts): Promise<void> {
+    const opened = await this.#ask(ports);
+    if (this.#isOver) return;
+    if (!opened.ok) return this.close(opened.fault);
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const message of [...opened.value.pending, ...early]) this.#send(message);
+    // Headers at once, so that the agent knows that it is heard although there is nothing to say yet.
+    this.#call.sendMetadata(new Metadata());
+  }
+
+  async #ask(ports: WirePorts): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
+    const request = decode(this.#call.request);
+    if (!request.ok) return request;
+    const principal = await voucherPrincipal(ports, request.value.credentialToken, bearerOf(this.#call.metadata));
+    if (!principal.ok) return principal;
+    const command = controlOf(request.value, principal.value);
+    if (!command.ok) return command;
+    if (this.#isOver) return { ok: true, value: { pending: [] } };
+    this.#lastSequence = request.value.resumeAfter ?? 0;
+    // Listens before it is asked what is pending: a signal right behind the answer would be lost.
+    this.#stream = this.#control.open({
+      agent: agentKeyOf(command.value.agent),
+      subject: principal.value?.subject,
+      signal: (message) => (this.#early === undefined ? this.#send(message) : void this.#early.push(message)),
+      close: (fault) => this.close(fault),
+    });
+    return (await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream })).reply;
+  }
+
+  #send(message: SignalMessage): void {
+    if (this.#isOver || message.sequence <= this.#lastSequence) return;
+    this.#lastSequence = message.sequence;
+    this.#call.write(message);
+    if (this.#call.writableLength > MAX_UNREAD) this.close({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of unread signals' });
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    if (this.#stream !== undefined) this.#control.close(this.#stream);
+    this.#stream = undefined;
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * Server reflection, so that a generic client can talk to the gateway without the .proto files.
+ *
+ * It serves `proto/descriptors.binpb`, which `npm run proto` makes of the .proto files, comments included; a test keeps the two
+ * together. The descriptors that protobufjs can derive by itself lack the imports, and other clients refuse them.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Server } from '@grpc/grpc-js';
+import { ReflectionService } from '@grpc/reflection';
+import { Reader } from '../proto/reader.ts';
+import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
+
+export function addReflection(server: Server): void {
+  // The library looks for descriptors on the values of what it is given, and at nothing else of them.
+  const definition = { files: { fileDescriptorProtos: readDescriptors() } };
+  const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
+    services: [POLICY_SERVICE, AGENT_SERVICE],
+  });
+  reflection.addToServer(server);
+}
+
+/** The files of the set: it is one repeated field, number 1, of messages. */
+function readDescriptors(): readonly Buffer[] {
+  const bytes = readFileSync(join(protoFolder(), 'descriptors.binpb'));
+  const reader = new Reader(bytes);
+  const files: Buffer[] = [];
+  while (reader.position < reader.end) {
+    reader.uint32();
+    const outer = reader.open();
+    files.push(bytes.subarray(reader.position, reader.end));
+    reader.position = reader.end;
+    reader.close(outer);
+  }
+  return files;
+}

@@ -1,0 +1,162 @@
+/** Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message travels. */
+import type { CheckCommand, Replies } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { holds, type Principal } from '../core/scope.ts';
+import type { Recorded } from '../threads/io-link.ts';
+import type { WirePorts } from './ports.ts';
+import type {
+  AckOpControlRequest, BatchCheckActionsRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
+  CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
+  RegisterAgentResponse,
+} from './proto/messages.ts';
+import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
+
+export const MAX_BATCH = 1000;
+/** Largest message of a method, in bytes. A batch may be larger: it holds up to a thousand checks. */
+export const MAX_MESSAGE_BYTES = 1024 * 1024;
+export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
+
+type Answer<T> = Promise<Result<T, Fault>>;
+/** `authorization` is the header or metadata of that name, as it came. */
+type Handle<Request, Response> = (request: Request, authorization: string | undefined) => Answer<Response>;
+
+export type UnaryMethod = {
+  readonly service: 'PolicyService' | 'AgentService';
+  readonly name: string;
+  readonly request: MessageName;
+  readonly response: MessageName;
+  readonly maxBytes: number;
+  readonly handle: Handle<never, Messages[MessageName]>;
+};
+
+const method = <Q extends MessageName, R extends MessageName>(
+  service: UnaryMethod['service'], name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>, maxBytes = MAX_MESSAGE_BYTES,
+): UnaryMethod => ({ service, name, request, response, maxBytes, handle });
+
+/** The table of methods. */
+export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
+  method('PolicyService', 'CheckAction', 'CheckActionRequest', 'CheckActionResponse', checkHandler(ports)),
+  method('PolicyService', 'BatchCheckActions', 'BatchCheckActionsRequest', 'BatchCheckActionsResponse', batchHandler(ports), MAX_BATCH_BYTES),
+  method('AgentService', 'RegisterAgent', 'RegisterAgentRequest', 'RegisterAgentResponse', (request, bearer) => register(ports, request, bearer)),
+  method('AgentService', 'DeregisterAgent', 'DeregisterAgentRequest', 'DeregisterAgentResponse', (request, bearer) => deregister(ports, request, bearer)),
+  method('AgentService', 'CompleteOp', 'CompleteOpRequest', 'CompleteOpResponse', (request, bearer) => complete(ports, request, bearer)),
+  method('AgentService', 'RecordUsage', 'RecordUsageRequest', 'RecordUsageResponse', (request, bearer) => recordUsage(ports, request, bearer)),
+  method('AgentService', 'AckOpControl', 'AckOpControlRequest', 'AckOpControlResponse', (request, bearer) => acknowledge(ports, request, bearer)),
+];
+
+/** One check. Written without `async`: it is the hot path, and every await costs a turn. */
+export function checkHandler(ports: WirePorts): Handle<CheckActionRequest, CheckActionResponse> {
+  const check = (request: CheckActionRequest, principal: Principal | undefined): Answer<CheckActionResponse> => {
+    const command = checkCommandOf(request, principal);
+    if (!command.ok) return Promise.resolve(command);
+    return ports.link.ask<'check'>(command.value).then(({ reply, auditId }) =>
+      reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId)) : reply);
+  };
+  return (request, authorization) => {
+    // With a token, the token decides and the bearer is not even looked at (contract: gRPC).
+    if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined);
+    return writer(ports, authorization).then((principal) => (principal.ok ? check(request, principal.value) : principal));
+  };
+}
+
+function batchHandler(ports: WirePorts): Handle<BatchCheckActionsRequest, BatchCheckActionsResponse> {
+  return async ({ requests }, authorization) => {
+    if (requests.length === 0 || requests.length > MAX_BATCH) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH} items` });
+    const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
+    const principal = isBearerNeeded ? await writer(ports, authorization) : ok(undefined);
+    if (!principal.ok) return principal;
+    // All are looked at before the first is asked: a malformed batch has no effect at all.
+    const commands: CheckCommand[] = [];
+    for (const [index, request] of requests.entries()) {
+      const command = checkCommandOf(request, principal.value);
+      if (!command.ok) return atItem(command.fault, index);
+      commands.push(command.value);
+    }
+    return respondToBatch(requests, commands, await Promise.all(commands.map((command) => ports.link.ask<'check'>(command))));
+  };
+}
+
+function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {
+  const responses: CheckActionResponse[] = [];
+  for (const [index, { reply, auditId }] of answers.entries()) {
+    if (!reply.ok) return reply;
+    responses.push(checkResponseOf(commands[index] as CheckCommand, requests[index]?.correlationId ?? '', reply.value, auditId));
+  }
+  return ok({ responses });
+}
+
+const atItem = (fault: Fault, index: number): { readonly ok: false; readonly fault: Fault } =>
+  fail(fault.kind === 'invalid_argument' ? { ...fault, field: `requests[${index}].${fault.field}` } : fault);
+
+async function register(ports: WirePorts, request: RegisterAgentRequest, authorization: string | undefined): Answer<RegisterAgentResponse> {
+  const principal = await requireWriter(ports, authorization);
+  if (!principal.ok) return principal;
+  const registration = registrationOf(request, principal.value);
+  if (!registration.ok) return registration;
+  const { command, minted } = registration.value;
+  const { reply } = await ports.link.ask<'register-agent'>(command);
+  return reply.ok ? ok({ agent: reply.value.agent.identity, credentialToken: minted ?? '', rotated: reply.value.rotated }) : reply;
+}
+
+async function deregister(ports: WirePorts, request: DeregisterAgentRequest, authorization: string | undefined): Answer<Messages['DeregisterAgentResponse']> {
+  const principal = await requireWriter(ports, authorization);
+  if (!principal.ok) return principal;
+  const agent = identityOf(request.agent);
+  if (!agent.ok) return agent;
+  const { reply } = await ports.link.ask<'deregister-agent'>({ type: 'deregister-agent', principal: principal.value, agent: agent.value });
+  return reply.ok ? ok({}) : reply;
+}
+
+async function complete(ports: WirePorts, request: CompleteOpRequest, authorization: string | undefined): Answer<CompleteOpResponse> {
+  const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  if (!principal.ok) return principal;
+  const completion = completionOf(request, principal.value);
+  if (!completion.ok) return completion;
+  const { command, usage } = completion.value;
+  // Money first: what was spent is a fact, whatever has become of the operation.
+  if (usage !== undefined) {
+    const { reply } = await ports.link.ask<'record-usage'>(usage);
+    if (!reply.ok) return reply;
+  }
+  const { reply } = await ports.link.ask<'complete-op'>(command);
+  return reply.ok ? ok({ opId: reply.value.opId, opState: reply.value.state }) : reply;
+}
+
+async function recordUsage(ports: WirePorts, request: RecordUsageRequest, authorization: string | undefined): Answer<RecordUsageResponse> {
+  const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  if (!principal.ok) return principal;
+  const usage = usageOf(request, principal.value);
+  if (!usage.ok) return usage;
+  const { reply } = await ports.link.ask<'record-usage'>(usage.value);
+  if (!reply.ok) return reply;
+  return ok(reply.value.status === 'ok' ? { status: 'ok', tier: 'unspecified', period: 'unspecified' } : reply.value);
+}
+
+async function acknowledge(ports: WirePorts, request: AckOpControlRequest, authorization: string | undefined): Answer<Messages['AckOpControlResponse']> {
+  const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  if (!principal.ok) return principal;
+  const command = acknowledgementOf(request, principal.value);
+  if (!command.ok) return command;
+  const { reply } = await ports.link.ask<'ack-signal'>(command.value);
+  return reply.ok ? ok({}) : reply;
+}
+
+/** The bearer that vouches for an agent which presents no token of its own; undefined when there is none either. */
+export const voucherPrincipal = (ports: WirePorts, credentialToken: string, authorization: string | undefined): Answer<Principal | undefined> =>
+  credentialToken !== '' || authorization === undefined ? Promise.resolve(ok(undefined)) : writer(ports, authorization);
+
+async function requireWriter(ports: WirePorts, authorization: string | undefined): Answer<Principal> {
+  if (authorization === undefined) return fail({ kind: 'unauthenticated', detail: 'send an API key or a token as bearer in the authorization metadata' });
+  return writer(ports, authorization);
+}
+
+const BEARER = /^bearer +(\S+)$/i;
+
+async function writer(ports: WirePorts, authorization: string): Answer<Principal> {
+  const bearer = BEARER.exec(authorization)?.[1];
+  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'the authorization must be the word Bearer and a credential' });
+  const principal = await ports.authenticate(bearer);
+  if (!principal.ok || holds(principal.value.scopes, 'write')) return principal;
+  return fail({ kind: 'insufficient_scope', needed: 'write', held: principal.value.scopes });
+}

@@ -1,0 +1,11 @@
+/** What the gRPC and Connect doors need of the I/O thread they run in. */
+import type { Fault } from '../core/fault.ts';
+import type { Result } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
+import type { Link } from '../threads/io-link.ts';
+
+export type WirePorts = {
+  readonly link: Pick<Link, 'ask'>;
+  /** `bearer` is the credential without the word before it: an API key or a token. */
+  readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
+};

@@ -1,0 +1,42 @@
+/** From the bytes of a body to a JSON value, and back from strings to JSON text. */
+import { isUtf8 } from 'node:buffer';
+import { Malformed } from './malformed.ts';
+
+const LONE_SURROGATE = /\p{Cs}/u;
+
+/** Parses a body. Refuses what is not UTF-8, not JSON, or holds half a character. */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
+  const text = body.toString('utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // The engine's own message quotes the body, which may hold a credential.
+    const position = /at position (\d+)/.exec(String(error))?.[1];
+    throw new Malformed('body', position === undefined ? 'is not valid JSON' : `is not valid JSON, at character ${position}`);
+  }
+  // Only an escape can smuggle in half of a surrogate pair, which protobuf cannot carry.
+  if (text.includes('\\u')) refuseLoneSurrogates(value);
+  return value;
+}
+
+function refuseLoneSurrogates(root: unknown): void {
+  // Without recursion: nothing has limited the depth yet.
+  const waiting = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === 'string') {
+      if (LONE_SURROGATE.test(value)) throw new Malformed('body', 'has a string with half a surrogate pair');
+    } else if (Array.isArray(value)) {
+      for (const item of value) waiting.push(item);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, item] of Object.entries(value)) waiting.push(key, item);
+    }
+  }
+}
+
+/** What needs no escape. For the short strings of an answer a test and two quotes are cheaper than JSON.stringify. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));

@@ -1,0 +1,99 @@
+/**
+ * The proto3 JSON mapping of every message. Strict on the way in: an unknown field, a wrong type or attributes beyond their limits
+ * are refused with the path of the field. On the way out: lowerCamelCase, enum names, uint64 as string, defaults left out, but
+ * `decision` always said.
+ */
+import type { Fault } from '../../core/fault.ts';
+import type { Result } from '../../core/result.ts';
+import { emptyMessage } from './binary.ts';
+import { readCheckActionRequestJson, writeCheckActionResponseJson } from './check-json.ts';
+import { quote, parseJson } from './json-text.ts';
+import {
+  jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
+} from './json-values.ts';
+import { attempt, Malformed } from './malformed.ts';
+import type { MessageName, Messages } from './messages.ts';
+import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
+
+type Message = Record<string, unknown>;
+
+export type JsonCodec<T> = {
+  readonly decode: (body: Buffer) => Result<T, Fault>;
+  readonly encode: (message: T) => string;
+};
+
+export function jsonCodec<N extends MessageName>(name: N): JsonCodec<Messages[N]> {
+  const shape = messageShape(name);
+  return {
+    decode: (body) => attempt(() => readMessage(parseJson(body), shape, '') as Messages[N]),
+    encode: (message) => writeMessage(message as Message, shape),
+  };
+}
+
+function readMessage(value: unknown, shape: MessageShape, path: string): object {
+  if (shape.name === 'CheckActionRequest') return readCheckActionRequestJson(value, path);
+  const source = jsonObject(value, path);
+  const message = emptyMessage(shape);
+  for (const [key, item] of Object.entries(source)) {
+    const field = shape.byName.get(key);
+    if (field === undefined) throw unknownField(path, key, shape.name);
+    if (key !== field.name && Object.hasOwn(source, field.name)) throw new Malformed(path + key, 'is given under both of its names');
+    if (item !== null) message[field.name] = field.repeated ? readList(item, field, path) : readValue(item, field, path, field.protoName);
+  }
+  return message;
+}
+
+const readList = (value: unknown, field: FieldShape, path: string): unknown[] =>
+  jsonList(value, path + field.protoName).map((item, index) => {
+    const name = `${field.protoName}[${index}]`;
+    if (item === null) throw new Malformed(path + name, 'must not be null');
+    return readValue(item, field, path, name);
+  });
+
+function readValue(value: unknown, field: FieldShape, path: string, name: string): unknown {
+  switch (field.kind) {
+    case 'string': return readStringJson(value, path, name);
+    case 'bool': return readBoolJson(value, path, name);
+    case 'double': return readDoubleJson(value, path, name);
+    case 'uint32': return readWholeJson(value, path, name, 0xffff_ffff);
+    case 'uint64': return readWholeJson(value, path, name, Number.MAX_SAFE_INTEGER);
+    case 'struct': return readStructJson(value, path + name);
+    case 'message':
+      return field.shape.name === 'AgentId' ? readAgentIdJson(value, path + name) : readMessage(value, field.shape, `${path}${name}.`);
+    case 'enum': {
+      const word = typeof value === 'number' ? field.shape.wordByNumber.get(value) : field.shape.wordByName.get(String(value));
+      if (word === undefined) throw new Malformed(path + name, `must be one of ${field.shape.values.map((known) => known.name).join(', ')}`);
+      return word;
+    }
+  }
+}
+
+function writeMessage(message: Message, shape: MessageShape): string {
+  if (shape.name === 'CheckActionResponse') return writeCheckActionResponseJson(message as Messages['CheckActionResponse']);
+  const parts: string[] = [];
+  for (const field of shape.fields) {
+    const value = message[field.name];
+    if (isLeftOut(field, value)) continue;
+    const json = field.repeated ? `[${(value as readonly unknown[]).map((item) => writeValue(item, field)).join()}]` : writeValue(value, field);
+    parts.push(`"${field.name}":${json}`);
+  }
+  return `{${parts.join()}}`;
+}
+
+function isLeftOut(field: FieldShape, value: unknown): boolean {
+  if (value === undefined || field.name === 'decision') return value === undefined;
+  if (field.repeated) return (value as readonly unknown[]).length === 0;
+  return !field.hasPresence && (value === '' || value === false || Object.is(value, 0) || value === 'unspecified');
+}
+
+function writeValue(value: unknown, field: FieldShape): string {
+  switch (field.kind) {
+    case 'string': return quote(value as string);
+    case 'bool': case 'uint32': return String(value);
+    case 'double': return Number.isFinite(value) ? (Object.is(value, -0) ? '-0' : String(value)) : `"${String(value)}"`;
+    case 'uint64': return `"${String(value)}"`;
+    case 'enum': return `"${field.shape.nameByWord.get(value as string) ?? ''}"`;
+    case 'struct': return JSON.stringify(value);
+    case 'message': return writeMessage(value as Message, field.shape);
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * From a decoded request, by whichever codec, to a command of the core. Everything a caller can get wrong is found here, before
+ * anything is asked (contract: gRPC, rule 5).
+ */
+import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+import { isName, isOpHalf, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
+import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
+import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from './agent-credential.ts';
+import { digestOfPresented } from './credential-digests.ts';
+import type {
+  AckOpControlRequest, AgentId, CheckActionRequest, CheckActionResponse, CompleteOpRequest, OpControlStreamRequest,
+  RecordUsageRequest, RegisterAgentRequest,
+} from './proto/messages.ts';
+
+export const MAX_TOKEN_BYTES = 1024;
+export const MAX_ACTION_BYTES = 256;
+export const MAX_RESOURCE_BYTES = 2048;
+export const MAX_LABEL_BYTES = 256;
+
+type Invalid = { readonly ok: false; readonly fault: Fault };
+const invalid = (field: string, problem: string): Invalid => fail({ kind: 'invalid_argument', field, problem });
+
+const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
+const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/"';
+const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
+
+// A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
+const isLongerThan = (text: string, bytes: number): boolean => text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
+
+/** `principal` is the bearer's, already known to hold the write scope. */
+export function checkCommandOf(request: CheckActionRequest, principal: Principal | undefined): Result<CheckCommand, Fault> {
+  const { traceId, spanId, action, resource, attributes, dryRun, correlationId } = request;
+  const problem = problemOfIdentity(request.agent, 'agent')
+    ?? problemOfPresentedToken(request.credentialToken)
+    ?? (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE))
+    ?? (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE))
+    ?? (action === '' ? invalid('action', 'is required') : undefined)
+    ?? (isLongerThan(action, MAX_ACTION_BYTES) ? invalid('action', `must be at most ${MAX_ACTION_BYTES} bytes`) : undefined)
+    ?? (isLongerThan(resource, MAX_RESOURCE_BYTES) ? invalid('resource', `must be at most ${MAX_RESOURCE_BYTES} bytes`) : undefined)
+    ?? (isLongerThan(correlationId, MAX_LABEL_BYTES) ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`) : undefined)
+    ?? (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller'));
+  if (problem !== undefined) return problem;
+  const estimatedCostMicroUsd = usdToMicro(request.estimatedCostUsd);
+  if (estimatedCostMicroUsd === undefined) return invalid('estimated_cost_usd', COST_RULE);
+  return ok({
+    type: 'check',
+    agent: request.agent as AgentIdentity,
+    credential: request.credentialToken === '' ? undefined : digestOfPresented(request.credentialToken),
+    principal,
+    opId: `${traceId}:${spanId}` as OpId,
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd,
+    caller: request.caller,
+    dryRun,
+  });
+}
+
+export function checkResponseOf(command: CheckCommand, correlationId: string, answer: CheckAnswer, auditId: number | undefined): CheckActionResponse {
+  return {
+    decision: answer.decision,
+    reason: answer.reason,
+    policy: answer.policy ?? '',
+    ruleId: answer.ruleId ?? '',
+    opId: command.opId,
+    opState: answer.opState ?? 'unspecified',
+    auditId: auditId ?? 0,
+    correlationId,
+  };
+}
+
+export type Registration = {
+  readonly command: CommandOf<'register-agent'>;
+  /** Shown once, in the answer; undefined when the agent has brought its own. */
+  readonly minted: string | undefined;
+};
+
+export function registrationOf(request: RegisterAgentRequest, principal: Principal): Result<Registration, Fault> {
+  const { agent, parent, credentialToken } = request;
+  const problem = problemOfIdentity(agent, 'agent') ?? (parent === undefined ? undefined : problemOfParent(parent, agent));
+  if (problem !== undefined) return problem;
+  if (credentialToken !== '' && !isAgentCredential(credentialToken)) return invalid('credential_token', CREDENTIAL_RULE);
+  const { token, digest, isMinted } = agentCredential(credentialToken === '' ? undefined : credentialToken);
+  const command = { type: 'register-agent', principal, agent: agent as AgentIdentity, credential: digest, parent } as const;
+  return ok({ command, minted: isMinted ? token : undefined });
+}
+
+export function identityOf(agent: AgentId | undefined): Result<AgentIdentity, Fault> {
+  return problemOfIdentity(agent, 'agent') ?? ok(agent as AgentIdentity);
+}
+
+export function completionOf(request: CompleteOpRequest, principal: Principal | undefined): Result<{ readonly command: CommandOf<'complete-op'>; readonly usage: CommandOf<'record-usage'> | undefined }, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  const opId = parseOpId(request.opId);
+  if (opId === undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  const command = { type: 'complete-op', opId, ...voucher.value } as const;
+  if (request.costUsd === undefined) return ok({ command, usage: undefined });
+  const costMicroUsd = usdToMicro(request.costUsd);
+  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  // Named after the operation, so that a completion that is sent again is not counted again.
+  return ok({ command, usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: `complete:${opId}` } });
+}
+
+export function usageOf(request: RecordUsageRequest, principal: Principal | undefined): Result<CommandOf<'record-usage'>, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  if (request.costUsd === undefined) return invalid('cost_usd', 'is required');
+  const costMicroUsd = usdToMicro(request.costUsd);
+  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
+  if (opId === undefined && request.opId !== undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  const { usageId } = request;
+  if (usageId !== undefined && (usageId === '' || isLongerThan(usageId, MAX_LABEL_BYTES))) return invalid('usage_id', `must be 1 to ${MAX_LABEL_BYTES} bytes`);
+  return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
+}
+
+/** All of the command but the number of the stream, which is only given once the request is found sound. */
+export const controlOf = (request: OpControlStreamRequest, principal: Principal | undefined): Result<Omit<CommandOf<'open-control'>, 'stream'>, Fault> => {
+  const voucher = voucherOf(request, principal);
+  return voucher.ok ? ok({ type: 'open-control', ...voucher.value }) : voucher;
+};
+
+export function acknowledgementOf(request: AckOpControlRequest, principal: Principal | undefined): Result<CommandOf<'ack-signal'>, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  const opId = parseOpId(request.opId);
+  if (opId === undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  if (request.sequence === 0) return invalid('sequence', 'is required');
+  return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
+}
+
+type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
+
+/** Who asks and what vouches for it, in the agent's own calls. */
+function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | undefined): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
+  const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
+  if (problem !== undefined) return problem;
+  return ok({ agent: agent as AgentIdentity, credential: credentialToken === '' ? undefined : digestOfPresented(credentialToken), principal });
+}
+
+function problemOfIdentity(agent: AgentId | undefined, field: string): Invalid | undefined {
+  if (agent === undefined) return invalid(field, 'is required');
+  if (agent.orgId !== '' && !isName(agent.orgId)) return invalid(`${field}.org_id`, NAME_RULE);
+  if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
+  if (!isName(agent.agentId)) return invalid(`${field}.agent_id`, NAME_RULE);
+  return undefined;
+}
+
+function problemOfParent(parent: AgentId, agent: AgentId | undefined): Invalid | undefined {
+  const problem = problemOfIdentity(parent, 'parent');
+  if (problem !== undefined) return problem;
+  return parent.orgId === agent?.orgId ? undefined : invalid('parent.org_id', 'must be the org of the agent');
+}
+
+const problemOfPresentedToken = (token: string): Invalid | undefined =>
+  isLongerThan(token, MAX_TOKEN_BYTES) ? invalid('credential_token', `must be at most ${MAX_TOKEN_BYTES} bytes`) : undefined;

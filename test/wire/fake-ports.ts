@@ -1,0 +1,73 @@
+/** The rest of the gateway, as the doors see it: answers at once, and remembers what it was asked. */
+import type { Command, CommandType, Replies, SignalMessage, UsageAnswer } from '../../src/core/commands.ts';
+import type { OpId } from '../../src/core/ids.ts';
+import { fail, ok } from '../../src/core/result.ts';
+import type { Recorded } from '../../src/threads/io-link.ts';
+import { ControlSwitch } from '../../src/wire/control-switch.ts';
+import type { WirePorts } from '../../src/wire/ports.ts';
+
+export const WRITE_KEY = 'svc_write-key';
+export const READ_KEY = 'svc_read-key';
+export const TOKEN = 'agt_0123456789abcdef0123456789abcdef';
+
+export type FakeGateway = WirePorts & {
+  readonly asked: Command[];
+  readonly control: ControlSwitch;
+  /** Overrides the answer to the next commands. */
+  answer: ((command: Command) => Recorded<Replies[CommandType]> | Promise<Recorded<Replies[CommandType]>> | undefined) | undefined;
+};
+
+export function fakeGateway(): FakeGateway {
+  const gateway: FakeGateway = {
+    asked: [],
+    control: new ControlSwitch(() => undefined),
+    answer: undefined,
+    link: {
+      ask: (async (command: Command) => {
+        gateway.asked.push(command);
+        return (await gateway.answer?.(command)) ?? usual(command);
+      }) as WirePorts['link']['ask'],
+    },
+    authenticate: async (bearer) => {
+      if (bearer === WRITE_KEY) return ok({ subject: 'key:w', scopes: ['read', 'write'], orgId: null });
+      if (bearer === READ_KEY) return ok({ subject: 'key:r', scopes: ['read'], orgId: null });
+      return fail({ kind: 'unauthenticated', detail: 'the key is unknown or revoked' });
+    },
+  };
+  return gateway;
+}
+
+const WITHIN: UsageAnswer = { status: 'ok' };
+const EXCEEDED: UsageAnswer = { status: 'limit_exceeded', tier: 'team', period: 'daily' };
+const PENDING: readonly SignalMessage[] = [{ opId: 't:1' as OpId, signal: 'pause', sequence: 1 }, { opId: 't:2' as OpId, signal: 'terminate', sequence: 3 }];
+
+function usual(command: Command): Recorded<Replies[CommandType]> {
+  switch (command.type) {
+    case 'check': {
+      const isAllowed = command.action === 'tool.call';
+      const reply = ok({
+        decision: isAllowed ? 'allow' : 'deny', reason: isAllowed ? 'web tools only' : 'no policy allows it', policy: isAllowed ? 'search-team' : undefined,
+        ruleId: isAllowed ? 'web-only' : undefined, opState: isAllowed ? 'running' : 'terminated',
+      } as const);
+      return { reply, auditId: 7 };
+    }
+    case 'complete-op': return { reply: ok({ ...record(command.opId), state: 'completing' } as never), auditId: 8 };
+    case 'register-agent': return { reply: ok({ agent: { identity: command.agent, parent: undefined, registeredAtMs: 1, lastSeenMs: undefined, activeOps: 0 }, rotated: false }), auditId: 9 };
+    case 'deregister-agent': return { reply: fail({ kind: 'not_found', what: 'agent acme/search/nobody' }), auditId: undefined };
+    case 'record-usage': return { reply: ok(command.costMicroUsd > 5_000_000 ? EXCEEDED : WITHIN), auditId: undefined };
+    case 'open-control': return { reply: ok({ key: 'acme/search/crawler' as never, pending: PENDING }), auditId: undefined };
+    case 'ack-signal': return { reply: ok(undefined), auditId: undefined };
+    default: throw new Error(`not asked by this door: ${command.type}`);
+  }
+}
+
+const record = (opId: OpId) => ({ opId, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, registeredAtMs: 1, updatedAtMs: 2, acknowledgedAtMs: undefined });
+
+/** Polls until the condition holds; fails after two seconds. */
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 2_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true within two seconds');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
