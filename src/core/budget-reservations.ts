@@ -1,75 +1,104 @@
 import type { Envelope } from './budget-envelope.ts';
-import type { OpId } from './ids.ts';
+import { assert } from './result.ts';
 
-type Reservation = { readonly envelope: Envelope; readonly microUsd: number; expiresAtMs: number };
+/** The number of an operation: small, whole, and its own as long as it is in flight (its slot in the registry). */
+export type OpNumber = number;
+
+const NONE = -1;
+const SMALLEST = 1_024;
 
 /**
  * Money held for operations in flight, one amount per operation. All live equally long, so the order in which they were
- * made is the order in which they expire.
+ * made is the order in which they expire: a list, linked both ways because most end before. Columns of numbers, like the
+ * registry of operations, so that a million of them are nothing to the garbage collector.
  */
 export class Reservations {
   readonly #ttlMs: number;
-  readonly #byOp = new Map<OpId, Reservation>();
-  #nextExpiryMs = Infinity; // nothing expires before
+  readonly #envelopes: (Envelope | undefined)[] = [];
+  #microUsd = new Float64Array(0);
+  #expiresAtMs = new Float64Array(0);
+  #older = new Int32Array(0);
+  #younger = new Int32Array(0);
+  #oldest = NONE;
+  #youngest = NONE;
+  #size = 0;
 
   constructor(ttlMs: number) {
     this.#ttlMs = ttlMs;
   }
 
   get size(): number {
-    return this.#byOp.size;
+    return this.#size;
   }
 
   /** What the operation holds in this envelope and all above it. */
-  heldBy(opId: OpId, envelope: Envelope): number {
-    if (this.#byOp.size === 0) return 0;
-    const held = this.#byOp.get(opId);
-    return held?.envelope === envelope ? held.microUsd : 0;
+  heldBy(op: OpNumber, envelope: Envelope): number {
+    return op < this.#envelopes.length && this.#envelopes[op] === envelope ? this.#microUsd[op]! : 0;
   }
 
   /** In place of whatever the operation holds. */
-  take(opId: OpId, envelope: Envelope, microUsd: number, nowMs: number): void {
-    this.release(opId);
+  take(op: OpNumber, envelope: Envelope, microUsd: number, nowMs: number): void {
+    this.release(op);
     if (microUsd === 0) return;
-    const expiresAtMs = nowMs + this.#ttlMs;
-    this.#byOp.set(opId, { envelope, microUsd, expiresAtMs });
-    if (expiresAtMs < this.#nextExpiryMs) this.#nextExpiryMs = expiresAtMs;
+    if (op >= this.#envelopes.length) this.#growTo(op + 1);
+    this.#envelopes[op] = envelope;
+    this.#microUsd[op] = microUsd;
+    this.#expiresAtMs[op] = nowMs + this.#ttlMs;
+    this.#older[op] = this.#youngest;
+    this.#younger[op] = NONE;
+    if (this.#youngest === NONE) this.#oldest = op;
+    else this.#younger[this.#youngest] = op;
+    this.#youngest = op;
+    this.#size += 1;
     hold(envelope, microUsd);
   }
 
-  release(opId: OpId): boolean {
-    if (this.#byOp.size === 0) return false;
-    const held = this.#byOp.get(opId);
-    if (held === undefined) return false;
-    this.#byOp.delete(opId);
-    hold(held.envelope, -held.microUsd);
+  release(op: OpNumber): boolean {
+    const envelope = op < this.#envelopes.length ? this.#envelopes[op] : undefined;
+    if (envelope === undefined) return false;
+    const older = this.#older[op]!;
+    const younger = this.#younger[op]!;
+    if (older === NONE) this.#oldest = younger;
+    else this.#younger[older] = younger;
+    if (younger === NONE) this.#youngest = older;
+    else this.#older[younger] = older;
+    this.#envelopes[op] = undefined;
+    this.#size -= 1;
+    hold(envelope, -this.#microUsd[op]!);
     return true;
   }
 
   /** Gives back what is over, at most `most` reservations at a time. Returns how many. */
   expire(nowMs: number, most: number): number {
-    if (nowMs < this.#nextExpiryMs) return 0;
     let expired = 0;
-    for (const [opId, { expiresAtMs }] of this.#byOp) {
-      if (expiresAtMs > nowMs || expired === most) {
-        this.#nextExpiryMs = expiresAtMs;
-        return expired;
-      }
-      this.release(opId);
+    while (this.#oldest !== NONE && expired < most && this.#expiresAtMs[this.#oldest]! <= nowMs) {
+      this.release(this.#oldest);
       expired += 1;
     }
-    this.#nextExpiryMs = Infinity;
     return expired;
   }
 
   /** The clock was wrong and is set back: nothing lives longer than from now on. */
   setBack(nowMs: number): void {
-    this.#nextExpiryMs = Infinity;
-    for (const held of this.#byOp.values()) {
-      held.expiresAtMs = Math.min(held.expiresAtMs, nowMs + this.#ttlMs);
-      this.#nextExpiryMs = Math.min(this.#nextExpiryMs, held.expiresAtMs);
+    for (let op = this.#oldest; op !== NONE; op = this.#younger[op]!) {
+      this.#expiresAtMs[op] = Math.min(this.#expiresAtMs[op]!, nowMs + this.#ttlMs);
     }
   }
+
+  #growTo(least: number): void {
+    assert(Number.isInteger(least) && least > 0, 'an operation has a whole number, 0 or more');
+    const capacity = Math.max(SMALLEST, 2 ** Math.ceil(Math.log2(least)));
+    this.#microUsd = grown(this.#microUsd, new Float64Array(capacity));
+    this.#expiresAtMs = grown(this.#expiresAtMs, new Float64Array(capacity));
+    this.#older = grown(this.#older, new Int32Array(capacity));
+    this.#younger = grown(this.#younger, new Int32Array(capacity));
+    while (this.#envelopes.length < capacity) this.#envelopes.push(undefined);
+  }
+}
+
+function grown<Column extends Float64Array | Int32Array>(from: Column, to: Column): Column {
+  to.set(from);
+  return to;
 }
 
 function hold(envelope: Envelope, microUsd: number): void {

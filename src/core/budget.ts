@@ -1,11 +1,11 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
 import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Exceeded } from './budget-envelope.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
-import { Reservations } from './budget-reservations.ts';
+import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
 import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage, type BudgetStatusRow } from './budget-status.ts';
 import { USAGE_MEMORY_LIMITS, UsageMemory, type UsageMemoryLimits } from './budget-usage.ts';
-import type { AgentIdentity, OpId } from './ids.ts';
+import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { assert, fail, ok, type Result } from './result.ts';
 
@@ -16,7 +16,7 @@ export type UsageOptions = {
   /** Makes a retry count once. */
   readonly usageId?: string | undefined;
   /** The operation whose reservation this record settles. */
-  readonly opId?: OpId | undefined;
+  readonly op?: OpNumber | undefined;
 };
 
 export type UsageOutcome = {
@@ -101,13 +101,13 @@ export class BudgetTracker {
    * operation replaces its reservation; a refused one leaves everything as it was. A cost of 0 holds nothing, and is
    * refused only where spend alone is over a cap.
    */
-  reserve(agent: AgentIdentity | BudgetHandle, opId: OpId, costMicroUsd: number, nowMs: number): Result<void, Exceeded> {
+  reserve(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number, nowMs: number): Result<void, Exceeded> {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
-    const exceeded = envelope.firstExceeded(costMicroUsd, this.#reservations.heldBy(opId, envelope), this.#epoch);
+    const exceeded = envelope.firstExceeded(costMicroUsd, this.#reservations.heldBy(op, envelope), this.#epoch);
     if (exceeded !== undefined) return fail(exceeded);
-    this.#reservations.take(opId, envelope, costMicroUsd, this.#timeMs);
+    this.#reservations.take(op, envelope, costMicroUsd, this.#timeMs);
     return RESERVED;
   }
 
@@ -119,22 +119,22 @@ export class BudgetTracker {
   }
 
   /** The operation is over. Tells whether it held anything. */
-  release(opId: OpId): boolean {
-    return this.#reservations.release(opId);
+  release(op: OpNumber): boolean {
+    return this.#reservations.release(op);
   }
 
   /**
-   * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `opId` it takes the place of
+   * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `op` it takes the place of
    * that operation's whole reservation, whether it is less or more.
    */
-  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, opId }: UsageOptions, nowMs: number): UsageOutcome {
+  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, op }: UsageOptions, nowMs: number): UsageOutcome {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
     const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
     const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
     if (known !== undefined) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
-    if (opId !== undefined && this.#reservations.heldBy(opId, envelope) > 0) this.#reservations.release(opId);
+    if (op !== undefined && this.#reservations.heldBy(op, envelope) > 0) this.#reservations.release(op);
     const alerts = this.#add(envelope, costMicroUsd);
     const exceeded = envelope.firstExceeded(0, 0, this.#epoch);
     if (usage !== undefined) this.#usages.remember({ ...usage, recordedAtMs: this.#timeMs, exceeded: exceeded ?? null });

@@ -78,7 +78,7 @@ function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, a
 /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
 function evaluate(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
   const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? reserve(state, command, entry, nowMs) : undefined;
+  const exceeded = decision.kind === 'allow' ? reserve(state, command, entry, slot, nowMs) : undefined;
   // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
   if (state.ops.stateOf(slot) === 'pending') {
     state.ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
@@ -89,8 +89,8 @@ function evaluate(state: CheckState, command: CheckCommand, entry: AgentEntry, a
 }
 
 /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
-function reserve(state: CheckState, command: CheckCommand, entry: AgentEntry, nowMs: number): Exceeded | undefined {
-  const reserved = state.budgets.reserve(budgetOf(state, entry), command.opId, command.estimatedCostMicroUsd, nowMs);
+function reserve(state: CheckState, command: CheckCommand, entry: AgentEntry, slot: OpSlot, nowMs: number): Exceeded | undefined {
+  const reserved = state.budgets.reserve(budgetOf(state, entry), slot, command.estimatedCostMicroUsd, nowMs);
   return reserved.ok ? undefined : reserved.fault;
 }
 

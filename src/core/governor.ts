@@ -99,7 +99,7 @@ export class Governor {
       const slot = this.ops.find(opId);
       if (slot === undefined || this.ops.recordOf(slot).registeredAtMs < sinceMs) continue;
       this.ops.advance(slot, 'terminate', nowMs);
-      this.budgets.release(opId);
+      this.budgets.release(slot);
     }
   }
 
@@ -215,7 +215,7 @@ export class Governor {
     // An operation that is gone, or never was, takes nothing from the fact that money was spent.
     const owned = opId === undefined || this.ops.find(opId) === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok) return unchanged(owned);
-    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, opId }, nowMs);
+    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op: owned?.value }, nowMs);
     this.agents.forgetIfUnused(entry);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     if (duplicate) return unchanged(reply);
@@ -288,7 +288,7 @@ export class Governor {
     if (to === from) return unchanged(ok(this.#viewOf(slot)));
     const owner = this.ops.ownerOf(slot);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
-    if (isFinished(to)) this.budgets.release(opId);
+    if (isFinished(to)) this.budgets.release(slot);
     if (trigger === 'complete') this.#signals.forget(owner.key, opId);
     else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger) });
     return { reply: ok(this.#viewOf(slot)), effects };

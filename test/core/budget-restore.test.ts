@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
 import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
-import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
+import type { AgentIdentity } from '../../src/core/ids.ts';
 
 const USD = 1_000_000;
 const HOUR_MS = 3_600_000;
@@ -47,7 +47,7 @@ test('after a restart every org, team and agent has spent what it had, alerts ar
   before.record(ada, 8 * USD, {}, NOON);
   before.record(eve, 2 * USD, {}, NOON);
   before.record(stray, 1 * USD, {}, NOON);
-  before.reserve(ada, 't:1' as OpId, 2 * USD, NOON);
+  before.reserve(ada, 1, 2 * USD, NOON);
   store.write(before.drainChanges());
   const after = restart(store, NOON + 1);
   expect(spendOf(after, NOON + 1)).toEqual(spendOf(before, NOON + 1));
@@ -66,7 +66,7 @@ test('only what has changed since is written, and a total written many times is 
     'spend/team/acme/search', 'spend/team/globex/search',
   ]);
   expect(tracker.drainChanges()).toEqual([]);
-  tracker.reserve(ada, 't:1' as OpId, 1, NOON);
+  tracker.reserve(ada, 1, 1, NOON);
   expect(tracker.drainChanges()).toEqual([]);
 });
 

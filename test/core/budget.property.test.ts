@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { BudgetConfig, Period, Tier } from '../../src/core/budget-config.ts';
 import type { BudgetRow } from '../../src/core/budget-rows.ts';
-import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
+import type { AgentIdentity } from '../../src/core/ids.ts';
 
 /**
  * The same budgets, told as simply as possible: a list of all that was ever spent, a list of what is held, and every
@@ -13,7 +13,7 @@ class NaiveBudget {
   caps: BudgetConfig;
   timeMs: number;
   spent: { agent: AgentIdentity; cost: number; atMs: number }[] = [];
-  held = new Map<OpId, { agent: AgentIdentity; cost: number; untilMs: number }>();
+  held = new Map<number, { agent: AgentIdentity; cost: number; untilMs: number }>();
   answered = new Map<string, string | undefined>();
   constructor(caps: BudgetConfig, nowMs: number) {
     this.caps = caps;
@@ -23,7 +23,7 @@ class NaiveBudget {
     this.timeMs = Math.max(this.timeMs, nowMs);
     for (const [opId, { untilMs }] of this.held) if (untilMs <= this.timeMs) this.held.delete(opId);
   }
-  first(agent: AgentIdentity, cost: number, except?: OpId): string | undefined {
+  first(agent: AgentIdentity, cost: number, except?: number): string | undefined {
     for (const tier of ['global', 'org', 'team', 'agent'] as const) {
       if (tier === 'org' && agent.orgId === '') continue;
       for (const period of ['monthly', 'daily'] as const) {
@@ -37,7 +37,7 @@ class NaiveBudget {
   spentIn(tier: Tier, period: Period, agent: AgentIdentity) {
     return sum(this.spent.filter((each) => within(tier, each.agent, agent) && dateOf(each.atMs, period) === dateOf(this.timeMs, period)));
   }
-  heldIn(tier: Tier, agent: AgentIdentity, except?: OpId) {
+  heldIn(tier: Tier, agent: AgentIdentity, except?: number) {
     return sum([...this.held].filter(([opId, each]) => opId !== except && within(tier, each.agent, agent)).map(([, each]) => each));
   }
 }
@@ -82,30 +82,30 @@ test('whatever is asked in whatever order, answers and sums are those of the pla
     let real = new BudgetTracker(caps, nowMs, { usageMemory });
     const model = new NaiveBudget(caps, nowMs);
     const store = new Map<string, BudgetRow>();
-    const opOf = (index: number, owner: AgentIdentity) => `${owner.orgId}-${owner.teamId}-${owner.agentId}:${index}` as OpId;
+    const opOf = (index: number, owner: AgentIdentity) => index * AGENTS.length + AGENTS.indexOf(owner);
     for (const each of steps) {
       if (each.do === 'wait') nowMs = Math.max(nowMs + each.ms, model.timeMs - 3_600_000);
       model.see(nowMs);
       switch (each.do) {
         case 'reserve': {
-          const opId = opOf(each.op, each.agent);
-          const expected = model.first(each.agent, each.cost, opId);
-          const answer = real.reserve(each.agent, opId, each.cost, nowMs);
+          const opNumber = opOf(each.op, each.agent);
+          const expected = model.first(each.agent, each.cost, opNumber);
+          const answer = real.reserve(each.agent, opNumber, each.cost, nowMs);
           expect(answer.ok ? undefined : named(answer.fault)).toBe(expected);
-          if (expected === undefined) model.held.delete(opId);
-          if (expected === undefined && each.cost > 0) model.held.set(opId, { agent: each.agent, cost: each.cost, untilMs: model.timeMs + 600_000 });
+          if (expected === undefined) model.held.delete(opNumber);
+          if (expected === undefined && each.cost > 0) model.held.set(opNumber, { agent: each.agent, cost: each.cost, untilMs: model.timeMs + 600_000 });
           break;
         }
         case 'record': {
-          const opId = each.op === undefined ? undefined : opOf(each.op, each.agent);
-          const answer = real.record(each.agent, each.cost, { usageId: each.usage, opId }, nowMs);
+          const opNumber = each.op === undefined ? undefined : opOf(each.op, each.agent);
+          const answer = real.record(each.agent, each.cost, { usageId: each.usage, op: opNumber }, nowMs);
           const usageKey = `${opOf(0, each.agent)} ${each.usage}`;
           if (each.usage !== undefined && model.answered.has(usageKey)) {
             expect([answer.duplicate, named(answer.exceeded)]).toEqual([true, model.answered.get(usageKey)]);
             break;
           }
           model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
-          if (opId !== undefined) model.held.delete(opId);
+          if (opNumber !== undefined) model.held.delete(opNumber);
           expect([answer.duplicate, named(answer.exceeded)]).toEqual([false, model.first(each.agent, 0)]);
           if (each.usage !== undefined) model.answered.set(usageKey, named(answer.exceeded));
           break;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import { parseBudgetCursor } from '../../src/core/budget-status.ts';
-import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
+import type { AgentIdentity } from '../../src/core/ids.ts';
 
 const USD = 1_000_000;
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,6 @@ const cy: AgentIdentity = { orgId: 'acme', teamId: 'ads', agentId: 'cy' };
 const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'ada' };
 const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
 
-const op = (name: string) => name as OpId;
 function config(budget: Record<string, unknown>): BudgetConfig {
   const parsed = parseBudgetConfig(budget);
   if (!parsed.ok) throw new Error(parsed.fault.problem);
@@ -24,7 +23,7 @@ const tracker = (budget: Record<string, unknown>, nowMs = NOON) => new BudgetTra
 test('without caps everything fits, and is counted', () => {
   const budget = new BudgetTracker(undefined, NOON);
   expect(budget.record(ada, 5 * USD, {}, NOON)).toEqual({ exceeded: undefined, alerts: [], duplicate: false });
-  expect(budget.reserve(ada, op('t:1'), 1_000_000 * USD, NOON)).toEqual({ ok: true, value: undefined });
+  expect(budget.reserve(ada, 1, 1_000_000 * USD, NOON)).toEqual({ ok: true, value: undefined });
   expect(budget.spentUsd('acme', NOON)).toEqual({ monthly: 5, daily: 5 });
 });
 
@@ -36,7 +35,7 @@ test.each([
 ])('%s caps the %s tier for its %s period, to the micro-dollar', (key, tier, period) => {
   const budget = tracker({ [key]: 10 });
   expect(budget.record(ada, 10 * USD, {}, NOON).exceeded).toBeUndefined();
-  expect(budget.reserve(ada, op('t:1'), 1, NOON)).toEqual({
+  expect(budget.reserve(ada, 1, 1, NOON)).toEqual({
     ok: false, fault: { tier, period, spentMicroUsd: 10_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 },
   });
   expect(budget.record(ada, 1, {}, NOON).exceeded).toEqual({ tier, period, spentMicroUsd: 10_000_001, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
@@ -69,16 +68,16 @@ test('a record over a cap is counted in every tier all the same', () => {
 test('one org that has used up its budget never touches another', () => {
   const budget = tracker({ org_daily_limit_usd: 1, team_daily_limit_usd: 1, agent_daily_limit_usd: 1 });
   budget.record(ada, 5 * USD, {}, NOON);
-  expect(budget.reserve(cy, op('t:1'), 1, NOON)).toMatchObject({ ok: false, fault: { tier: 'org' } });
-  expect(budget.reserve(eve, op('t:2'), USD, NOON)).toMatchObject({ ok: true });
-  expect(budget.reserve(stray, op('t:3'), USD, NOON)).toMatchObject({ ok: true });
+  expect(budget.reserve(cy, 1, 1, NOON)).toMatchObject({ ok: false, fault: { tier: 'org' } });
+  expect(budget.reserve(eve, 2, USD, NOON)).toMatchObject({ ok: true });
+  expect(budget.reserve(stray, 3, USD, NOON)).toMatchObject({ ok: true });
 });
 
 test('agents without an org have no org cap, but global, team and agent caps', () => {
-  expect(tracker({ org_daily_limit_usd: 0 }).reserve(stray, op('t:1'), USD, NOON).ok).toBe(true);
-  expect(tracker({ daily_limit_usd: 0 }).reserve(stray, op('t:1'), USD, NOON)).toMatchObject({ fault: { tier: 'global' } });
-  expect(tracker({ team_daily_limit_usd: 0 }).reserve(stray, op('t:1'), USD, NOON)).toMatchObject({ fault: { tier: 'team' } });
-  expect(tracker({ agent_daily_limit_usd: 0 }).reserve(stray, op('t:1'), USD, NOON)).toMatchObject({ fault: { tier: 'agent' } });
+  expect(tracker({ org_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON).ok).toBe(true);
+  expect(tracker({ daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'global' } });
+  expect(tracker({ team_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'team' } });
+  expect(tracker({ agent_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'agent' } });
   const budget = tracker({});
   budget.record(stray, USD, {}, NOON);
   expect(budget.spentUsd('', NOON)).toEqual({ monthly: 0, daily: 0 });
@@ -90,73 +89,73 @@ test('agents without an org have no org cap, but global, team and agent caps', (
 test('a check that costs nothing passes at the cap, and is denied over it', () => {
   const budget = tracker({ org_daily_limit_usd: 1 });
   budget.record(ada, USD, {}, NOON);
-  expect(budget.reserve(bob, op('t:1'), 0, NOON).ok).toBe(true);
+  expect(budget.reserve(bob, 1, 0, NOON).ok).toBe(true);
   budget.record(ada, 1, {}, NOON);
-  expect(budget.reserve(bob, op('t:1'), 0, NOON)).toMatchObject({ ok: false, fault: { tier: 'org', period: 'daily' } });
+  expect(budget.reserve(bob, 1, 0, NOON)).toMatchObject({ ok: false, fault: { tier: 'org', period: 'daily' } });
   expect(budget.wouldExceed(bob, 0, NOON)).toMatchObject({ tier: 'org', period: 'daily' });
 });
 
 test('a check that costs nothing is not denied for what others have only reserved', () => {
   const budget = tracker({ org_daily_limit_usd: 1 });
-  budget.reserve(ada, op('t:1'), USD, NOON);
+  budget.reserve(ada, 1, USD, NOON);
   budget.reconfigure(config({ org_daily_limit_usd: 0.5 }), NOON);
-  expect(budget.reserve(bob, op('t:2'), 0, NOON).ok).toBe(true);
-  expect(budget.reserve(bob, op('t:2'), 1, NOON).ok).toBe(false);
+  expect(budget.reserve(bob, 2, 0, NOON).ok).toBe(true);
+  expect(budget.reserve(bob, 2, 1, NOON).ok).toBe(false);
 });
 
 test('of 1,000 agents racing for the last dollar exactly as many win as it pays for', () => {
   const budget = tracker({ daily_limit_usd: 100 });
   budget.record(ada, 99 * USD, {}, NOON);
   const won = Array.from({ length: 1000 }, (_, index) =>
-    budget.reserve({ orgId: `org-${index % 10}`, teamId: 'team', agentId: `agent-${index}` }, op(`race:${index}`), 30_000, NOON).ok).filter(Boolean);
+    budget.reserve({ orgId: `org-${index % 10}`, teamId: 'team', agentId: `agent-${index}` }, index, 30_000, NOON).ok).filter(Boolean);
   expect(won).toHaveLength(33); // 33 × 0.03 = 0.99
 });
 
 test('a refused reservation holds nothing anywhere', () => {
   const budget = tracker({ agent_daily_limit_usd: 1, daily_limit_usd: 10 });
-  expect(budget.reserve(ada, op('t:1'), 2 * USD, NOON).ok).toBe(false);
+  expect(budget.reserve(ada, 1, 2 * USD, NOON).ok).toBe(false);
   expect(budget.status({}, NOON).rows.map((row) => row.reservedMicroUsd)).toEqual([0, 0, 0, 0]);
 });
 
 test('a second check of an operation replaces what it holds, and a refused one leaves it', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   const reserved = () => budget.status({ orgId: 'acme' }, NOON).rows[0]?.reservedMicroUsd;
-  budget.reserve(ada, op('t:1'), 8 * USD, NOON);
-  expect(budget.reserve(ada, op('t:1'), 9 * USD, NOON).ok).toBe(true);
+  budget.reserve(ada, 1, 8 * USD, NOON);
+  expect(budget.reserve(ada, 1, 9 * USD, NOON).ok).toBe(true);
   expect(reserved()).toBe(9_000_000);
-  expect(budget.reserve(ada, op('t:1'), 11 * USD, NOON)).toMatchObject({ ok: false });
+  expect(budget.reserve(ada, 1, 11 * USD, NOON)).toMatchObject({ ok: false });
   expect(reserved()).toBe(9_000_000);
-  expect(budget.reserve(ada, op('t:1'), 0, NOON).ok).toBe(true);
+  expect(budget.reserve(ada, 1, 0, NOON).ok).toBe(true);
   expect(reserved()).toBe(0);
 });
 
 test('recorded usage takes the place of what its operation reserved, whether less or more', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  budget.reserve(ada, op('t:1'), 6 * USD, NOON);
-  budget.record(ada, 2 * USD, { opId: op('t:1') }, NOON);
-  expect(budget.reserve(ada, op('t:2'), 8 * USD, NOON).ok).toBe(true);
-  expect(budget.record(ada, 9 * USD, { opId: op('t:2') }, NOON).exceeded).toMatchObject({ tier: 'org', spentMicroUsd: 11_000_000, reservedMicroUsd: 0 });
+  budget.reserve(ada, 1, 6 * USD, NOON);
+  budget.record(ada, 2 * USD, { op: 1 }, NOON);
+  expect(budget.reserve(ada, 2, 8 * USD, NOON).ok).toBe(true);
+  expect(budget.record(ada, 9 * USD, { op: 2 }, NOON).exceeded).toMatchObject({ tier: 'org', spentMicroUsd: 11_000_000, reservedMicroUsd: 0 });
 });
 
 test("one agent's record does not settle another agent's operation", () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  budget.reserve(ada, op('t:1'), 6 * USD, NOON);
-  budget.record(bob, 1, { opId: op('t:1') }, NOON);
+  budget.reserve(ada, 1, 6 * USD, NOON);
+  budget.record(bob, 1, { op: 1 }, NOON);
   expect(budget.wouldExceed(bob, 4 * USD, NOON)).toMatchObject({ reservedMicroUsd: 6_000_000 });
 });
 
 test('what is released is free at once, and a second release gives nothing back', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  budget.reserve(ada, op('t:1'), 10 * USD, NOON);
-  expect(budget.release(op('t:1'))).toBe(true);
-  expect(budget.release(op('t:1'))).toBe(false);
+  budget.reserve(ada, 1, 10 * USD, NOON);
+  expect(budget.release(1)).toBe(true);
+  expect(budget.release(1)).toBe(false);
   expect(budget.wouldExceed(bob, 10 * USD, NOON)).toBeUndefined();
   expect(budget.wouldExceed(bob, 10 * USD + 1, NOON)).toMatchObject({ reservedMicroUsd: 0 });
 });
 
 test('a reservation expires after ten minutes, to the millisecond, whoever asks', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  budget.reserve(ada, op('t:1'), 10 * USD, NOON);
+  budget.reserve(ada, 1, 10 * USD, NOON);
   expect(budget.wouldExceed(bob, 1, NOON + 599_999)).toMatchObject({ tier: 'org' });
   expect(budget.wouldExceed(bob, 1, NOON + 600_000)).toBeUndefined();
 });
@@ -164,17 +163,17 @@ test('a reservation expires after ten minutes, to the millisecond, whoever asks'
 test('each reservation expires at its own time, in whatever order others end', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   const room = (nowMs: number) => 10 * USD - (budget.wouldExceed(bob, 10 * USD, nowMs)?.reservedMicroUsd ?? 0);
-  budget.reserve(ada, op('t:1'), 1 * USD, NOON);
-  budget.reserve(ada, op('t:2'), 2 * USD, NOON + 60_000);
-  budget.reserve(cy, op('t:3'), 4 * USD, NOON + 120_000);
-  budget.reserve(ada, op('t:1'), 1 * USD, NOON + 180_000); // checked again: its ten minutes begin again
-  budget.release(op('t:2'));
+  budget.reserve(ada, 1, 1 * USD, NOON);
+  budget.reserve(ada, 2, 2 * USD, NOON + 60_000);
+  budget.reserve(cy, 3, 4 * USD, NOON + 120_000);
+  budget.reserve(ada, 1, 1 * USD, NOON + 180_000); // checked again: its ten minutes begin again
+  budget.release(2);
   expect([600_000, 719_999, 720_000, 779_999, 780_000].map((ms) => room(NOON + ms))).toEqual([5_000_000, 5_000_000, 9_000_000, 9_000_000, 10_000_000]);
 });
 
 test('expiry works in bounded steps until all is given back', () => {
   const budget = tracker({});
-  for (let index = 0; index < 2_500; index += 1) budget.reserve(ada, op(`t:${index}`), 1, NOON);
+  for (let index = 0; index < 2_500; index += 1) budget.reserve(ada, index, 1, NOON);
   expect([1, 2, 3, 4].map(() => budget.expire(NOON + 600_000))).toEqual([1000, 1000, 500, 0]);
 });
 
@@ -190,8 +189,8 @@ test('spend ends with its day and its month in the time zone of the budget', () 
 
 test('what is reserved over midnight counts against the new day until it is settled', () => {
   const budget = tracker({ daily_limit_usd: 10 }, Date.parse('2026-11-04T23:59:00Z'));
-  budget.reserve(ada, op('t:1'), 10 * USD, Date.parse('2026-11-04T23:59:00Z'));
-  expect(budget.reserve(bob, op('t:2'), 1, Date.parse('2026-11-05T00:01:00Z')).ok).toBe(false);
+  budget.reserve(ada, 1, 10 * USD, Date.parse('2026-11-04T23:59:00Z'));
+  expect(budget.reserve(bob, 2, 1, Date.parse('2026-11-05T00:01:00Z')).ok).toBe(false);
 });
 
 test('a clock that goes back over midnight opens no ended day again: each dollar counts once', () => {
@@ -217,7 +216,7 @@ test('a clock that was a year ahead is set right, and neither caps nor reservati
   const budget = tracker({ daily_limit_usd: 10 });
   const wrong = NOON + 365 * 24 * HOUR_MS;
   budget.record(ada, 4 * USD, {}, wrong);
-  budget.reserve(ada, op('t:1'), 6 * USD, wrong);
+  budget.reserve(ada, 1, 6 * USD, wrong);
   expect(budget.wouldExceed(bob, 1, NOON)).toMatchObject({ spentMicroUsd: 4_000_000, reservedMicroUsd: 6_000_000 });
   expect(budget.wouldExceed(bob, 6 * USD, NOON + 600_000)).toBeUndefined();
   expect(budget.spentUsd('acme', Date.parse('2026-11-05T00:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
@@ -303,21 +302,21 @@ test('spend never leaves the exact numbers, however often the largest cost is se
   const budget = tracker({ monthly_limit_usd: 1_000_000_000 });
   for (let index = 0; index < 9_100; index += 1) budget.record(ada, 1_000_000 * USD, {}, NOON);
   expect(budget.status({}, NOON).rows[0]?.monthly.spentMicroUsd).toBe(Number.MAX_SAFE_INTEGER);
-  expect(budget.reserve(ada, op('t:1'), 0, NOON)).toMatchObject({ fault: { tier: 'global', period: 'monthly' } });
+  expect(budget.reserve(ada, 1, 0, NOON)).toMatchObject({ fault: { tier: 'global', period: 'monthly' } });
 });
 
 test('reservations stay exact where there is no cap', () => {
   const budget = tracker({});
-  const results = Array.from({ length: 9_100 }, (_, index) => budget.reserve(ada, op(`t:${index}`), 1_000_000 * USD, NOON).ok);
+  const results = Array.from({ length: 9_100 }, (_, index) => budget.reserve(ada, index, 1_000_000 * USD, NOON).ok);
   expect(results.filter(Boolean)).toHaveLength(9_007);
-  for (let index = 0; index < 9_100; index += 1) budget.release(op(`t:${index}`));
+  for (let index = 0; index < 9_100; index += 1) budget.release(index);
   expect(budget.status({}, NOON).rows[0]?.reservedMicroUsd).toBe(0);
 });
 
 test('the status shows spend, reservations, caps, and when a period began and ends', () => {
   const budget = tracker({ org_daily_limit_usd: 10, timezone: 'Europe/Berlin' });
   budget.record(ada, USD, {}, NOON);
-  budget.reserve(ada, op('t:1'), 2 * USD, NOON);
+  budget.reserve(ada, 1, 2 * USD, NOON);
   expect(budget.status({ orgId: 'acme', limit: 1 }, NOON).rows).toEqual([{
     tier: 'org', orgId: 'acme', teamId: null, agentId: null, reservedMicroUsd: 2_000_000,
     monthly: { spentMicroUsd: 1_000_000, limitMicroUsd: undefined, periodStartMs: Date.parse('2026-10-31T23:00:00Z'), resetMs: Date.parse('2026-11-30T23:00:00Z') },
@@ -366,5 +365,5 @@ test('what a budget remembers is let go when it is over: owners without spend or
   ]);
   budget.forget(handle);
   expect(budget.sweep(nextMonth)).toBe(3);
-  expect(() => budget.reserve(handle, op('t:1'), 1, nextMonth)).toThrow('a handle is not used after it was forgotten');
+  expect(() => budget.reserve(handle, 1, 1, nextMonth)).toThrow('a handle is not used after it was forgotten');
 });
