@@ -1,0 +1,139 @@
+/** Looking after accounts: list, role, disable, sessions (admin scope), and who am I. */
+import { accountIdOf, mayManageRole, type Account, type AccountId } from '../core/account.ts';
+import type { AuditEvent } from '../core/audit.ts';
+import type { Page, PageRequest } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import type { Principal, Role } from '../core/scope.ts';
+import type { AccountTransaction, StoredAccount } from './account-store.ts';
+import { announce, auditEntry, publicAccount, requireAdmin, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import type { AccountEvent } from './ports.ts';
+
+export type AccountInput = { readonly principal: Principal; readonly accountId: string };
+
+/** The account that asks. Faults: `not_found` for a credential that is no account, `unauthenticated` when it is gone, and those of the store. */
+export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<Account, Fault>> {
+  const id = accountIdOf(principal.subject);
+  if (id === undefined) return fail({ kind: 'not_found', what: 'account behind an API key' });
+  const found = await context.store.read((reads) => reads.accountById(id));
+  if (!found.ok) return found;
+  return found.value === undefined ? unauthenticated('this account is gone') : ok(publicAccount(found.value));
+}
+
+/** In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`, `invalid_argument` for the cursor, and those of the store. */
+export async function listAccounts(context: AccountsContext, input: PageRequest & { readonly principal: Principal }): Promise<Result<Page<Account>, Fault>> {
+  const refused = requireAdmin(input.principal);
+  if (refused !== undefined) return refused;
+  const afterSequence = input.cursor === undefined ? 0 : Number(input.cursor);
+  if (!Number.isSafeInteger(afterSequence) || afterSequence < 0) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that a list gave out' });
+  // One more than asked for tells whether there is a next page.
+  const found = await context.store.read((reads) => reads.accounts({ orgId: input.principal.orgId, afterSequence, limit: input.perPage + 1 }));
+  if (!found.ok) return found;
+  const page = found.value.slice(0, input.perPage);
+  const next = found.value.length > page.length ? page.at(-1)?.sequence : undefined;
+  return ok({ items: page.map(publicAccount), next: next === undefined ? undefined : String(next) });
+}
+
+/** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */
+export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<Account, Fault>> {
+  const refused = requireAdmin(principal);
+  if (refused !== undefined) return refused;
+  const found = await context.store.read((reads) => reads.accountById(accountId as AccountId));
+  if (!found.ok) return found;
+  const seen = visible(principal, found.value);
+  return seen.ok ? ok(publicAccount(seen.value)) : seen;
+}
+
+/** Tokens of the old role die at once; sessions go on with the new one. Faults: as `administer`. */
+export async function changeRole(context: AccountsContext, input: AccountInput & { readonly role: Role }): Promise<Result<Account, Fault>> {
+  return administer(context, input, async (transaction, account) => {
+    if (account.role === input.role) return ok(undefined);
+    const { principal, role } = input;
+    const owners = await transaction.activeOwners();
+    // Somebody must be able to appoint the first owner of a workspace whose first account came by an invite.
+    const mayAppoint = mayManageRole(principal.role, role) || (owners === 0 && principal.orgId === null);
+    if (!mayAppoint) return fail({ kind: 'role_forbidden', role });
+    if (role === 'owner' && account.orgId !== null) return fail({ kind: 'conflict', detail: 'an account bound to an org cannot be an owner' });
+    if (isLastOwner(account, owners)) return lastOwner();
+    return ok({
+      change: { role }, event: 'AccountRoleChanged', announcement: 'role_changed', endsSessions: false,
+      payload: { from: account.role, to: role },
+    });
+  });
+}
+
+/** A disabled account cannot sign in, and its sessions and tokens end. Faults: as `administer`. */
+export async function setDisabled(context: AccountsContext, input: AccountInput & { readonly disabled: boolean }): Promise<Result<Account, Fault>> {
+  return administer(context, input, async (transaction, account) => {
+    if (account.disabled === input.disabled) return ok(undefined);
+    if (!input.disabled) return ok({ change: { disabled: false }, event: 'AccountEnabled', announcement: 'enabled', endsSessions: false, payload: {} });
+    if (isLastOwner(account, await transaction.activeOwners())) return lastOwner();
+    return ok({ change: { disabled: true }, event: 'AccountDisabled', announcement: 'disabled', endsSessions: true, payload: {} });
+  });
+}
+
+/** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */
+export async function revokeSessions(context: AccountsContext, input: AccountInput): Promise<Result<Account, Fault>> {
+  const isOwn = accountIdOf(input.principal.subject) === input.accountId;
+  return (isOwn ? takeMeasure : administer)(context, input, async () =>
+    ok({ change: {}, event: 'SessionRevoked', announcement: 'sessions_revoked', endsSessions: true, payload: {} }));
+}
+
+type Measure = {
+  readonly change: { readonly role?: Role; readonly disabled?: boolean };
+  readonly event: AuditEvent;
+  readonly announcement: AccountEvent['change'];
+  readonly endsSessions: boolean;
+  readonly payload: Readonly<Record<string, unknown>>;
+};
+
+/** What is to be done to this account; undefined: it is so already. */
+type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<Measure | undefined, Fault>>;
+
+/**
+ * Takes a measure against an account, and kills the tokens it had before. Faults: `insufficient_scope`, `not_found` (also
+ * for an account of another org), `role_forbidden` for an account that stands higher, `conflict` for the last owner,
+ * and those of the store and the audit log.
+ */
+async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
+  return requireAdmin(input.principal) ?? takeMeasure(context, input, decide);
+}
+
+async function takeMeasure(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
+  const taken = await context.store.transact<{ account: StoredAccount; measure: Measure | undefined }>(async (transaction) => {
+    // One change of roles after the other, so that two owners cannot remove each other at once.
+    await transaction.lockRoles();
+    const seen = visible(principal, await transaction.lockAccount(accountId as AccountId));
+    if (!seen.ok) return seen;
+    const account = seen.value;
+    const decided = await decide(transaction, account);
+    if (!decided.ok) return decided;
+    const measure = decided.value;
+    if (measure === undefined) return ok({ account, measure });
+    if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
+    const nowMs = context.clock.nowMs();
+    const change = { ...measure.change, tokenEpoch: account.tokenEpoch + 1 };
+    await transaction.changeAccount(account.id, change, nowMs);
+    const sessions = measure.endsSessions ? await transaction.revokeSessionsOf(account.id, nowMs) : 0;
+    const payload = measure.endsSessions ? { ...measure.payload, sessions_revoked: sessions } : measure.payload;
+    const recorded = await context.audit.record(auditEntry(measure.event, principal.subject, account, { payload }));
+    return recorded.ok ? ok({ account: { ...account, ...change }, measure }) : recorded;
+  });
+  if (!taken.ok) return taken;
+  const { account, measure } = taken.value;
+  if (measure !== undefined) {
+    revokeTokens(context, account.id, account.tokenEpoch);
+    announce(context, measure.announcement, account);
+  }
+  return ok(publicAccount(account));
+}
+
+/** One's own account, and those of one's org; others do not exist. */
+function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
+  const isSeen = account !== undefined && (principal.orgId === null || account.orgId === principal.orgId || accountIdOf(principal.subject) === account.id);
+  return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'such account' });
+}
+
+const isLastOwner = (account: StoredAccount, owners: number): boolean => account.role === 'owner' && !account.disabled && owners <= 1;
+
+const lastOwner = (): Result<never, Fault> => fail({ kind: 'conflict', detail: 'this is the last owner; make somebody else owner first' });

@@ -1,0 +1,57 @@
+/** What every account use case is given, and what several of them share. */
+import { subjectOf, type Account, type AccountId } from '../core/account.ts';
+import type { AuditDraft, AuditEvent } from '../core/audit.ts';
+import { NO_LINEAGE } from '../core/audit.ts';
+import type { Fault } from '../core/fault.ts';
+import type { CommonPasswords } from '../core/password-rules.ts';
+import { fail, type Result } from '../core/result.ts';
+import { holds, type Principal } from '../core/scope.ts';
+import type { AccountStore, StoredAccount } from './account-store.ts';
+import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from './ports.ts';
+
+export type AccountsContext = {
+  readonly store: AccountStore;
+  readonly passwords: Passwords;
+  readonly tokens: AccessTokens;
+  readonly audit: AuditLog;
+  readonly mailer: Mailer;
+  readonly events: AccountEvents;
+  readonly clock: Clock;
+  readonly commonPasswords: CommonPasswords;
+  /** SVC_AUTH_OPEN_REGISTRATION: whether strangers may register once there is an owner. */
+  readonly openRegistration: boolean;
+  /** SVC_PUBLIC_URL, without a slash at the end: where the links in mails lead. */
+  readonly publicUrl: string;
+  readonly log: { warn(fields: object, message: string): void };
+};
+
+/** An account as everybody but the store sees it. */
+export function publicAccount({ id, email, role, orgId, disabled, tokenEpoch, createdAtMs, lastLoginAtMs }: StoredAccount): Account {
+  return { id, email, role, orgId, disabled, tokenEpoch, createdAtMs, lastLoginAtMs };
+}
+
+type Subject = Pick<Account, 'id' | 'email' | 'orgId'>;
+
+/** An entry about an account, by whoever caused it. */
+export function auditEntry(eventType: AuditEvent, actor: string, about: Subject, details: Pick<AuditDraft, 'reason' | 'payload'> = {}): AuditDraft {
+  const payload = { account_id: about.id, email: about.email, ...details.payload };
+  return { eventType, actor, lineage: { ...NO_LINEAGE, orgId: about.orgId }, reason: details.reason, payload };
+}
+
+export const ownActor = (account: Pick<Account, 'id'>): string => subjectOf(account.id);
+
+export function announce(context: AccountsContext, change: AccountEvent['change'], account: Subject & Pick<Account, 'role'>): void {
+  context.events.publish({
+    change, accountId: account.id, email: account.email, role: account.role, orgId: account.orgId, atMs: context.clock.nowMs(),
+  });
+}
+
+/** A new epoch has been committed: tokens of the old one must die in every thread before the caller is answered. */
+export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
+  context.tokens.revokeSubject(subjectOf(id), tokenEpoch);
+}
+
+export const requireAdmin = (principal: Principal): Result<never, Fault> | undefined =>
+  holds(principal.scopes, 'admin') ? undefined : fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
+
+export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });

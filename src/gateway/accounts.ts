@@ -1,0 +1,101 @@
+/** The account use cases put together: what the wire may call by name, and what main does around them. */
+import { ACCESS_TOKEN_SECS } from '../core/account.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, type Result } from '../core/result.ts';
+import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
+import { revokeTokens, type AccountsContext } from './accounts-context.ts';
+import { Backlog } from './backlog.ts';
+import { acceptInvite, invite } from './invites.ts';
+import { DecoyHash, login } from './login.ts';
+import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts';
+import { register } from './registration.ts';
+import { logout, refresh } from './sessions.ts';
+
+/** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
+type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
+
+export type AccountUseCases = {
+  readonly register: Asked<typeof register>;
+  readonly login: (input: Parameters<typeof login>[2]) => ReturnType<typeof login>;
+  readonly refresh: Asked<typeof refresh>;
+  readonly logout: Asked<typeof logout>;
+  readonly invite: Asked<typeof invite>;
+  readonly acceptInvite: Asked<typeof acceptInvite>;
+  readonly requestPasswordReset: (input: Parameters<typeof requestPasswordReset>[2]) => ReturnType<typeof requestPasswordReset>;
+  readonly confirmPasswordReset: Asked<typeof confirmPasswordReset>;
+  readonly me: Asked<typeof me>;
+  readonly listAccounts: Asked<typeof listAccounts>;
+  readonly getAccount: Asked<typeof getAccount>;
+  readonly changeRole: Asked<typeof changeRole>;
+  readonly setDisabled: Asked<typeof setDisabled>;
+  readonly revokeSessions: Asked<typeof revokeSessions>;
+};
+
+export type Accounts = {
+  readonly useCases: AccountUseCases;
+  /** Prepares what the first login needs, so that its time tells nothing. */
+  warmUp(): Promise<Result<unknown, Fault>>;
+  /**
+   * Kills the tokens of every account whose epoch grew while this gateway was not looking: before it started, or in
+   * another gateway on the same database. Call it at the start and every few seconds.
+   */
+  syncRevocations(): Promise<Result<void, Fault>>;
+  /** Deletes what is long over. Call it every hour or so. */
+  prune(): Promise<Result<void, Fault>>;
+  /** Resolves when every requested reset has been prepared and handed to the mailer. */
+  idle(): Promise<void>;
+};
+
+const RESETS_WAITING = 1000;
+const RESETS_AT_ONCE = 2;
+
+export function createAccounts(context: AccountsContext): Accounts {
+  const decoy = new DecoyHash(context.passwords);
+  const backlog = new Backlog({
+    capacity: RESETS_WAITING,
+    concurrency: RESETS_AT_ONCE,
+    onError: (error) => context.log.warn({ err: error }, 'a password reset failed'),
+  });
+  const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
+  return {
+    useCases: {
+      register: bind(register),
+      login: (input) => login(context, decoy, input),
+      refresh: bind(refresh),
+      logout: bind(logout),
+      invite: bind(invite),
+      acceptInvite: bind(acceptInvite),
+      requestPasswordReset: (input) => requestPasswordReset(context, backlog, input),
+      confirmPasswordReset: bind(confirmPasswordReset),
+      me: bind(me),
+      listAccounts: bind(listAccounts),
+      getAccount: bind(getAccount),
+      changeRole: bind(changeRole),
+      setDisabled: bind(setDisabled),
+      revokeSessions: bind(revokeSessions),
+    },
+    warmUp: () => decoy.get(),
+    syncRevocations: () => syncRevocations(context),
+    prune: () => context.store.transact(async (transaction) => ({ ok: true, value: await transaction.prune(context.clock.nowMs()) })),
+    idle: () => backlog.idle(),
+  };
+}
+
+/** Every account use case on a gateway without an account store (spec: Errors). */
+export function withoutAccountStore(): AccountUseCases {
+  const refuse = async () => fail({ kind: 'account_store_unavailable' } as const);
+  return {
+    register: refuse, login: refuse, refresh: refuse, logout: refuse, invite: refuse, acceptInvite: refuse,
+    requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
+    changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
+  };
+}
+
+async function syncRevocations(context: AccountsContext): Promise<Result<void, Fault>> {
+  // An older token has run out by itself. The minute is for clocks that differ.
+  const sinceMs = context.clock.nowMs() - (ACCESS_TOKEN_SECS + 60) * 1000;
+  const revoked = await context.store.read((reads) => reads.accountsRevokedSince(sinceMs));
+  if (!revoked.ok) return revoked;
+  for (const { id, tokenEpoch } of revoked.value) revokeTokens(context, id, tokenEpoch);
+  return { ok: true, value: undefined };
+}

@@ -1,0 +1,105 @@
+/** Invites: made by an admin, handed over out of band, used once (spec: Authentication 8). */
+import { INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
+import { emailKeyOf, type EmailAddress } from '../core/email.ts';
+import { NO_LINEAGE } from '../core/audit.ts';
+import type { Fault } from '../core/fault.ts';
+import { isName, type SecretDigest } from '../core/ids.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { seesOrg, type Principal, type Role } from '../core/scope.ts';
+import type { Invite } from './account-store.ts';
+import { announce, auditEntry, ownActor, publicAccount, requireAdmin, type AccountsContext } from './accounts-context.ts';
+import { hashNewPassword, newAccount, readEmail } from './registration.ts';
+import { digestOfPresented, mintSecret } from './secret-token.ts';
+
+export type InviteInput = {
+  readonly principal: Principal;
+  readonly email: string;
+  readonly role: Role;
+  /** The org to bind the account to; undefined: the org of whoever invites. */
+  readonly orgId: string | undefined;
+};
+
+/** The only time that the token is known. */
+export type NewInvite = {
+  readonly inviteToken: string;
+  readonly email: EmailAddress;
+  readonly role: Role;
+  readonly orgId: string | null;
+  readonly expiresAtMs: number;
+};
+
+/** Faults: `insufficient_scope`, `role_forbidden`, `org_forbidden`, `invalid_argument`, `email_taken`, and those of the store and the audit log. */
+export async function invite(context: AccountsContext, input: InviteInput): Promise<Result<NewInvite, Fault>> {
+  const { principal, role } = input;
+  const refused = requireAdmin(principal);
+  if (refused !== undefined) return refused;
+  if (!mayManageRole(principal.role, role)) return fail({ kind: 'role_forbidden', role });
+  const org = orgToBind(principal, input.orgId, role);
+  if (!org.ok) return org;
+  const email = readEmail(input.email);
+  if (!email.ok) return email;
+
+  const { secret, digest } = mintSecret();
+  const nowMs = context.clock.nowMs();
+  const made: Invite = {
+    digest, email: email.value, role, orgId: org.value, invitedBy: principal.subject,
+    createdAtMs: nowMs, expiresAtMs: nowMs + INVITE_MS, usedAtMs: null,
+  };
+  const stored = await context.store.transact(async (transaction) => {
+    const taken = await transaction.accountByEmail(emailKeyOf(made.email));
+    if (taken !== undefined) return fail({ kind: 'email_taken', email: made.email });
+    await transaction.insertInvite(made);
+    return context.audit.record({
+      eventType: 'InviteCreated', actor: principal.subject, lineage: { ...NO_LINEAGE, orgId: made.orgId },
+      payload: { email: made.email, role, expires_at: new Date(made.expiresAtMs).toISOString() },
+    });
+  });
+  if (!stored.ok) return stored;
+  context.events.publish({ change: 'invited', accountId: null, email: made.email, role, orgId: made.orgId, atMs: nowMs });
+  return ok({ inviteToken: secret, email: made.email, role, orgId: made.orgId, expiresAtMs: made.expiresAtMs });
+}
+
+/** An owner is bound to no org: one that saw a single org could not look after the workspace. */
+function orgToBind(principal: Principal, asked: string | undefined, role: Role): Result<string | null, Fault> {
+  const orgId = asked ?? principal.orgId;
+  if (orgId === null) return ok(null);
+  if (!isName(orgId)) return fail({ kind: 'invalid_argument', field: 'org_id', problem: 'is not the name of an org' });
+  if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+  return role === 'owner' ? fail({ kind: 'invalid_argument', field: 'org_id', problem: 'an owner cannot be bound to an org' }) : ok(orgId);
+}
+
+export type AcceptInviteInput = { readonly inviteToken: string; readonly password: string };
+
+/** Faults: `invalid_invite`, `weak_password` (the invite stays good), `email_taken`, and those of hashing, the store and the audit log. */
+export async function acceptInvite(context: AccountsContext, input: AcceptInviteInput): Promise<Result<Account, Fault>> {
+  const digest = digestOfPresented(input.inviteToken);
+  if (digest === undefined) return fail({ kind: 'invalid_invite' });
+  // Looked at before a password is hashed: guesses cost a query, not a hash.
+  const found = await context.store.read((reads) => reads.invite(digest));
+  if (!found.ok) return found;
+  const pending = usable(context, found.value);
+  if (!pending.ok) return pending;
+  const passwordHash = await hashNewPassword(context, input.password, pending.value.email);
+  return passwordHash.ok ? redeem(context, digest, passwordHash.value) : passwordHash;
+}
+
+async function redeem(context: AccountsContext, digest: SecretDigest, passwordHash: string): Promise<Result<Account, Fault>> {
+  const accepted = await context.store.transact(async (transaction) => {
+    // The row is locked from here on: of two uses at once the second finds it used.
+    const pending = usable(context, await transaction.lockInvite(digest));
+    if (!pending.ok) return pending;
+    const { email, role, orgId, invitedBy } = pending.value;
+    const account = await transaction.insertAccount(newAccount(context, email, passwordHash, role, orgId));
+    if (account === undefined) return fail({ kind: 'email_taken', email });
+    await transaction.useInvite(digest, context.clock.nowMs());
+    const recorded = await context.audit.record(auditEntry('InviteAccepted', ownActor(account), account, { payload: { role, invited_by: invitedBy } }));
+    return recorded.ok ? ok(publicAccount(account)) : recorded;
+  });
+  if (accepted.ok) announce(context, 'registered', accepted.value);
+  return accepted;
+}
+
+function usable(context: AccountsContext, found: Invite | undefined): Result<Invite, Fault> {
+  const isUsable = found !== undefined && found.usedAtMs === null && found.expiresAtMs > context.clock.nowMs();
+  return isUsable ? ok(found) : fail({ kind: 'invalid_invite' });
+}

@@ -1,0 +1,166 @@
+/**
+ * Signing in with e-mail and password (spec: Authentication 4, 5, 10; Account lockout).
+ *
+ * Nothing tells an address that has an account from one that has none: not the status, not the body, not the time
+ * (an unknown address costs a real hash and the same statements), and not the lock, which both get.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { refreshLifetimeMs } from '../core/account.ts';
+import { NO_LINEAGE, type AuditDraft } from '../core/audit.ts';
+import { emailKeyOf, parseEmail, type EmailKey } from '../core/email.ts';
+import type { Fault } from '../core/fault.ts';
+import type { SecretDigest } from '../core/ids.ts';
+import { afterFailure, lockedForSecs, NO_FAILURES } from '../core/lockout.ts';
+import { readPassword } from '../core/password-rules.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import type { StoredAccount } from './account-store.ts';
+import { announce, auditEntry, ownActor, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import type { AccessToken, Passwords } from './ports.ts';
+import { digestOf, mintSecret } from './secret-token.ts';
+
+export type LoginInput = {
+  readonly email: string;
+  readonly password: string;
+  readonly rememberMe: boolean;
+  /** Where the request came from, for the audit log. */
+  readonly address: string | null;
+};
+
+export type SignIn = {
+  readonly access: AccessToken;
+  /** For the cookie only; the store keeps its hash. */
+  readonly refreshToken: string;
+  readonly refreshLifetimeMs: number;
+};
+
+/** What is hashed when there is no account: a password nobody has, with today's parameters. */
+export class DecoyHash {
+  readonly #passwords: Passwords;
+  #hash: Promise<Result<string, Fault>> | undefined;
+
+  constructor(passwords: Passwords) {
+    this.#passwords = passwords;
+  }
+
+  /** Made once; call it before the first login, whose time it would lengthen. */
+  async get(): Promise<Result<string, Fault>> {
+    this.#hash ??= this.#passwords.hash(randomBytes(32).toString('base64url'));
+    const hash = await this.#hash;
+    if (!hash.ok) this.#hash = undefined;
+    return hash;
+  }
+}
+
+/** One attempt: who is meant, and under which key its failures are counted. */
+type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined };
+
+/** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
+export async function login(context: AccountsContext, decoy: DecoyHash, input: LoginInput): Promise<Result<SignIn, Fault>> {
+  const email = parseEmail(input.email);
+  // What is no address has no account, and takes the same way.
+  const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
+  const attempts = digestOf(key);
+  const found = await context.store.read(async (reads) => ({
+    account: await reads.accountByEmail(email === undefined ? ('' as EmailKey) : key),
+    lockout: await reads.lockout(attempts),
+  }));
+  if (!found.ok) return found;
+  const attempt: Attempt = { input, attempts, account: found.value.account };
+
+  const locked = lockedForSecs(found.value.lockout, context.clock.nowMs());
+  if (locked !== undefined) return refuseLocked(context, attempt, locked);
+  const verified = await verify(context, decoy, attempt);
+  if (!verified.ok) return verified;
+  return verified.value.matches && attempt.account !== undefined && !attempt.account.disabled
+    ? succeed(context, attempt, attempt.account, verified.value.rehash)
+    : countFailure(context, attempt);
+}
+
+async function verify(context: AccountsContext, decoy: DecoyHash, { account, input }: Attempt) {
+  const password = readPassword(input.password);
+  const decoyHash = await decoy.get();
+  if (!decoyHash.ok) return decoyHash;
+  const verified = await context.passwords.verify(account?.passwordHash ?? decoyHash.value, password ?? '');
+  if (!verified.ok || password !== undefined) return verified;
+  return ok({ matches: false, rehash: false });
+}
+
+/** How the transaction at the end of an attempt found things. */
+type Settled =
+  | { readonly kind: 'locked'; readonly lockedSecs: number }
+  | { readonly kind: 'refused'; readonly locksNow: boolean }
+  | { readonly kind: 'signed-in' };
+
+/**
+ * The attempt is settled where the row is locked: however many run at once, the first five failures count, and whatever
+ * comes after them learns only that it is locked, be its password right or wrong.
+ */
+async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
+  const settled = await context.store.transact<Settled>(async (transaction) => {
+    const nowMs = context.clock.nowMs();
+    const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
+    const lockedSecs = lockedForSecs(lockout, nowMs);
+    if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+    const next = afterFailure(lockout, nowMs);
+    await transaction.saveLockout(attempt.attempts, next, nowMs);
+    const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
+    if (!recorded.ok) return recorded;
+    if (next.lockedUntilMs === null) return ok({ kind: 'refused', locksNow: false });
+    const lockRecorded = await context.audit.record(failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`));
+    return lockRecorded.ok ? ok({ kind: 'refused', locksNow: true }) : lockRecorded;
+  });
+  if (!settled.ok) return settled;
+  if (settled.value.kind === 'locked') return refuseLocked(context, attempt, settled.value.lockedSecs);
+  if (settled.value.kind === 'refused' && settled.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
+  return wrongCredentials();
+}
+
+async function succeed(context: AccountsContext, attempt: Attempt, account: StoredAccount, rehash: boolean): Promise<Result<SignIn, Fault>> {
+  // Both before the transaction, which must not hold a connection while the crypto threads are busy.
+  const access = await context.tokens.mintForAccount(account);
+  if (!access.ok) return access;
+  const rehashed = rehash ? await context.passwords.hash(readPassword(attempt.input.password) ?? '') : undefined;
+  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash; // a busy pool hashes it anew next time
+
+  const { secret, digest } = mintSecret();
+  const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
+  const settled = await context.store.transact<Settled>(async (transaction) => {
+    const nowMs = context.clock.nowMs();
+    const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
+    const lockedSecs = lockedForSecs(lockout, nowMs);
+    if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+    const current = await transaction.lockAccount(account.id);
+    // Disabled, given another role or another password since it was read: this token is already dead.
+    if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'refused', locksNow: false });
+    await transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs);
+    await transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }, nowMs);
+    const session = { id: randomUUID(), accountId: account.id, rememberMe: attempt.input.rememberMe, createdAtMs: nowMs, revokedAtMs: null };
+    await transaction.insertSession(session);
+    await transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id);
+    const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
+    const recorded = await context.audit.record(auditEntry('LoginSucceeded', ownActor(account), account, { payload }));
+    return recorded.ok ? ok({ kind: 'signed-in' }) : recorded;
+  });
+  if (!settled.ok) return settled;
+  switch (settled.value.kind) {
+    case 'locked': return refuseLocked(context, attempt, settled.value.lockedSecs);
+    case 'refused': return wrongCredentials();
+    case 'signed-in':
+      announce(context, 'signed_in', account);
+      return ok({ access: access.value, refreshToken: secret, refreshLifetimeMs: lifetimeMs });
+  }
+}
+
+async function refuseLocked(context: AccountsContext, attempt: Attempt, retryAfterSecs: number): Promise<Result<never, Fault>> {
+  const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'locked'));
+  return recorded.ok ? fail({ kind: 'account_locked', retryAfterSecs }) : recorded;
+}
+
+const wrongCredentials = (): Result<never, Fault> => unauthenticated('the e-mail or the password is wrong');
+
+function failureEntry({ account, input }: Attempt, eventType: 'LoginFailed' | 'AccountLocked', reason: string): AuditDraft {
+  const payload = { address: input.address };
+  if (account !== undefined) return auditEntry(eventType, 'anonymous', account, { reason, payload });
+  // Only what reads as an address: people type passwords into the wrong field.
+  return { eventType, actor: 'anonymous', lineage: NO_LINEAGE, reason, payload: { account_id: null, email: parseEmail(input.email) ?? null, ...payload } };
+}

@@ -1,0 +1,58 @@
+/** Making accounts: the first one owns the workspace, later ones need an open door (spec: Registration). */
+import { randomUUID } from 'node:crypto';
+import type { Account, AccountId } from '../core/account.ts';
+import { parseEmail, type EmailAddress } from '../core/email.ts';
+import type { Fault } from '../core/fault.ts';
+import { acceptPassword } from '../core/password-rules.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import type { Role } from '../core/scope.ts';
+import type { NewAccount } from './account-store.ts';
+import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
+
+export type RegisterInput = { readonly email: string; readonly password: string };
+
+/**
+ * Faults: `registration_closed`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`, and those of
+ * hashing, the store and the audit log.
+ */
+export async function register(context: AccountsContext, input: RegisterInput): Promise<Result<Account, Fault>> {
+  const hasAccounts = await context.store.read((reads) => reads.hasAccounts());
+  if (!hasAccounts.ok) return hasAccounts;
+  if (hasAccounts.value && !context.openRegistration) return fail({ kind: 'registration_closed' });
+  const email = readEmail(input.email);
+  if (!email.ok) return email;
+  const passwordHash = await hashNewPassword(context, input.password, email.value);
+  if (!passwordHash.ok) return passwordHash;
+
+  const registered = await context.store.transact(async (transaction) => {
+    // Asked again, one transaction after the other: of two that were both first, one is.
+    await transaction.lockRoles();
+    const isFirst = !(await transaction.hasAccounts());
+    if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });
+    const role = isFirst ? 'owner' : 'developer';
+    const account = await transaction.insertAccount(newAccount(context, email.value, passwordHash.value, role, null));
+    if (account === undefined) return fail({ kind: 'email_taken', email: email.value });
+    const recorded = await context.audit.record(auditEntry('AccountRegistered', ownActor(account), account, { payload: { role } }));
+    return recorded.ok ? ok(publicAccount(account)) : recorded;
+  });
+  if (registered.ok) announce(context, 'registered', registered.value);
+  return registered;
+}
+
+export function readEmail(text: string): Result<EmailAddress, Fault> {
+  const email = parseEmail(text);
+  return email === undefined ? fail({ kind: 'invalid_argument', field: 'email', problem: 'is not an e-mail address' }) : ok(email);
+}
+
+/** The hash of a password that keeps the rules. */
+export async function hashNewPassword(context: AccountsContext, password: string, email: EmailAddress): Promise<Result<string, Fault>> {
+  const accepted = acceptPassword(password, context.commonPasswords, email);
+  return accepted.ok ? context.passwords.hash(accepted.value) : accepted;
+}
+
+export function newAccount(context: AccountsContext, email: EmailAddress, passwordHash: string, role: Role, orgId: string | null): NewAccount {
+  return {
+    id: randomUUID() as string as AccountId, email, passwordHash, role, orgId,
+    disabled: false, tokenEpoch: 0, createdAtMs: context.clock.nowMs(), lastLoginAtMs: null,
+  };
+}

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { fail } from '../../src/core/result.ts';
+import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
+
+const WRONG = fail({ kind: 'unauthenticated', detail: 'the e-mail or the password is wrong' });
+const LOCKED_15_MIN = fail({ kind: 'account_locked', retryAfterSecs: 900 });
+const MINUTE_MS = 60_000;
+
+test('the right password signs in: a token, its scopes, and a refresh token for twelve hours', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const session = valueOf(await signIn(scene, 'owner@example.com'));
+  expect(session.access).toEqual({ token: `${owner.id} owner 0`, expiresAtSecs: 1_893_456_900, scopes: ['read', 'write', 'admin'] });
+  expect(session.refreshToken).toMatch(/^[\w-]{43}$/);
+  expect(session.refreshLifetimeMs).toBe(43_200_000);
+  expect(eventTypes(scene)).toEqual(['AccountRegistered', 'LoginSucceeded']);
+  expect(scene.audit[1]).toMatchObject({ actor: `account:${owner.id}`, payload: { email: 'owner@example.com', address: '192.0.2.1', remember_me: false } });
+  expect(valueOf(await scene.me({ principal: { subject: `account:${owner.id}`, scopes: [], orgId: null } })).lastLoginAtMs).toBe(1_893_456_000_000);
+});
+
+test('remember_me makes it thirty days', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  expect(valueOf(await signIn(scene, 'owner@example.com', GOOD_PASSWORD, true)).refreshLifetimeMs).toBe(2_592_000_000);
+});
+
+test('an address is the same in other letter case, width and with spaces around it', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (const email of ['OWNER@Example.COM', '  owner@example.com ', 'ｏｗｎｅｒ＠example.com']) expect((await signIn(scene, email)).ok, email).toBe(true);
+});
+
+test('a password is the same in another Unicode normalisation', async () => {
+  const scene = await openScene(await newDatabase());
+  valueOf(await scene.register({ email: 'zoe@example.com', password: 'Zoe\u0308 trinkt Kaffee' }));
+  expect((await signIn(scene, 'zoe@example.com', 'Zo\u00eb trinkt Kaffee')).ok).toBe(true);
+});
+
+test('a wrong password, an unknown address and what is no address are answered alike', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (const email of ['owner@example.com', 'nobody@example.com', 'no address', '']) expect(await signIn(scene, email, 'wrong')).toEqual(WRONG);
+  expect(await signIn(scene, 'owner@example.com', 'x'.repeat(100_000))).toEqual(WRONG);
+  expect(eventTypes(scene).slice(1)).toEqual(['LoginFailed', 'LoginFailed', 'LoginFailed', 'LoginFailed', 'LoginFailed']);
+});
+
+test('what was typed into the wrong field never reaches the audit log', async () => {
+  const scene = await openScene(await newDatabase());
+  await signIn(scene, GOOD_PASSWORD, GOOD_PASSWORD);
+  expect(JSON.stringify(scene.audit)).not.toContain('horse');
+});
+
+test.each(['owner@example.com', 'nobody@example.com'])('five failures lock %s for fifteen minutes, the right password too', async (email) => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (let i = 0; i < 5; i++) expect(await signIn(scene, email, 'wrong')).toEqual(WRONG);
+  expect(await signIn(scene, email)).toEqual(LOCKED_15_MIN);
+  scene.advance(5 * MINUTE_MS + 500);
+  expect(await signIn(scene, email, 'wrong')).toEqual(fail({ kind: 'account_locked', retryAfterSecs: 600 }));
+  scene.advance(10 * MINUTE_MS - 501);
+  expect(await signIn(scene, email)).toEqual(fail({ kind: 'account_locked', retryAfterSecs: 1 }));
+  scene.advance(1);
+  expect((await signIn(scene, email)).ok).toBe(email === 'owner@example.com');
+  expect(eventTypes(scene).filter((type) => type === 'AccountLocked')).toHaveLength(1);
+});
+
+test('a success clears the count', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 4; i++) expect(await signIn(scene, 'owner@example.com', 'wrong')).toEqual(WRONG);
+    expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
+  }
+});
+
+test('of fifty wrong passwords at once five count, and one lock follows', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => signIn(scene, 'owner@example.com', 'wrong')));
+  const kinds = answers.map((answer) => (answer.ok ? 'signed in' : answer.fault.kind));
+  expect(kinds.filter((kind) => kind === 'unauthenticated')).toHaveLength(5);
+  expect(kinds.filter((kind) => kind === 'account_locked')).toHaveLength(45);
+  expect(eventTypes(scene).filter((type) => type === 'AccountLocked')).toHaveLength(1);
+  expect(await signIn(scene, 'owner@example.com')).toEqual(LOCKED_15_MIN);
+});
+
+test('fifty right passwords at once all sign in', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => signIn(scene, 'owner@example.com')));
+  expect(answers.every((answer) => answer.ok)).toBe(true);
+});
+
+test('a hash of older parameters is made anew at the next sign-in', async () => {
+  const url = await newDatabase();
+  const before = await openScene(url);
+  await registerOwner(before);
+  const after = await openScene(url, { memoryKib: 128 });
+  after.hashed.length = 0;
+  expect((await signIn(after, 'owner@example.com')).ok).toBe(true);
+  expect((await signIn(after, 'owner@example.com')).ok).toBe(true);
+  expect(after.hashed).toEqual([GOOD_PASSWORD]);
+});
+
+test('nobody signs in when the audit log cannot take it, and the attempt leaves nothing behind', async () => {
+  const url = await newDatabase();
+  await registerOwner(await openScene(url));
+  const scene = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+  expect(await signIn(scene, 'owner@example.com')).toEqual(fail({ kind: 'audit_unavailable' }));
+  for (let i = 0; i < 9; i++) expect(await signIn(scene, 'owner@example.com', 'wrong')).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
+});
+
+test('a full crypto pool is told, and counts as no failure', async () => {
+  const url = await newDatabase();
+  const owner = await openScene(url);
+  await registerOwner(owner);
+  const overloaded = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'password hashing' } as const);
+  const scene = await openScene(url, { passwords: { ...owner.context.passwords, verify: async () => overloaded } });
+  for (let i = 0; i < 6; i++) expect(await signIn(scene, 'owner@example.com')).toEqual(overloaded);
+  expect((await signIn(owner, 'owner@example.com')).ok).toBe(true);
+});
+
+test('the time of a failure does not tell whether the address has an account', { timeout: 60_000 }, async () => {
+  const scene = await openScene(await newDatabase(), { memoryKib: 2048, openRegistration: true });
+  await registerOwner(scene);
+  const timesMs = { known: [] as number[], unknown: [] as number[] };
+  for (let i = 0; i < 200; i++) {
+    await scene.postgres.attempt((on) => on.query('TRUNCATE sign_in_failures'));
+    // Alternating which comes first, so that a slow moment of the machine weighs on both alike.
+    const order = i % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const);
+    for (const kind of order) {
+      const start = performance.now();
+      await signIn(scene, kind === 'known' ? 'owner@example.com' : 'nobody@example.com', 'wrong password');
+      timesMs[kind].push(performance.now() - start);
+    }
+  }
+  const median = (times: number[]): number => times.sort((a, b) => a - b)[100]!;
+  const ratio = median(timesMs.known) / median(timesMs.unknown);
+  expect(ratio).toBeGreaterThan(0.85);
+  expect(ratio).toBeLessThan(1.18);
+});

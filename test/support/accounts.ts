@@ -1,0 +1,101 @@
+/** The account use cases on a real database, with cheap hashes, a clock that is set by hand, and everything they said. */
+import argon2 from 'argon2';
+import { onTestFinished } from 'vitest';
+import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
+import { createPostgresAccountStore } from '../../src/adapters/store/postgres-accounts.ts';
+import { Postgres, POSTGRES_DEFAULTS } from '../../src/adapters/store/postgres.ts';
+import type { AuditDraft } from '../../src/core/audit.ts';
+import { ok, type Result } from '../../src/core/result.ts';
+import { SCOPES_OF_ROLE, type Principal, type Role } from '../../src/core/scope.ts';
+import type { Account } from '../../src/core/account.ts';
+import type { AccountsContext } from '../../src/gateway/accounts-context.ts';
+import { createAccounts, type Accounts } from '../../src/gateway/accounts.ts';
+import type { AccountEvent, Mail, Passwords } from '../../src/gateway/ports.ts';
+import { SILENT } from './postgres.ts';
+
+export const GOOD_PASSWORD = 'a horse that nobody corrects';
+export const START_MS = Date.UTC(2030, 0, 1);
+
+export type Scene = Accounts['useCases'] & {
+  readonly accounts: Accounts;
+  readonly context: AccountsContext;
+  readonly postgres: Postgres;
+  readonly audit: AuditDraft[];
+  readonly events: AccountEvent[];
+  readonly mails: Mail[];
+  /** `account:<id> <epoch>`, in the order in which they were revoked. */
+  readonly revoked: string[];
+  readonly hashed: string[];
+  advance(ms: number): void;
+};
+
+export type SceneOptions = Partial<AccountsContext> & { readonly memoryKib?: number };
+
+export async function openScene(url: string, options: SceneOptions = {}): Promise<Scene> {
+  const { memoryKib = 64, ...overrides } = options;
+  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);
+  onTestFinished(() => postgres.close());
+  const audit: AuditDraft[] = [];
+  const events: AccountEvent[] = [];
+  const mails: Mail[] = [];
+  const revoked: string[] = [];
+  const hashed: string[] = [];
+  let nowMs = START_MS;
+  const context: AccountsContext = {
+    store: createPostgresAccountStore(postgres),
+    passwords: cheapPasswords(memoryKib, hashed),
+    tokens: {
+      mintForAccount: async ({ id, role, tokenEpoch }) =>
+        ok({ token: `${id} ${role} ${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
+      revokeSubject: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
+    },
+    audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
+    mailer: { send: async (mail) => void mails.push(mail) },
+    events: { publish: (event) => void events.push(event) },
+    clock: { nowMs: () => nowMs },
+    commonPasswords: loadCommonPasswords(),
+    openRegistration: false,
+    publicUrl: 'https://gateway.test',
+    log: SILENT,
+    ...overrides,
+  };
+  await postgres.start();
+  const accounts = createAccounts(context);
+  await accounts.warmUp();
+  return { ...accounts.useCases, accounts, context, postgres, audit, events, mails, revoked, hashed, advance: (ms) => void (nowMs += ms) };
+}
+
+function cheapPasswords(memoryKib: number, hashed: string[]): Passwords {
+  const cost = { memoryCost: memoryKib, timeCost: 2, parallelism: 1 };
+  return {
+    hash: async (password) => (hashed.push(password), ok(await argon2.hash(password, cost))),
+    verify: async (hash, password) => ok({ matches: await argon2.verify(hash, password), rehash: argon2.needsRehash(hash, cost) }),
+  };
+}
+
+/** The value, or a test that fails with the fault. */
+export function valueOf<T>(result: Result<T, unknown>): T {
+  if (!result.ok) throw new Error(`fault: ${JSON.stringify(result.fault)}`);
+  return result.value;
+}
+
+export const principalOf = (account: Account): Principal =>
+  ({ subject: `account:${account.id}`, scopes: SCOPES_OF_ROLE[account.role], orgId: account.orgId, role: account.role });
+
+export const ADMIN_KEY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null };
+
+/** The first account of an empty store. */
+export async function registerOwner(scene: Scene): Promise<Account> {
+  return valueOf(await scene.register({ email: 'owner@example.com', password: GOOD_PASSWORD }));
+}
+
+/** An account made by an invite of the admin key. */
+export async function inviteAccount(scene: Scene, email: string, role: Role, orgId?: string): Promise<Account> {
+  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email, role, orgId }));
+  return valueOf(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD }));
+}
+
+export const signIn = (scene: Scene, email: string, password = GOOD_PASSWORD, rememberMe = false) =>
+  scene.login({ email, password, rememberMe, address: '192.0.2.1' });
+
+export const eventTypes = (scene: Scene): string[] => scene.audit.map((draft) => draft.eventType);
