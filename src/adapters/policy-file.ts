@@ -72,7 +72,8 @@ export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPoli
   return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(placed) });
 }
 
-function place(file: string, yaml: YamlDocument, mistake: DocumentProblem): PolicyFileProblem {
+/** A mistake of a document as one of its file. */
+export function place(file: string, yaml: YamlDocument, mistake: DocumentProblem): PolicyFileProblem {
   const path = mistake.path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('');
   return { file, ...yaml.locate(mistake), path, problem: mistake.problem };
 }
@@ -103,7 +104,8 @@ async function listPolicyFiles(path: string): Promise<Result<readonly string[], 
   }
 }
 
-async function readPolicyFile(file: string): Promise<Result<PolicyText, PolicyFileProblem>> {
+/** Also used for files of cases, which have the same limits. */
+export async function readPolicyFile(file: string): Promise<Result<PolicyText, PolicyFileProblem>> {
   try {
     const info = await stat(file);
     if (!info.isFile()) return fail(unreadable(file, 'is not a file'));
