@@ -17,18 +17,19 @@ const parsed = parseBudgetConfig({
 });
 if (!parsed.ok) throw new Error(parsed.fault.problem);
 
-const heapBytes = () => {
+const memoryBytes = () => {
   globalThis.gc?.();
-  return process.memoryUsage().heapUsed;
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 };
 const agents = Array.from({ length: AGENTS }, (_, index) => ({ orgId: `org-${index % ORGS}`, teamId: `team-${index % TEAMS_PER_ORG}`, agentId: `agent-${index}` }));
 const budget = new BudgetTracker(parsed.value, NOW_MS);
-const before = heapBytes();
+const before = memoryBytes();
 const handles = agents.map((agent) => budget.handleOf(agent));
 for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
 for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS); // numbers too large to be stored in place
 budget.drainChanges();
-console.log(`memory            ${Math.round((heapBytes() - before) / AGENTS)} bytes per agent${globalThis.gc ? '' : ' (run with --expose-gc for the exact figure)'}`);
+console.log(`memory            ${Math.round((memoryBytes() - before) / AGENTS)} bytes per agent${globalThis.gc ? '' : ' (run with --expose-gc for the exact figure)'}`);
 
 const order = Uint32Array.from({ length: ROUNDS }, () => Math.floor(Math.random() * AGENTS));
 const picked = Array.from(order, (index) => handles[index] as BudgetHandle);

@@ -1,4 +1,5 @@
 import { PERIODS, type Period, type Tier, type TierLimits } from './budget-config.ts';
+import { DAILY, DAY, MONTHLY, RESERVED, type LedgerRow } from './budget-ledger.ts';
 
 /** The first cap, in the order of enforcement, that leaves no room. `limitMicroUsd` is the cap as it was then. */
 export type Exceeded = {
@@ -51,18 +52,19 @@ export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: n
  * all those above it. Kept small and flat: there is one for every agent, and every check reads four.
  */
 export class Envelope {
+  // What every check reads comes first, so that it is in one line of the cache.
+  readonly parent: Envelope | undefined;
+  readonly #caps: Readonly<Caps>;
+  readonly #cells: Float64Array;
+  readonly #at: number;
+  /** No longer in the tree. */
+  removed = false;
   readonly tier: Tier;
   readonly name: string;
-  readonly parent: Envelope | undefined;
   /** Grows with every envelope made, so that a page of a list can go on where the last one ended. */
   readonly sequence: number;
   readonly children: Map<string, Envelope> | undefined;
-  readonly #caps: Readonly<Caps>;
   #month = 0;
-  #day = 0;
-  #monthlyMicroUsd = 0;
-  #dailyMicroUsd = 0;
-  #reservedMicroUsd = 0;
   #monthlyAlerted = 0;
   #dailyAlerted = 0;
 
@@ -72,20 +74,24 @@ export class Envelope {
   dirty = false;
   /** The store has a row of it. */
   stored = false;
-  /** No longer in the tree. */
-  removed = false;
-
-  constructor(tier: Tier, name: string, parent: Envelope | undefined, sequence: number, caps: Readonly<Caps>) {
+  constructor(tier: Tier, name: string, parent: Envelope | undefined, sequence: number, caps: Readonly<Caps>, { cells, at }: LedgerRow) {
+    this.parent = parent;
+    this.#caps = caps;
+    this.#cells = cells;
+    this.#at = at;
     this.tier = tier;
     this.name = name;
-    this.parent = parent;
     this.sequence = sequence;
     this.children = tier === 'agent' ? undefined : new Map();
-    this.#caps = caps;
+  }
+
+  /** To be given back to the ledger when this is removed. */
+  get row(): LedgerRow {
+    return { cells: this.#cells, at: this.#at };
   }
 
   get reservedMicroUsd(): number {
-    return this.#reservedMicroUsd;
+    return this.#cells[this.#at + RESERVED]!;
   }
 
   /**
@@ -96,24 +102,27 @@ export class Envelope {
     const above = this.parent?.firstExceeded(costMicroUsd, freedMicroUsd, epoch);
     if (above !== undefined) return above;
     this.#roll(epoch);
-    const taken = costMicroUsd === 0 ? 0 : this.#reservedMicroUsd - freedMicroUsd + costMicroUsd;
+    const cells = this.#cells;
+    const at = this.#at;
+    const taken = costMicroUsd === 0 ? 0 : cells[at + RESERVED]! - freedMicroUsd + costMicroUsd;
     // Reservations are given back exactly as they were taken, so their sum must stay exact even where there is no cap.
-    if (this.#monthlyMicroUsd + taken > this.#caps.monthly || taken > MOST) return this.#exceeded('monthly');
-    if (this.#dailyMicroUsd + taken > this.#caps.daily) return this.#exceeded('daily');
+    if (cells[at + MONTHLY]! + taken > this.#caps.monthly || taken > MOST) return this.#exceeded('monthly');
+    if (cells[at + DAILY]! + taken > this.#caps.daily) return this.#exceeded('daily');
     return undefined;
   }
 
   hold(microUsd: number): void {
-    this.#reservedMicroUsd += microUsd;
+    this.#cells[this.#at + RESERVED]! += microUsd;
   }
 
   /** Tells whether an alert is due. Spend stops growing at the largest exact number, far over every possible cap. */
   add(microUsd: number, epoch: Epoch): boolean {
     this.#roll(epoch);
-    this.#monthlyMicroUsd = Math.min(this.#monthlyMicroUsd + microUsd, MOST);
-    this.#dailyMicroUsd = Math.min(this.#dailyMicroUsd + microUsd, MOST);
-    return isAlertDue(this.#monthlyMicroUsd, this.#caps.monthly, this.#monthlyAlerted)
-      || isAlertDue(this.#dailyMicroUsd, this.#caps.daily, this.#dailyAlerted);
+    const monthly = Math.min(this.#cells[this.#at + MONTHLY]! + microUsd, MOST);
+    const daily = Math.min(this.#cells[this.#at + DAILY]! + microUsd, MOST);
+    this.#cells[this.#at + MONTHLY] = monthly;
+    this.#cells[this.#at + DAILY] = daily;
+    return isAlertDue(monthly, this.#caps.monthly, this.#monthlyAlerted) || isAlertDue(daily, this.#caps.daily, this.#dailyAlerted);
   }
 
   /** The thresholds that spend has reached and that were not said in this period. Says them. */
@@ -136,15 +145,15 @@ export class Envelope {
   spend(period: Period, epoch: Epoch): Spend {
     this.#roll(epoch);
     return period === 'monthly'
-      ? { spentMicroUsd: this.#monthlyMicroUsd, alertedPercent: this.#monthlyAlerted }
-      : { spentMicroUsd: this.#dailyMicroUsd, alertedPercent: this.#dailyAlerted };
+      ? { spentMicroUsd: this.#cells[this.#at + MONTHLY]!, alertedPercent: this.#monthlyAlerted }
+      : { spentMicroUsd: this.#cells[this.#at + DAILY]!, alertedPercent: this.#dailyAlerted };
   }
 
   setSpend(monthly: Spend, daily: Spend, epoch: Epoch): void {
     this.#roll(epoch);
-    this.#monthlyMicroUsd = monthly.spentMicroUsd;
+    this.#cells[this.#at + MONTHLY] = monthly.spentMicroUsd;
     this.#monthlyAlerted = monthly.alertedPercent;
-    this.#dailyMicroUsd = daily.spentMicroUsd;
+    this.#cells[this.#at + DAILY] = daily.spentMicroUsd;
     this.#dailyAlerted = daily.alertedPercent;
   }
 
@@ -156,8 +165,8 @@ export class Envelope {
   /** Holds no money, no handle, nothing below it and nothing unsaved: forgetting it loses nothing. */
   isIdle(epoch: Epoch): boolean {
     this.#roll(epoch);
-    return !this.pinned && !this.dirty && this.#reservedMicroUsd === 0 && this.#monthlyMicroUsd === 0 && this.#dailyMicroUsd === 0
-      && (this.children?.size ?? 0) === 0;
+    const holdsMoney = this.#cells[this.#at + RESERVED] !== 0 || this.#cells[this.#at + MONTHLY] !== 0 || this.#cells[this.#at + DAILY] !== 0;
+    return !this.pinned && !this.dirty && !holdsMoney && (this.children?.size ?? 0) === 0;
   }
 
   owner(): BudgetOwner {
@@ -179,20 +188,20 @@ export class Envelope {
     return {
       tier: this.tier,
       period,
-      spentMicroUsd: period === 'monthly' ? this.#monthlyMicroUsd : this.#dailyMicroUsd,
-      reservedMicroUsd: this.#reservedMicroUsd,
+      spentMicroUsd: this.#cells[this.#at + (period === 'monthly' ? MONTHLY : DAILY)]!,
+      reservedMicroUsd: this.reservedMicroUsd,
       limitMicroUsd: Math.min(this.#caps[period], MOST),
     };
   }
 
   #roll(epoch: Epoch): void {
-    if (this.#day === epoch.day) return; // a month never begins without a day
-    this.#day = epoch.day;
-    this.#dailyMicroUsd = 0;
+    if (this.#cells[this.#at + DAY] === epoch.day) return; // a month never begins without a day
+    this.#cells[this.#at + DAY] = epoch.day;
+    this.#cells[this.#at + DAILY] = 0;
     this.#dailyAlerted = 0;
     if (this.#month === epoch.month) return;
     this.#month = epoch.month;
-    this.#monthlyMicroUsd = 0;
+    this.#cells[this.#at + MONTHLY] = 0;
     this.#monthlyAlerted = 0;
   }
 }

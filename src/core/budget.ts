@@ -1,5 +1,6 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
 import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Exceeded } from './budget-envelope.ts';
+import { Ledger } from './budget-ledger.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
@@ -53,6 +54,7 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
 export class BudgetTracker {
   readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
   readonly #epoch = { month: 0, day: 0 };
+  readonly #ledger = new Ledger();
   readonly #root: Envelope;
   readonly #reservations: Reservations;
   readonly #usages: UsageMemory;
@@ -65,7 +67,7 @@ export class BudgetTracker {
   #sweep: Generator<Envelope> | undefined;
 
   constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
-    this.#root = new Envelope('global', '', undefined, this.#sequence, this.#caps.global);
+    this.#root = new Envelope('global', '', undefined, this.#sequence, this.#caps.global, this.#ledger.take());
     this.#reservations = new Reservations(options.reservationTtlMs ?? RESERVATION_TTL_MS);
     this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
@@ -161,6 +163,7 @@ export class BudgetTracker {
       }
       if (envelope.parent === undefined || !envelope.isIdle(this.#epoch)) continue;
       envelope.removed = true;
+      this.#ledger.giveBack(envelope.row);
       envelope.parent.children?.delete(envelope.name);
       if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
       forgotten += 1;
@@ -302,7 +305,8 @@ export class BudgetTracker {
     const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
     assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
     this.#sequence += 1;
-    const envelope = new Envelope(tier, name, parent, this.#sequence, tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier]);
+    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
+    const envelope = new Envelope(tier, name, parent, this.#sequence, caps, this.#ledger.take());
     parent.children.set(name, envelope);
     return envelope;
   }
