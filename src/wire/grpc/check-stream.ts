@@ -7,7 +7,8 @@ import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
 import { bearerOf } from './bearer.ts';
-import { grpcError, retryAfterSecs } from './status.ts';
+import { retryAfterSecs } from '../rpc-code.ts';
+import { grpcError } from './status.ts';
 
 export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
 type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;

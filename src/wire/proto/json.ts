@@ -83,14 +83,14 @@ function writeMessage(message: Message, shape: MessageShape): string {
 function isLeftOut(field: FieldShape, value: unknown): boolean {
   if (value === undefined || field.name === 'decision') return value === undefined;
   if (field.repeated) return (value as readonly unknown[]).length === 0;
-  return !field.hasPresence && (value === '' || value === false || Object.is(value, 0) || value === 'unspecified');
+  return !field.hasPresence && (value === '' || value === false || value === 0 || value === 'unspecified');
 }
 
 function writeValue(value: unknown, field: FieldShape): string {
   switch (field.kind) {
     case 'string': return quote(value as string);
     case 'bool': case 'uint32': return String(value);
-    case 'double': return Number.isFinite(value) ? (Object.is(value, -0) ? '-0' : String(value)) : `"${String(value)}"`;
+    case 'double': return Number.isFinite(value) ? String(value) : `"${String(value)}"`;
     case 'uint64': return `"${String(value)}"`;
     case 'enum': return `"${field.shape.nameByWord.get(value as string) ?? ''}"`;
     case 'struct': return JSON.stringify(value);

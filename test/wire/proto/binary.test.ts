@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../../src/wire/proto/messages.ts';
 import { messageShape, methodShapes, protoRoot, type FieldShape, type MessageShape } from '../../../src/wire/proto/schema.ts';
+import { messageOf } from './arbitrary.ts';
 
 const type = (name: string) => protoRoot.lookupType(`svc.governance.v1.${name}`);
 
@@ -12,37 +13,6 @@ const NAMES = [
   'DeregisterAgentRequest', 'DeregisterAgentResponse', 'CompleteOpRequest', 'CompleteOpResponse', 'RecordUsageRequest',
   'RecordUsageResponse', 'OpControlStreamRequest', 'OpControlStreamResponse', 'AckOpControlRequest', 'AckOpControlResponse',
 ] as const satisfies readonly MessageName[];
-
-const json: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4 },
-    fc.constant(null), fc.boolean(), fc.string({ unit: 'grapheme' }), fc.double({ noNaN: true, noDefaultInfinity: true }),
-    fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(fc.string().filter((key) => key !== '__proto__'), tie('value'), { maxKeys: 4, noNullPrototype: true }),
-  ),
-})).value;
-const struct = fc.dictionary(fc.string().filter((key) => key !== '__proto__'), json, { maxKeys: 6, noNullPrototype: true });
-
-function valueOf(field: FieldShape): fc.Arbitrary<unknown> {
-  switch (field.kind) {
-    case 'string': return fc.string({ unit: 'grapheme', maxLength: 200 });
-    case 'bool': return fc.boolean();
-    case 'double': return fc.double();
-    case 'uint32': return fc.nat({ max: 0xffff_ffff });
-    case 'uint64': return fc.nat({ max: Number.MAX_SAFE_INTEGER });
-    case 'enum': return fc.constantFrom(...field.shape.values.map(({ word }) => word));
-    case 'struct': return struct;
-    case 'message': return messageOf(field.shape);
-  }
-}
-
-function messageOf(shape: MessageShape): fc.Arbitrary<Record<string, unknown>> {
-  return fc.record(Object.fromEntries(shape.fields.map((field) => {
-    const value = valueOf(field);
-    if (field.repeated) return [field.name, fc.array(value, { maxLength: 3 })];
-    return [field.name, field.hasPresence ? fc.option(value, { nil: undefined }) : value];
-  })));
-}
 
 /** What the reference library takes: enum numbers, no `undefined`, Struct as its own message. */
 function forReference(shape: MessageShape, message: Record<string, unknown>): Record<string, unknown> {

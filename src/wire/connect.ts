@@ -1,0 +1,150 @@
+/**
+ * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or protobuf
+ * (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request and sends the reply.
+ */
+import { explain, type Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { unaryMethods, type UnaryMethod } from './methods.ts';
+import type { WirePorts } from './ports.ts';
+import { binaryCodec } from './proto/binary.ts';
+import { jsonCodec } from './proto/json.ts';
+import { quote } from './proto/json-text.ts';
+import type { MessageName, Messages } from './proto/messages.ts';
+import { methodShapes } from './proto/schema.ts';
+import { retryAfterSecs, RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
+
+export type ConnectRequest = {
+  /** In capitals. */
+  readonly method: string;
+  /** By its lower-case name; undefined when it was not sent. */
+  readonly header: (name: string) => string | undefined;
+  /** The whole body. It need not stay valid after `answer` has returned. */
+  readonly body: Buffer;
+};
+
+export type ConnectReply = {
+  readonly status: number;
+  readonly contentType: 'application/json' | 'application/proto';
+  readonly content: string | Buffer;
+  readonly headers: readonly (readonly [string, string])[];
+};
+
+export type ConnectMethod = {
+  /** Larger bodies need not be read to their end: `connectError` with `payload_too_large` answers them. */
+  readonly maxBytes: number;
+  /** Never rejects. */
+  readonly answer: (request: ConnectRequest) => Promise<ConnectReply>;
+};
+
+const NO_HEADERS: ConnectReply['headers'] = [];
+
+/** The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` learns what is told as `internal`. */
+export function connectMethods(ports: WirePorts, onDefect: (error: unknown) => void): ReadonlyMap<string, ConnectMethod> {
+  const unary = new Map(unaryMethods(ports).map((method) => [method.name, method]));
+  return new Map(methodShapes.map(({ path, name }) => {
+    const method = unary.get(name);
+    return [path, method === undefined ? STREAM_METHOD : connectMethod(method, onDefect)];
+  }));
+}
+
+function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void): ConnectMethod {
+  const json = formatOf(method, 'application/json', jsonCodec);
+  const proto = formatOf(method, 'application/proto', binaryCodec);
+  const answerIn = (format: Format, request: ConnectRequest): Promise<ConnectReply> => {
+    const message = format.decode(request.body);
+    if (!message.ok) return Promise.resolve(connectError(message.fault));
+    return method.handle(message.value as never, request.header('authorization')).then(
+      (answer) => (answer.ok ? { status: 200, contentType: format.contentType, content: format.encode(answer.value), headers: NO_HEADERS } : connectError(answer.fault)),
+      (error: unknown) => {
+        onDefect(error);
+        return connectError({ kind: 'internal' });
+      },
+    );
+  };
+  return {
+    maxBytes: method.maxBytes,
+    answer: (request) => {
+      const problem = problemOfRequest(request, method.maxBytes);
+      if (problem !== undefined) return Promise.resolve(problem);
+      const format = formatNamed(request.header('content-type'), json, proto);
+      if (format === undefined) return Promise.resolve(UNSUPPORTED_MEDIA_TYPE);
+      const timeoutMs = readTimeoutMs(request.header('connect-timeout-ms'));
+      if (!timeoutMs.ok) return Promise.resolve(connectError(timeoutMs.fault));
+      const answer = answerIn(format, request);
+      return timeoutMs.value === undefined ? answer : withDeadline(answer, timeoutMs.value);
+    },
+  };
+}
+
+type Format = {
+  readonly contentType: ConnectReply['contentType'];
+  readonly decode: (body: Buffer) => Result<unknown, Fault>;
+  readonly encode: (message: Messages[MessageName]) => string | Buffer;
+};
+
+type CodecOf = (name: MessageName) => { readonly decode: Format['decode']; readonly encode: (message: never) => string | Buffer };
+
+function formatOf(method: UnaryMethod, contentType: Format['contentType'], codecOf: CodecOf): Format {
+  return { contentType, decode: codecOf(method.request).decode, encode: codecOf(method.response).encode as Format['encode'] };
+}
+
+function formatNamed(contentType: string | undefined, json: Format, proto: Format): Format | undefined {
+  if (contentType === 'application/json') return json;
+  if (contentType === 'application/proto') return proto;
+  // A charset is allowed as long as it is the only one that JSON has.
+  return contentType !== undefined && /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(contentType) ? json : undefined;
+}
+
+function problemOfRequest({ method, header, body }: ConnectRequest, maxBytes: number): ConnectReply | undefined {
+  if (method !== 'POST') return METHOD_NOT_ALLOWED;
+  if (body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
+  const version = header('connect-protocol-version');
+  if (version !== undefined && version !== '1') return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
+  const encoding = header('content-encoding');
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', NO_HEADERS);
+  return undefined;
+}
+
+function readTimeoutMs(text: string | undefined): Result<number | undefined, Fault> {
+  if (text === undefined) return ok(undefined);
+  if (/^\d{1,10}$/.test(text)) return ok(Number(text));
+  return fail({ kind: 'invalid_argument', field: 'connect-timeout-ms', problem: 'must be a whole number of at most 10 digits' });
+}
+
+/** setTimeout takes no longer time than this, nearly 25 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function withDeadline(answer: Promise<ConnectReply>, timeoutMs: number): Promise<ConnectReply> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(DEADLINE_EXCEEDED), Math.min(timeoutMs, LONGEST_TIMER_MS));
+    void answer.then((reply) => {
+      clearTimeout(timer);
+      resolve(reply);
+    });
+  });
+}
+
+/** A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`. */
+export function connectError(fault: Fault): ConnectReply {
+  const code = RPC_CODE[fault.kind];
+  const headers: [string, string][] = [['svc-code', fault.kind]];
+  const seconds = retryAfterSecs(fault);
+  if (seconds > 0) headers.push(['retry-after', String(seconds)]);
+  if (code === 'unauthenticated') headers.push(['www-authenticate', 'Bearer']);
+  // Connect has no code of its own for these two, HTTP has.
+  const status = fault.kind === 'payload_too_large' ? 413 : fault.kind === 'unsupported_media_type' ? 415 : RPC_HTTP_STATUS[code];
+  return errorReply(code, status, explain(fault), headers);
+}
+
+const errorReply = (code: RpcCode, status: number, message: string, headers: ConnectReply['headers']): ConnectReply =>
+  ({ status, contentType: 'application/json', content: `{"code":"${code}","message":${quote(message)}}`, headers });
+
+const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', NO_HEADERS);
+const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'this is called with POST', [['allow', 'POST']]);
+const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [['accept-post', 'application/json, application/proto']]);
+
+/** Streams need HTTP/2, so they are answered at the gRPC address only. */
+const STREAM_METHOD: ConnectMethod = {
+  maxBytes: 0,
+  answer: ({ method }) => Promise.resolve(method === 'POST' ? errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', NO_HEADERS) : METHOD_NOT_ALLOWED),
+};

@@ -1,0 +1,50 @@
+/** How a fault is told over gRPC and Connect: the one table, twin of the one for the HTTP API. */
+import type { Fault, FaultKind } from '../core/fault.ts';
+
+/** The status codes of gRPC by the names that Connect gives them, with Connect's HTTP status. */
+export const RPC_HTTP_STATUS = {
+  invalid_argument: 400,
+  failed_precondition: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  already_exists: 409,
+  resource_exhausted: 429,
+  internal: 500,
+  unimplemented: 501,
+  unavailable: 503,
+  deadline_exceeded: 504,
+} as const;
+export type RpcCode = keyof typeof RPC_HTTP_STATUS;
+
+export const RPC_CODE = {
+  invalid_argument: 'invalid_argument',
+  unauthenticated: 'unauthenticated',
+  insufficient_scope: 'permission_denied',
+  org_forbidden: 'permission_denied',
+  role_forbidden: 'permission_denied',
+  not_owner: 'permission_denied',
+  registration_closed: 'permission_denied',
+  foreign_origin: 'permission_denied',
+  not_found: 'not_found',
+  method_not_allowed: 'unimplemented',
+  unsupported_media_type: 'invalid_argument',
+  invalid_transition: 'failed_precondition',
+  email_taken: 'already_exists',
+  conflict: 'already_exists',
+  policy_invalid: 'failed_precondition',
+  weak_password: 'invalid_argument',
+  invalid_invite: 'invalid_argument',
+  invalid_reset_token: 'invalid_argument',
+  account_locked: 'permission_denied',
+  rate_limited: 'resource_exhausted',
+  account_store_unavailable: 'unavailable',
+  store_unreachable: 'unavailable',
+  audit_unavailable: 'unavailable',
+  overloaded: 'resource_exhausted',
+  payload_too_large: 'resource_exhausted',
+  internal: 'internal',
+} as const satisfies Record<FaultKind, RpcCode>;
+
+/** After how many seconds it makes sense to try again; 0 where it is of no use. */
+export const retryAfterSecs = (fault: Fault): number => ('retryAfterSecs' in fault ? fault.retryAfterSecs : fault.kind === 'audit_unavailable' ? 1 : 0);

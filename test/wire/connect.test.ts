@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { explain } from '../../src/core/fault.ts';
+import { fail } from '../../src/core/result.ts';
+import { connectMethods, type ConnectMethod, type ConnectReply } from '../../src/wire/connect.ts';
+import { binaryCodec } from '../../src/wire/proto/binary.ts';
+import { fakeGateway, READ_KEY, TOKEN, WRITE_KEY, type FakeGateway } from './fake-ports.ts';
+
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+const request = { agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credentialToken: TOKEN, traceId: 'trace', spanId: 'span', action: 'tool.call' };
+
+let gateway: FakeGateway;
+let defects: unknown[];
+let methods: ReadonlyMap<string, ConnectMethod>;
+beforeEach(() => {
+  gateway = fakeGateway();
+  defects = [];
+  methods = connectMethods(gateway, (error) => defects.push(error));
+});
+
+async function call(path: string, body: string | Buffer, headers: Record<string, string> = {}, method = 'POST'): Promise<ConnectReply> {
+  const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
+  const found = methods.get(path);
+  if (found === undefined) throw new Error(`no method ${path}`);
+  return found.answer({ method, header: (name) => all[name], body: Buffer.from(body) });
+}
+const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
+
+test('a check is one POST of JSON', async () => {
+  expect(await call(CHECK, JSON.stringify(request))).toEqual({
+    status: 200, contentType: 'application/json', headers: [],
+    content: '{"decision":"DECISION_ALLOW","reason":"web tools only","policy":"search-team","ruleId":"web-only","opId":"trace:span","opState":"OP_STATE_RUNNING","auditId":"7"}',
+  });
+  expect(await call(CHECK, JSON.stringify(request), { 'content-type': 'application/json; charset=UTF-8', 'connect-protocol-version': '1', 'connect-timeout-ms': '1000' })).toMatchObject({ status: 200 });
+});
+
+test('a check is one POST of protobuf', async () => {
+  const body = binaryCodec('CheckActionRequest').encode({ ...request, resource: '', attributes: undefined, estimatedCostUsd: 0, caller: undefined, dryRun: false, correlationId: 'c' });
+  const reply = await call(CHECK, body, { 'content-type': 'application/proto' });
+  expect(reply).toMatchObject({ status: 200, contentType: 'application/proto' });
+  expect(binaryCodec('CheckActionResponse').decode(reply.content as Buffer)).toMatchObject({ ok: true, value: { decision: 'allow', correlationId: 'c' } });
+});
+
+test('what is wrong is told in the words of Connect', async () => {
+  expect(await call(CHECK, '{}')).toEqual({ status: 400, contentType: 'application/json', content: '{"code":"invalid_argument","message":"agent: is required"}', headers: [['svc-code', 'invalid_argument']] });
+  expect(told(await call(CHECK, '{"nope":1}'))).toEqual({ status: 400, code: 'invalid_argument', message: 'nope: is not a field of CheckActionRequest' });
+  expect(told(await call(CHECK, Buffer.from([0x0a, 0x7f]), { 'content-type': 'application/proto' }))).toEqual({ status: 400, code: 'invalid_argument', message: 'message: is truncated or has a wrong length' });
+});
+
+test('the status of HTTP follows the code of Connect, with what a client needs to try again', async () => {
+  const answers = async (fault: Parameters<typeof explain>[0]) => {
+    gateway.answer = () => ({ reply: fail(fault), auditId: undefined });
+    const { status, content, headers } = await call(CHECK, JSON.stringify(request));
+    return [status, (JSON.parse(content.toString()) as { code: string }).code, Object.fromEntries(headers)];
+  };
+  expect(await answers({ kind: 'overloaded', retryAfterSecs: 3, what: 'the gateway' })).toEqual([429, 'resource_exhausted', { 'svc-code': 'overloaded', 'retry-after': '3' }]);
+  expect(await answers({ kind: 'audit_unavailable' })).toEqual([503, 'unavailable', { 'svc-code': 'audit_unavailable', 'retry-after': '1' }]);
+  expect(await answers({ kind: 'not_found', what: 'agent' })).toEqual([404, 'not_found', { 'svc-code': 'not_found' }]);
+  expect(await answers({ kind: 'conflict', detail: 'taken' })).toEqual([409, 'already_exists', { 'svc-code': 'conflict' }]);
+  expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);
+});
+
+test('a bearer is told apart from a wrong one and from one without the scope', async () => {
+  const body = JSON.stringify({ agent: request.agent });
+  const path = '/svc.governance.v1.AgentService/RegisterAgent';
+  expect(told(await call(path, body, { authorization: `Bearer ${WRITE_KEY}` }))).toMatchObject({ status: 200, agent: request.agent, credentialToken: expect.stringMatching(/^svcagent_/) as string });
+  const missing = await call(path, body);
+  expect(told(missing)).toMatchObject({ status: 401, code: 'unauthenticated' });
+  expect(missing.headers).toContainEqual(['www-authenticate', 'Bearer']);
+  expect(told(await call(path, body, { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
+  expect(told(await call(path, body, { authorization: 'Basic dTpw' }))).toMatchObject({ status: 401 });
+  expect(told(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({ status: 403, code: 'permission_denied' });
+});
+
+test('other methods, types, versions and encodings are refused before the body is read', async () => {
+  const body = JSON.stringify(request);
+  const get = await call(CHECK, '', {}, 'GET');
+  expect([get.status, get.headers]).toEqual([405, [['allow', 'POST']]]);
+  const xml = await call(CHECK, body, { 'content-type': 'text/xml' });
+  expect([xml.status, xml.headers]).toEqual([415, [['accept-post', 'application/json, application/proto']]]);
+  expect(await call(CHECK, body, { 'content-type': 'application/connect+json' })).toMatchObject({ status: 415 });
+  expect(await call(CHECK, body, { 'content-type': 'application/json; charset=latin1' })).toMatchObject({ status: 415 });
+  expect(told(await call(CHECK, body, { 'connect-protocol-version': '2' }))).toMatchObject({ status: 400, message: 'connect-protocol-version: must be 1' });
+  expect(told(await call(CHECK, body, { 'content-encoding': 'gzip' }))).toMatchObject({ status: 501, code: 'unimplemented' });
+  expect(told(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
+  expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({ status: 413, code: 'resource_exhausted' });
+  expect(told(await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}'))).toMatchObject({ status: 501, code: 'unimplemented' });
+  expect(gateway.asked).toEqual([]);
+});
+
+test('a deadline is kept, and a late answer harms nobody', async () => {
+  let release = (): void => undefined;
+  gateway.answer = () => new Promise((resolve) => { release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined }); });
+  expect(told(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' }))).toMatchObject({ status: 504, code: 'deadline_exceeded' });
+  release();
+});
+
+test('a defect is told as internal, without its message, and reported', async () => {
+  gateway.answer = () => { throw new Error('secret detail'); };
+  expect(told(await call(CHECK, JSON.stringify(request)))).toEqual({ status: 500, code: 'internal', message: 'the gateway failed to answer; the cause is in its log' });
+  expect(defects).toEqual([new Error('secret detail')]);
+});
+
+/** A plain HTTP server around the methods, for a foreign client to talk to. */
+let http: Server;
+beforeAll(async () => {
+  http = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      const header = (name: string): string | undefined => req.headers[name] as string | undefined;
+      void methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks) }).then(({ status, contentType, content, headers }) => {
+        res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
+      });
+    });
+  });
+  await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve); });
+});
+afterAll(() => { http.close(); });
+
+test('a generic Connect client gets on with it', async () => {
+  const root = join(import.meta.dirname, '../..');
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}${CHECK}`;
+  const curl = (data: string) => new Promise<{ out: string; error: string }>((resolve) => {
+    execFile(join(root, 'node_modules/.bin/buf'), ['curl', '--protocol', 'connect', '--schema', join(root, 'proto'), '-d', data, url], (_failed, out, error) => resolve({ out, error }));
+  });
+  const { out, error } = await curl(JSON.stringify({ ...request, attributes: { deep: [{ a: null }] } }));
+  expect(error).toBe('');
+  expect(JSON.parse(out)).toMatchObject({ decision: 'DECISION_ALLOW', opState: 'OP_STATE_RUNNING', auditId: '7' });
+  expect(JSON.parse((await curl('{}')).error)).toMatchObject({ code: 'invalid_argument', message: 'agent: is required' });
+});
