@@ -43,6 +43,8 @@ export type ApiKeysDeps = {
 
 const USE_RECORDED_EVERY_MS = 60_000;
 const MAX_NAME_LENGTH = 100;
+/** More than the clocks of gateways that share a store may differ, and longer than a write may take to show. */
+const REFRESH_OVERLAP_MS = 60_000;
 
 /**
  * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys are held in memory by
@@ -53,6 +55,7 @@ export class ApiKeys {
   readonly #index = new ApiKeyIndex();
   readonly #unsavedUses = new Map<string, number>();
   readonly #listeners: ((subject: string) => void)[] = [];
+  #loadedAtMs = 0;
 
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
@@ -61,7 +64,7 @@ export class ApiKeys {
   /** Loads every key. */
   static async open(deps: ApiKeysDeps): Promise<Result<ApiKeys, Fault>> {
     const keys = new ApiKeys(deps);
-    const loaded = await keys.refresh();
+    const loaded = await keys.#load((store) => store.all());
     return loaded.ok ? ok(keys) : loaded;
   }
 
@@ -70,12 +73,10 @@ export class ApiKeys {
     this.#listeners.push(listener);
   }
 
-  /** Takes over what other gateways wrote to a shared store. Call it on notice or every few seconds. */
+  /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
-    const stored = await this.#deps.store.all();
-    if (!stored.ok) return stored;
-    for (const key of stored.value) this.#adopt(key);
-    return ok(undefined);
+    const sinceMs = this.#loadedAtMs - REFRESH_OVERLAP_MS;
+    return this.#load((store) => store.changedSince(sinceMs));
   }
 
   /** The usable key of this digest; its use is noted. */
@@ -143,6 +144,15 @@ export class ApiKeys {
 
   get size(): number {
     return this.#index.size;
+  }
+
+  async #load(read: (store: ApiKeyStore) => ReturnType<ApiKeyStore['all']>): Promise<Result<void, Fault>> {
+    const startedMs = this.#deps.clock.nowMs();
+    const stored = await read(this.#deps.store);
+    if (!stored.ok) return stored;
+    for (const key of stored.value) this.#adopt(key);
+    this.#loadedAtMs = startedMs;
+    return ok(undefined);
   }
 
   async #mintFirst(): Promise<Result<Bootstrap, Fault>> {

@@ -1,7 +1,11 @@
 /** The asynchronous half of what I/O threads can ask of the main thread, by name. The other half are commands. */
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
-import type { Principal } from '../core/scope.ts';
+import type { ApiKey } from '../core/api-key.ts';
+import type { Principal, Scope } from '../core/scope.ts';
+import type { CreateApiKey, CreatedApiKey, ListApiKeys } from './api-keys.ts';
+import type { AccessToken } from './ports.ts';
+import type { PublicJwk } from './signing-keys.ts';
 
 export type Authenticated = {
   readonly principal: Principal;
@@ -15,6 +19,12 @@ type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
 export type UseCases = {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
+  readonly exchangeToken: UseCase<{ readonly bearer: string; readonly scopes: readonly Scope[] | undefined }, AccessToken>;
+  readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
+  readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, { readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }>;
+  readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
+  readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
+  readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
 };

@@ -17,8 +17,11 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
       return 'inserted' as const;
     });
 
+  const all = () => Array.from(rows.entries(), ([, row]) => row);
+
   return {
-    all: async () => ok(Array.from(rows.entries(), ([, row]) => row)),
+    all: async () => ok(all()),
+    changedSince: async (sinceMs) => ok(all().filter(({ createdAtMs, revokedAtMs }) => createdAtMs >= sinceMs || (revokedAtMs ?? 0) >= sinceMs)),
     insert: async (key) => ok(await insert(key, false)),
     insertFirst: async (key) => ok(await insert(key, true)),
     revoke: async (id, revokedAtMs) => {

@@ -1,0 +1,37 @@
+import { fail, ok } from '../core/result.ts';
+import { holds } from '../core/scope.ts';
+import type { ApiKeys } from './api-keys.ts';
+import type { Authenticator } from './authenticate.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import type { TokenIssuer } from './tokens.ts';
+import type { UseCases } from './use-cases.ts';
+
+export type CredentialUseCases = Pick<
+  UseCases,
+  'authenticate' | 'exchangeToken' | 'createApiKey' | 'listApiKeys' | 'revokeApiKey' | 'rotateSigningKey' | 'jwks'
+>;
+
+export type CredentialUseCasesDeps = {
+  readonly apiKeys: ApiKeys;
+  readonly issuer: TokenIssuer;
+  readonly authenticator: Authenticator;
+  readonly signingKeys: SigningKeys;
+};
+
+/** What I/O threads may ask about credentials, by name. */
+export function createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }: CredentialUseCasesDeps): CredentialUseCases {
+  return {
+    authenticate: ({ bearer }) => authenticator.authenticate(bearer),
+    exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
+    createApiKey: ({ principal, key }) => apiKeys.create(principal, key),
+    listApiKeys: async ({ principal, ...asked }) => apiKeys.list(principal, asked),
+    revokeApiKey: ({ principal, id }) => apiKeys.revoke(principal, id),
+    // The key signs for every org, so an admin of one org does not rotate it.
+    rotateSigningKey: async ({ principal }) => {
+      if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
+      if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: '*' });
+      return signingKeys.rotate();
+    },
+    jwks: async () => ok(signingKeys.jwks()),
+  };
+}

@@ -1,0 +1,95 @@
+/** Machine credentials: the token exchange, API keys, signing keys (contract: HTTP shapes). */
+import { z } from 'zod';
+import type { ApiKey } from '../../core/api-key.ts';
+import { fail, ok } from '../../core/result.ts';
+import { SCOPES } from '../../core/scope.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { name, readBody, readPage, rfc3339 } from './body.ts';
+import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
+
+const SCOPES_RULE = `must be a list of ${SCOPES.join(', ')}`;
+const scopes = z.array(z.enum(SCOPES, SCOPES_RULE), SCOPES_RULE);
+
+const exchangeRequest = z.strictObject({ scopes: scopes.optional() });
+
+const keyRequest = z.strictObject({
+  name: z.string(),
+  scopes,
+  org_id: name.nullable().optional(),
+  expires_at: z.iso
+    .datetime({ offset: true, message: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' })
+    .transform((text) => Date.parse(text))
+    .nullable()
+    .optional(),
+});
+
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : rfc3339(ms));
+
+const keyView = (key: ApiKey) => ({
+  id: key.id,
+  name: key.name,
+  hint: key.hint,
+  scopes: key.scopes,
+  org_id: key.orgId,
+  created_at: rfc3339(key.createdAtMs),
+  created_by: key.createdBy,
+  expires_at: timeOrNull(key.expiresAtMs),
+  revoked_at: timeOrNull(key.revokedAtMs),
+  last_used_at: timeOrNull(key.lastUsedAtMs),
+});
+
+async function exchange({ bearer, body }: HttpRequest, link: Link): Promise<HttpReply> {
+  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'send the API key as Authorization: Bearer <key>' });
+  const asked = readBody(exchangeRequest, body);
+  if (!asked.ok) return asked;
+  const minted = await link.call('exchangeToken', { bearer, scopes: asked.value.scopes });
+  if (!minted.ok) return minted;
+  return ok({ status: 200, body: { token: minted.value.token, expires_at: minted.value.expiresAtSecs, scopes: minted.value.scopes } });
+}
+
+async function create({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readBody(keyRequest, body);
+  if (!asked.ok) return asked;
+  const { org_id: orgId, expires_at: expiresAtMs, ...rest } = asked.value;
+  const created = await link.call('createApiKey', { principal, key: { ...rest, orgId, expiresAtMs } });
+  return created.ok ? ok({ status: 201, body: { key: created.value.key, ...keyView(created.value.record) } }) : created;
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const listed = await link.call('listApiKeys', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+  return listed.ok ? ok({ status: 200, body: { api_keys: listed.value.keys.map(keyView), next_cursor: listed.value.nextCursor } }) : listed;
+}
+
+async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const revoked = await link.call('revokeApiKey', { principal, id: params.id ?? '' });
+  return revoked.ok ? ok({ status: 204 }) : revoked;
+}
+
+async function rotate({ principal }: Authorized, link: Link): Promise<HttpReply> {
+  const rotated = await link.call('rotateSigningKey', { principal });
+  return rotated.ok ? ok({ status: 200, body: { kid: rotated.value.kid } }) : rotated;
+}
+
+async function jwks(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const found = await link.call('jwks', {});
+  return found.ok ? ok({ status: 200, body: found.value }) : found;
+}
+
+const ADMIN = { scope: 'admin' } as const;
+
+/** The specification names these paths without the version, the contract with it: both are served. */
+const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
+  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', handle: create },
+  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', handle: list },
+  { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', handle: revoke },
+];
+
+export const credentialRoutes: readonly Route[] = [
+  { method: 'post', path: '/api/v1/auth/token', access: 'public', summary: 'Exchanges an API key for a scoped access token', handle: exchange },
+  ...keyRoutes('/api/v1'),
+  ...keyRoutes(''),
+  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Makes a new key sign access tokens; the one before verifies on', handle: rotate },
+  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'The public keys that verify access tokens', handle: jwks },
+];
