@@ -1,78 +1,15 @@
-/** The work of a crypto thread. argon2 and fast-jwt are named here and nowhere else. */
-import { argon2id, hash, needsRehash, verify } from 'argon2';
-import { createSigner, createVerifier } from 'fast-jwt';
+/** What a crypto thread does with a task. */
 import { assertNever } from '../core/result.ts';
-import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskType, PasswordCost, TokenFrame } from './crypto-tasks.ts';
+import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskType } from './crypto-tasks.ts';
 
-/** The media type of access tokens (RFC 9068), so that no other token signed by the same key can pass for one. */
-const TOKEN_TYPE = 'at+jwt';
-const ALGORITHM = 'EdDSA';
-
-type Sign = (claims: object) => string;
-type Verify = (token: string) => object;
-
-/** More keys than a rotation ever leaves in force; past it the oldest is built anew when it is needed. */
-const MAX_KEYS = 16;
-
-function memoized<T>(build: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>();
-  return (text) => {
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const built = build(text);
-    if (known.size >= MAX_KEYS) known.delete(known.keys().next().value ?? '');
-    known.set(text, built);
-    return built;
-  };
-}
-
-const signerFor = memoized((spec): Sign => {
-  const { kid, privateKeyPem } = JSON.parse(spec) as { kid: string; privateKeyPem: string };
-  return createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } });
-});
-
-// No cache in here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
-// Time is judged by the caller, against the gateway's one clock.
-const verifierFor = memoized((spec): Verify => {
-  const { publicKeyPem, frame } = JSON.parse(spec) as { publicKeyPem: string; frame: TokenFrame };
-  return createVerifier({
-    key: publicKeyPem,
-    algorithms: [ALGORITHM],
-    checkTyp: TOKEN_TYPE,
-    allowedIss: frame.issuer,
-    allowedAud: frame.audience,
-    requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
-    ignoreExpiration: true,
-    ignoreNotBefore: true,
-  });
-});
-
-function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
-  const check = verifierFor(JSON.stringify({ publicKeyPem, frame }));
-  try {
-    return check(token);
-  } catch {
-    return undefined; // Which of the checks failed is nothing a holder of a bad token should learn.
-  }
-}
-
-const parametersOf = ({ memoryKib, iterations, parallelism }: PasswordCost) =>
-  ({ type: argon2id, memoryCost: memoryKib, timeCost: iterations, parallelism }) as const;
-
+// A thread works for one lane only, so each half is loaded by the first task that needs it.
 async function perform(task: CryptoTask): Promise<CryptoReplies[CryptoTaskType]> {
   switch (task.type) {
-    case 'hash-password':
-      return hash(task.password, parametersOf(task.cost));
-    case 'verify-password': {
-      const matches = await verify(task.hash, task.password);
-      return { matches, rehash: !task.hash.startsWith('$argon2id$') || needsRehash(task.hash, parametersOf(task.cost)) };
-    }
-    case 'sign-token':
-      return signerFor(JSON.stringify({ kid: task.kid, privateKeyPem: task.privateKeyPem }))(task.claims);
-    case 'verify-token':
-      return verifyToken(task.token, task.publicKeyPem, task.frame);
-    default:
-      return assertNever(task);
+    case 'hash-password': return (await import('./password-work.ts')).hashPassword(task.password, task.cost);
+    case 'verify-password': return (await import('./password-work.ts')).verifyPassword(task.hash, task.password, task.cost);
+    case 'sign-token': return (await import('./token-work.ts')).signToken(task.kid, task.privateKeyPem, task.claims);
+    case 'verify-token': return (await import('./token-work.ts')).verifyToken(task.token, task.publicKeyPem, task.frame);
+    default: return assertNever(task);
   }
 }
 

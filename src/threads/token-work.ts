@@ -1,0 +1,57 @@
+/** Signs and verifies access tokens. fast-jwt is named here and nowhere else. */
+import { createSigner, createVerifier } from 'fast-jwt';
+import type { TokenFrame } from './crypto-tasks.ts';
+
+/** The media type of access tokens (RFC 9068), so that no other token signed by the same key can pass for one. */
+const TOKEN_TYPE = 'at+jwt';
+const ALGORITHM = 'EdDSA';
+
+type Sign = (claims: object) => string;
+type Verify = (token: string) => object;
+
+/** More keys than a rotation ever leaves in force; past it the oldest is built anew when it is needed. */
+const MAX_KEYS = 16;
+
+function memoized<T>(build: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const built = build(text);
+    if (known.size >= MAX_KEYS) known.delete(known.keys().next().value ?? '');
+    known.set(text, built);
+    return built;
+  };
+}
+
+const signerFor = memoized((spec): Sign => {
+  const { kid, privateKeyPem } = JSON.parse(spec) as { kid: string; privateKeyPem: string };
+  return createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } });
+});
+
+// No cache in here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
+// Time is judged by the caller, against the gateway's one clock.
+const verifierFor = memoized((spec): Verify => {
+  const { publicKeyPem, frame } = JSON.parse(spec) as { publicKeyPem: string; frame: TokenFrame };
+  return createVerifier({
+    key: publicKeyPem,
+    algorithms: [ALGORITHM],
+    checkTyp: TOKEN_TYPE,
+    allowedIss: frame.issuer,
+    allowedAud: frame.audience,
+    requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
+    ignoreExpiration: true,
+    ignoreNotBefore: true,
+  });
+});
+
+export function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
+  const check = verifierFor(JSON.stringify({ publicKeyPem, frame }));
+  try {
+    return check(token);
+  } catch {
+    return undefined; // Which of the checks failed is nothing a holder of a bad token should learn.
+  }
+}
+
+export const signToken = (kid: string, privateKeyPem: string, claims: object): string => signerFor(JSON.stringify({ kid, privateKeyPem }))(claims);
