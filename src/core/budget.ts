@@ -210,6 +210,15 @@ export class BudgetTracker {
     return changes.concat(this.#usages.drainChanges());
   }
 
+  /** The store could not write them: what is in them comes again with the next changes, as it is then. */
+  requeueChanges(changes: readonly BudgetChange[]): void {
+    for (const { row } of changes) {
+      if (row === undefined) continue; // a row too many is let go by the next restore
+      if (row.kind === 'usage') this.#usages.requeue(row);
+      else this.#markDirty(this.#ownerOf(row));
+    }
+  }
+
   /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is let go. */
   restore(rows: Iterable<BudgetRow>, nowMs: number): void {
     assert(this.#root.children?.size === 0, 'a tracker is restored before it is used');
@@ -237,7 +246,7 @@ export class BudgetTracker {
       this.#dropped.add(keyOfOwner(row));
       return;
     }
-    const envelope = row.tier === 'global' ? this.#root : this.#grow(this.#root, [row.orgId, row.teamId, row.agentId].filter((name) => name !== null));
+    const envelope = this.#ownerOf(row);
     envelope.setSpend(monthly, daily, this.#epoch);
     envelope.stored = true;
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
@@ -294,11 +303,15 @@ export class BudgetTracker {
   }
 
   #envelopeOf({ orgId, teamId, agentId }: AgentIdentity): Envelope {
-    return this.#grow(this.#root, [orgId, teamId, agentId]);
+    return this.#grow([orgId, teamId, agentId]);
   }
 
-  #grow(from: Envelope, names: readonly string[]): Envelope {
-    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), from);
+  #ownerOf({ orgId, teamId, agentId }: SpendRow): Envelope {
+    return this.#grow([orgId, teamId, agentId].filter((name) => name !== null));
+  }
+
+  #grow(names: readonly string[]): Envelope {
+    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.#root);
   }
 
   #plant(parent: Envelope, name: string): Envelope {
