@@ -86,7 +86,7 @@ test.each([
   ['resource.matches("(a)\\\\1")', 17, 'not a pattern of RE2 syntax: error parsing regexp: invalid escape sequence: `\\1`'],
   ['resource.matches("(abcdef){300}")', 17, 'this pattern is too large; use smaller repeat counts'],
   ['duration(attributes.wait) > duration("1m")', 9, 'duration() takes a text in quotes, such as "1h30m"'],
-  ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 43, 'getHours() takes no time zone within a loop'],
+  ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 42, 'getHours() takes no time zone within a loop'],
   ['attributes.a.all(x, attributes.b.all(y, attributes.c.all(z, true)))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
   ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
 ])('%s is refused when it is loaded', (source, offset, problem) => {
