@@ -109,11 +109,12 @@ export class BudgetTracker {
     return RESERVED;
   }
 
-  /** What `reserve` would answer for an operation that holds nothing yet. Holds nothing. */
-  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number): Exceeded | undefined {
+  /** What `reserve` would answer, for a new operation or the one given. Holds nothing. */
+  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number, op?: OpNumber): Exceeded | undefined {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
-    return this.#resolve(agent).firstExceeded(costMicroUsd, 0, this.#epoch);
+    const envelope = this.#resolve(agent);
+    return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
   }
 
   /** The operation is over. Tells whether it held anything. */
