@@ -46,7 +46,8 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
   });
   if (!prepared.ok) return prepared;
   // To the address on record, never to the one that was typed: see emailKeyOf.
-  if (prepared.value !== undefined) await context.mailer.send(resetMail(context.publicUrl, prepared.value.email, secret));
+  // Not waited for: a slow relay holds up its own outbox only.
+  if (prepared.value !== undefined) void context.mailer.send(resetMail(context.publicUrl, prepared.value.email, secret));
   return ok(undefined);
 }
 

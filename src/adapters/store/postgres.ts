@@ -40,7 +40,7 @@ export class Postgres {
   readonly #log: StoreLog;
   #migration: Promise<void> | undefined;
   #reachable = true;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: PostgresOptions, log: StoreLog) {
     this.#options = options;
@@ -63,7 +63,7 @@ export class Postgres {
    * Rejects with a MigrationError, or the server's own error about a step, when waiting will not help.
    */
   async start(): Promise<void> {
-    while (!this.#closed) {
+    while (this.#closing === undefined) {
       const result = await this.attempt(async () => undefined);
       if (result.ok) return;
       await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
@@ -108,14 +108,19 @@ export class Postgres {
     });
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
+  /** What runs is finished; what comes later is told that the store is unreachable. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await this.#migration?.catch(() => undefined); // told to whoever asked for it
     await this.#pool.end();
   }
 
   async #faulting<T>(work: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
-    if (this.#closed) return fail(UNREACHABLE);
+    if (this.#closing !== undefined) return fail(UNREACHABLE);
     try {
       const result = await work();
       if (!this.#reachable) this.#log.info({}, 'the database answers again');
@@ -183,7 +188,7 @@ export class Postgres {
 
   /** Once per outage: the next line about it says that it is over. */
   #lost(error: Error): void {
-    if (this.#reachable && !this.#closed) this.#log.warn({ cause: error.message }, 'the database does not answer');
+    if (this.#reachable && this.#closing === undefined) this.#log.warn({ cause: error.message }, 'the database does not answer');
     this.#reachable = false;
   }
 }

@@ -1,0 +1,41 @@
+/** The mailer that a configuration calls for, and the one to fall back to (spec: Authentication 13). */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Mail, Mailer } from '../../gateway/ports.ts';
+import { createLogMailer, type MailLog } from './log.ts';
+import { Outbox, type OutboxOptions } from './outbox.ts';
+import { createSmtpTransport, problemWith, type SmtpOptions } from './smtp.ts';
+
+export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> };
+
+/**
+ * Never fails: without a relay, with settings that cannot work, or when the relay knows neither host nor user, the
+ * mailer logs instead of sending. A relay that is merely away at the start is not given up. The check runs beside the
+ * start of the gateway; mail waits for its outcome.
+ */
+export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, options: OutboxOptions = {}): ClosableMailer {
+  const fallback = { ...createLogMailer(log), close: async () => undefined };
+  if (smtp === undefined) return fallback;
+  const problem = problemWith(smtp);
+  if (problem !== undefined) {
+    log.warn({ cause: problem }, 'no mail will be sent');
+    return fallback;
+  }
+  const transport = createSmtpTransport(smtp);
+  const outbox = new Outbox(transport, log, options);
+  const chosen = transport.check().then((check): Mailer => {
+    if (check.kind === 'delivered') return outbox;
+    log.warn({ cause: check.cause, host: smtp.host }, check.retry ? 'the mail relay does not answer yet' : 'no mail will be sent: mend the relay settings and restart');
+    return check.retry ? outbox : fallback;
+  });
+  return {
+    send: async (mail: Mail) => (await chosen).send(mail),
+    close: async (timeoutMs) => {
+      const endMs = Date.now() + timeoutMs;
+      const timer = new AbortController();
+      // Mail that was sent before this call stands first in line for the outcome of the check.
+      await Promise.race([chosen, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
+      timer.abort();
+      await outbox.close(Math.max(0, endMs - Date.now()));
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** Mail on its way: a bounded number of it, tried a few times, and finished within a bound at shutdown. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Backlog } from '../../gateway/backlog.ts';
+import type { Mail, Mailer } from '../../gateway/ports.ts';
+import type { MailLog } from './log.ts';
+import type { MailTransport } from './smtp.ts';
+
+export type OutboxOptions = {
+  readonly capacity?: number;
+  readonly concurrency?: number;
+  /** Pauses between one attempt and the next; one more attempt than pauses is made. */
+  readonly retryPausesMs?: readonly number[];
+};
+
+const DEFAULTS = { capacity: 500, concurrency: 4, retryPausesMs: [2_000, 15_000, 60_000] } as const;
+
+export class Outbox implements Mailer {
+  readonly #transport: MailTransport;
+  readonly #log: MailLog;
+  readonly #options: Required<OutboxOptions>;
+  readonly #backlog: Backlog;
+  /** Ends the pauses: at shutdown the attempts that are left follow each other at once. */
+  readonly #closing = new AbortController();
+
+  constructor(transport: MailTransport, log: MailLog, options: OutboxOptions = {}) {
+    this.#transport = transport;
+    this.#log = log;
+    this.#options = { ...DEFAULTS, ...options };
+    const { capacity, concurrency } = this.#options;
+    this.#backlog = new Backlog({ capacity, concurrency, onError: (error) => log.warn({ err: error }, 'sending a mail failed') });
+  }
+
+  send(mail: Mail): Promise<void> {
+    return new Promise((resolve) => {
+      const isTaken = !this.#closing.signal.aborted && this.#backlog.push(() => this.#deliver(mail).finally(resolve));
+      if (isTaken) return;
+      this.#log.warn(describe(mail), 'mail not sent: the outbox is full or closed');
+      resolve();
+    });
+  }
+
+  /** Gives what is on its way until the bound, then cuts it off. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#closing.abort();
+    const timer = new AbortController();
+    const idle = this.#backlog.idle().finally(() => timer.abort());
+    await Promise.race([idle, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]); // only ever aborted by idle
+    this.#transport.close();
+  }
+
+  async #deliver(mail: Mail): Promise<void> {
+    for (const pauseMs of [...this.#options.retryPausesMs, undefined]) {
+      const delivery = await this.#transport.deliver(mail);
+      if (delivery.kind === 'delivered') return this.#log.info(describe(mail), 'mail sent');
+      const isLast = pauseMs === undefined || !delivery.retry;
+      this.#log.warn({ ...describe(mail), cause: delivery.cause }, isLast ? 'mail not sent: given up' : 'mail not sent yet; trying again');
+      if (isLast) return;
+      await sleep(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => undefined); // woken by the shutdown
+    }
+  }
+}
+
+/** Never the text: it carries the reset token. */
+const describe = ({ to, subject }: Mail) => ({ to, subject });

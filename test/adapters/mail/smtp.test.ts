@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
+import type { SmtpOptions } from '../../../src/adapters/mail/smtp.ts';
+
+const MAIL = { to: 'owner@example.com', subject: 'Reset your password', text: 'open https://gateway.test/#/reset-password/SECRET-TOKEN\n' };
+const CREDENTIALS = { user: 'gateway', pass: 'relay-password' };
+
+let folder: string;
+let certificate: { key: string; cert: string };
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-smtp-'));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  certificate = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Received = { readonly recipients: string[]; readonly raw: string; readonly isSecure: boolean; readonly user: string | undefined };
+type Relay = { readonly port: number; readonly received: Received[]; readonly passwordsSeen: string[] };
+
+/** A real relay on loopback. It takes `refusals` mails badly before it takes one. */
+async function startRelay(options: SMTPServerOptions = {}, refusals = 0): Promise<Relay> {
+  const received: Received[] = [];
+  const passwordsSeen: string[] = [];
+  let refused = 0;
+  const server = new SMTPServer({
+    ...certificate, authOptional: true, logger: false,
+    onAuth: (auth, _session, callback) => {
+      passwordsSeen.push(auth.password ?? '');
+      if (auth.username === CREDENTIALS.user && auth.password === CREDENTIALS.pass) callback(null, { user: auth.username });
+      else callback(new Error('no such user'));
+    },
+    onData: (stream, session, callback) => {
+      let raw = '';
+      stream.setEncoding('utf8').on('data', (text: string) => (raw += text)).on('end', () => {
+        if (refused++ < refusals) return callback(Object.assign(new Error('come again'), { responseCode: 451 }));
+        received.push({ recipients: session.envelope.rcptTo.map(({ address }) => address), raw, isSecure: session.secure, user: session.user as string | undefined });
+        callback();
+      });
+    },
+    ...options,
+  });
+  server.on('error', () => undefined); // clients that hang up are what some tests are about
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return { port: (server.server.address() as AddressInfo).port, received, passwordsSeen };
+}
+
+type Line = { readonly level: 'info' | 'warn'; readonly message: string; readonly fields: object };
+
+function openMailer(smtp: Partial<SmtpOptions> & { port: number } | undefined): { mailer: ClosableMailer; lines: Line[] } {
+  const lines: Line[] = [];
+  const write = (level: Line['level']) => (fields: object, message: string) => void lines.push({ level, message, fields });
+  const options = smtp && { host: 'localhost', credentials: undefined, from: 'no-reply@gateway.test', ca: certificate.cert, timeoutMs: 300, ...smtp };
+  const mailer = createMailer(options, { info: write('info'), warn: write('warn') }, { retryPausesMs: [20, 20] });
+  onTestFinished(() => mailer.close(1000));
+  return { mailer, lines };
+}
+
+const messages = (lines: Line[]): string[] => lines.map((line) => line.message);
+
+test('a relay that knows the gateway gets the mail over TLS', async () => {
+  const relay = await startRelay();
+  const { mailer } = openMailer({ port: relay.port, credentials: CREDENTIALS });
+  await mailer.send(MAIL);
+  expect(relay.received).toEqual([{ recipients: ['owner@example.com'], raw: expect.stringContaining('SECRET-TOKEN'), isSecure: true, user: 'gateway' }]);
+  expect(relay.received[0]!.raw).toMatch(/^From: no-reply@gateway\.test\r$/m);
+});
+
+test('a relay without authentication gets it too, with TLS or, when it offers none, without', async () => {
+  const offering = await startRelay();
+  const plain = await startRelay({ disabledCommands: ['STARTTLS'] });
+  for (const relay of [offering, plain]) await openMailer({ port: relay.port }).mailer.send(MAIL);
+  expect([offering, plain].map(({ received }) => received[0]?.isSecure)).toEqual([true, false]);
+});
+
+test('credentials are never sent to a relay without TLS', async () => {
+  const relay = await startRelay({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true });
+  const { mailer, lines } = openMailer({ port: relay.port, credentials: CREDENTIALS });
+  await mailer.send(MAIL);
+  expect(relay.passwordsSeen).toEqual([]);
+  expect(relay.received).toEqual([]);
+  expect(messages(lines)).toContain('no mail will be sent: mend the relay settings and restart');
+});
+
+test('a relay with a bad certificate gets neither credentials nor mail', async () => {
+  const relay = await startRelay();
+  const { mailer, lines } = openMailer({ port: relay.port, credentials: CREDENTIALS, ca: '' });
+  await mailer.send(MAIL);
+  expect([relay.passwordsSeen, relay.received]).toEqual([[], []]);
+  expect(messages(lines)).toContain('mail not sent: given up');
+});
+
+test('wrong credentials make the mailer log instead, with recipient and subject only', async () => {
+  const relay = await startRelay();
+  const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
+  await mailer.send(MAIL);
+  expect(messages(lines)).toEqual(['no mail will be sent: mend the relay settings and restart', 'mail not sent: no relay is configured']);
+  expect(lines[1]!.fields).toEqual({ to: 'owner@example.com', subject: 'Reset your password' });
+});
+
+test.each([
+  [{ host: 'no spaces allowed', port: 25 }, 'SVC_SMTP_HOST is not a host name'],
+  [{ port: 0 }, 'SVC_SMTP_PORT is not a port'],
+  [{ port: 25, credentials: { user: 'only', pass: '' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
+  [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an address'],
+])('settings that cannot work are told at the start: %j', async (smtp, cause) => {
+  const { mailer, lines } = openMailer(smtp);
+  await mailer.send(MAIL);
+  expect(lines[0]).toEqual({ level: 'warn', message: 'no mail will be sent', fields: { cause } });
+  expect(messages(lines)[1]).toBe('mail not sent: no relay is configured');
+});
+
+test('a relay that asks to come again gets the mail at the next attempt', async () => {
+  const relay = await startRelay({}, 2);
+  const { mailer, lines } = openMailer({ port: relay.port });
+  await mailer.send(MAIL);
+  expect(relay.received).toHaveLength(1);
+  expect(messages(lines)).toEqual(['mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail sent']);
+});
+
+test('a relay that hangs is given up, and holds up the shutdown no longer than its bound', async () => {
+  const silent: Server = createServer(() => undefined);
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const given = openMailer({ port });
+  await given.mailer.send(MAIL);
+  expect(messages(given.lines)).toContain('mail not sent: given up');
+
+  const slow = openMailer({ port, timeoutMs: 20_000 });
+  void slow.mailer.send(MAIL);
+  const start = Date.now();
+  await slow.mailer.close(200);
+  expect(Date.now() - start).toBeLessThan(2000);
+});
+
+test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {
+  const relay = await startRelay({}, 1);
+  const { mailer } = openMailer({ port: relay.port });
+  void mailer.send(MAIL);
+  await mailer.close(5000);
+  expect(relay.received).toHaveLength(1);
+});
+
+test('nothing in an address or a subject adds a header or a recipient', async () => {
+  const relay = await startRelay();
+  const { mailer } = openMailer({ port: relay.port });
+  await mailer.send({ to: 'owner@example.com, spy@evil.test', subject: 'Hello\r\nBcc: spy@evil.test', text: 'x' });
+  await mailer.send({ to: 'owner@example.com\r\nBcc: spy@evil.test', subject: 'Hello', text: 'x' });
+  for (const { recipients, raw } of relay.received) {
+    expect(recipients).not.toContain('spy@evil.test');
+    expect(raw).not.toMatch(/^Bcc:/im);
+  }
+});
+
+test('no line of the log ever holds the token', async () => {
+  const relay = await startRelay({}, 1);
+  const { mailer, lines } = openMailer({ port: relay.port });
+  await mailer.send(MAIL);
+  await openMailer(undefined).mailer.send(MAIL);
+  expect(JSON.stringify(lines)).not.toContain('SECRET-TOKEN');
+});

@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { fail } from '../../src/core/result.ts';
+import { ADMIN_KEY, eventTypes, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const NOT_FOUND = fail({ kind: 'not_found', what: 'such account' });
+const LAST_OWNER = fail({ kind: 'conflict', detail: 'this is the last owner; make somebody else owner first' });
+
+test('a new role holds at once: tokens of the old one are dead, the session goes on with the new one', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+  expect(valueOf(await scene.changeRole({ principal: principalOf(owner), accountId: dev.id, role: 'viewer' }))).toMatchObject({ role: 'viewer', tokenEpoch: 1 });
+  expect(scene.revoked).toEqual([`account:${dev.id} 1`]);
+  expect(valueOf(await scene.refresh({ refreshToken })).access.scopes).toEqual(['read']);
+  expect(scene.audit).toContainEqual(expect.objectContaining({ eventType: 'AccountRoleChanged', actor: `account:${owner.id}`, payload: expect.objectContaining({ from: 'developer', to: 'viewer' }) }));
+  expect(scene.events.at(-1)).toMatchObject({ change: 'role_changed', role: 'viewer', accountId: dev.id });
+});
+
+test('a disabled account is out at once and in again when it is enabled', async () => {
+  const scene = await openScene(await newDatabase());
+  const principal = principalOf(await registerOwner(scene));
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+  expect(valueOf(await scene.setDisabled({ principal, accountId: dev.id, disabled: true })).disabled).toBe(true);
+  expect(scene.revoked).toEqual([`account:${dev.id} 1`]);
+  expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
+  expect(await signIn(scene, 'dev@example.com')).toEqual(fail({ kind: 'unauthenticated', detail: 'the e-mail or the password is wrong' }));
+  valueOf(await scene.setDisabled({ principal, accountId: dev.id, disabled: false }));
+  expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
+  expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
+  expect(eventTypes(scene).filter((type) => type.startsWith('AccountDis') || type.startsWith('AccountEn'))).toEqual(['AccountDisabled', 'AccountEnabled']);
+});
+
+test('sessions are revoked by an admin, or by the account itself', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  for (const [principal, epoch] of [[principalOf(owner), 1], [principalOf(dev), 2]] as const) {
+    const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+    expect(valueOf(await scene.revokeSessions({ principal, accountId: dev.id })).tokenEpoch).toBe(epoch);
+    expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
+  }
+  expect(await scene.revokeSessions({ principal: principalOf(dev), accountId: owner.id })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+});
+
+test('the last owner stays, and two owners cannot remove each other at once', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const principal = principalOf(owner);
+  expect(await scene.changeRole({ principal, accountId: owner.id, role: 'viewer' })).toEqual(LAST_OWNER);
+  expect(await scene.setDisabled({ principal, accountId: owner.id, disabled: true })).toEqual(LAST_OWNER);
+  const second = await inviteAccount(scene, 'second@example.com', 'admin');
+  const promoted = valueOf(await scene.changeRole({ principal, accountId: second.id, role: 'owner' }));
+  const both = await Promise.all([
+    scene.setDisabled({ principal, accountId: second.id, disabled: true }),
+    scene.setDisabled({ principal: principalOf(promoted), accountId: owner.id, disabled: true }),
+  ]);
+  expect(both.filter((result) => result.ok)).toHaveLength(1);
+  expect(both.filter((result) => !result.ok)).toEqual([LAST_OWNER]);
+});
+
+test('nobody touches an account that stands higher, nor makes one', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  for (const principal of [principalOf(admin), ADMIN_KEY]) {
+    expect(await scene.changeRole({ principal, accountId: owner.id, role: 'admin' })).toMatchObject({ ok: false });
+    expect(await scene.revokeSessions({ principal, accountId: owner.id })).toEqual(fail({ kind: 'role_forbidden', role: 'owner' }));
+    expect(await scene.changeRole({ principal, accountId: dev.id, role: 'owner' })).toEqual(fail({ kind: 'role_forbidden', role: 'owner' }));
+  }
+  expect(await scene.changeRole({ principal: principalOf(dev), accountId: dev.id, role: 'admin' })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+});
+
+test('while nobody is owner, an admin who sees every org may appoint one', async () => {
+  const scene = await openScene(await newDatabase());
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  expect(valueOf(await scene.changeRole({ principal: ADMIN_KEY, accountId: dev.id, role: 'owner' })).role).toBe('owner');
+  const next = await inviteAccount(scene, 'next@example.com', 'developer');
+  expect(await scene.changeRole({ principal: ADMIN_KEY, accountId: next.id, role: 'owner' })).toEqual(fail({ kind: 'role_forbidden', role: 'owner' }));
+});
+
+test('an admin of one org sees and touches the accounts of that org only', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const acme = await inviteAccount(scene, 'a@example.com', 'admin', 'acme');
+  const colleague = await inviteAccount(scene, 'b@example.com', 'viewer', 'acme');
+  const rival = await inviteAccount(scene, 'c@example.com', 'viewer', 'rival');
+  const principal = principalOf(acme);
+  const listed = valueOf(await scene.listAccounts({ principal, perPage: 50, cursor: undefined }));
+  expect(listed.items.map((account) => account.email)).toEqual(['a@example.com', 'b@example.com']);
+  for (const accountId of [owner.id, rival.id, 'nobody']) {
+    expect(await scene.getAccount({ principal, accountId })).toEqual(NOT_FOUND);
+    expect(await scene.changeRole({ principal, accountId, role: 'viewer' })).toEqual(NOT_FOUND);
+    expect(await scene.setDisabled({ principal, accountId, disabled: true })).toEqual(NOT_FOUND);
+    expect(await scene.revokeSessions({ principal, accountId })).toEqual(NOT_FOUND);
+  }
+  expect(valueOf(await scene.setDisabled({ principal, accountId: colleague.id, disabled: true })).disabled).toBe(true);
+  expect(await scene.changeRole({ principal: principalOf(owner), accountId: acme.id, role: 'owner' })).toMatchObject({ fault: { kind: 'conflict' } });
+});
+
+test('the list goes on where it stopped', async () => {
+  const scene = await openScene(await newDatabase());
+  const principal = principalOf(await registerOwner(scene));
+  for (const name of ['a', 'b', 'c']) await inviteAccount(scene, `${name}@example.com`, 'viewer');
+  const first = valueOf(await scene.listAccounts({ principal, perPage: 2, cursor: undefined }));
+  const second = valueOf(await scene.listAccounts({ principal, perPage: 2, cursor: first.next }));
+  expect([...first.items, ...second.items].map((account) => account.email)).toEqual(['owner@example.com', 'a@example.com', 'b@example.com', 'c@example.com']);
+  expect(second.next).toBeUndefined();
+  expect(Object.keys(first.items[0]!)).not.toContain('passwordHash');
+  for (const cursor of ['x', '-1', '1.5', '9'.repeat(40)]) expect(await scene.listAccounts({ principal, perPage: 2, cursor })).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
+  expect(await scene.listAccounts({ principal: { ...principal, scopes: ['write'] }, perPage: 2, cursor: undefined })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+});
+
+test('who am I', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  expect(valueOf(await scene.me({ principal: principalOf(owner) }))).toEqual(owner);
+  expect(await scene.me({ principal: ADMIN_KEY })).toEqual(fail({ kind: 'not_found', what: 'account behind an API key' }));
+});
+
+test('a gateway that was not running learns which tokens are dead', async () => {
+  const url = await newDatabase();
+  const before = await openScene(url);
+  const principal = principalOf(await registerOwner(before));
+  const dev = await inviteAccount(before, 'dev@example.com', 'developer');
+  valueOf(await before.revokeSessions({ principal, accountId: dev.id }));
+  const after = await openScene(url);
+  valueOf(await after.accounts.syncRevocations());
+  expect(after.revoked).toEqual([`account:${dev.id} 1`]);
+  const muchLater = await openScene(url);
+  muchLater.advance(17 * 60_000);
+  valueOf(await muchLater.accounts.syncRevocations());
+  expect(muchLater.revoked).toEqual([]);
+});

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { fail } from '../../src/core/result.ts';
+import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const DAY_MS = 24 * 3_600_000;
+const INVALID = fail({ kind: 'invalid_invite' });
+
+test('an invite makes one account with the role and org it names', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const made = valueOf(await scene.invite({ principal: principalOf(owner), email: 'dev@example.com', role: 'developer', orgId: 'acme' }));
+  expect(made).toEqual({ inviteToken: expect.stringMatching(/^[\w-]{43}$/), email: 'dev@example.com', role: 'developer', orgId: 'acme', expiresAtMs: 1_893_456_000_000 + 7 * DAY_MS });
+  const account = valueOf(await scene.acceptInvite({ inviteToken: made.inviteToken, password: GOOD_PASSWORD }));
+  expect(account).toMatchObject({ email: 'dev@example.com', role: 'developer', orgId: 'acme' });
+  expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
+  expect(await scene.acceptInvite({ inviteToken: made.inviteToken, password: GOOD_PASSWORD })).toEqual(INVALID);
+  expect(eventTypes(scene)).toEqual(['AccountRegistered', 'InviteCreated', 'InviteAccepted', 'LoginSucceeded']);
+  expect(JSON.stringify([scene.audit, scene.events])).not.toContain(made.inviteToken);
+});
+
+test('of ten accepts of one invite at once one wins', async () => {
+  const scene = await openScene(await newDatabase());
+  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }));
+  const answers = await Promise.all(Array.from({ length: 10 }, () => scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })));
+  expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
+  expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
+});
+
+test('an invite ends after seven days, and a weak password does not use it up', async () => {
+  const scene = await openScene(await newDatabase());
+  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }));
+  scene.advance(7 * DAY_MS - 1);
+  expect(await scene.acceptInvite({ inviteToken, password: 'short' })).toMatchObject({ fault: { kind: 'weak_password' } });
+  scene.advance(1);
+  expect(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).toEqual(INVALID);
+  expect(await scene.acceptInvite({ inviteToken: 'nonsense', password: GOOD_PASSWORD })).toEqual(INVALID);
+});
+
+test('nobody gives what they lack', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
+  const orgAdmin = await inviteAccount(scene, 'acme-admin@example.com', 'admin', 'acme');
+  const developer = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const ask = (inviter: typeof owner, role: 'owner' | 'admin' | 'viewer', orgId?: string) =>
+    scene.invite({ principal: principalOf(inviter), email: 'new@example.com', role, orgId });
+
+  expect(await ask(developer, 'viewer')).toEqual(fail({ kind: 'insufficient_scope', needed: 'admin', held: ['read', 'write'] }));
+  expect(await ask(admin, 'owner')).toEqual(fail({ kind: 'role_forbidden', role: 'owner' }));
+  expect(await scene.invite({ principal: ADMIN_KEY, email: 'new@example.com', role: 'owner', orgId: undefined })).toEqual(fail({ kind: 'role_forbidden', role: 'owner' }));
+  expect(valueOf(await ask(owner, 'owner')).role).toBe('owner');
+  expect(await ask(owner, 'owner', 'acme')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'org_id' } });
+  expect(await ask(orgAdmin, 'viewer', 'rival')).toEqual(fail({ kind: 'org_forbidden', orgId: 'rival' }));
+  expect(valueOf(await ask(orgAdmin, 'admin')).orgId).toBe('acme');
+});
+
+test('an address that has an account is not invited', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const invitation = { principal: ADMIN_KEY, role: 'viewer', orgId: undefined } as const;
+  expect(await scene.invite({ ...invitation, email: 'OWNER@example.com' })).toEqual(fail({ kind: 'email_taken', email: 'OWNER@example.com' }));
+  const twice = await Promise.all([1, 2].map(() => scene.invite({ ...invitation, email: 'new@example.com' })));
+  const [first, second] = twice.map((made) => valueOf(made).inviteToken);
+  expect((await scene.acceptInvite({ inviteToken: first!, password: GOOD_PASSWORD })).ok).toBe(true);
+  expect(await scene.acceptInvite({ inviteToken: second!, password: GOOD_PASSWORD })).toEqual(fail({ kind: 'email_taken', email: 'new@example.com' }));
+});

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { fail } from '../../src/core/result.ts';
+import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const NEW_PASSWORD = 'another horse, quite correct';
+const HOUR_MS = 3_600_000;
+const INVALID = fail({ kind: 'invalid_reset_token' });
+
+async function requestReset(scene: Scene, email: string): Promise<string | undefined> {
+  const before = scene.mails.length;
+  valueOf(await scene.requestPasswordReset({ email }));
+  await scene.accounts.idle();
+  return /reset-password\/([\w-]{43})\n/.exec(scene.mails[before]?.text ?? '')?.[1];
+}
+
+test('the mailed token sets the password once, ends all sessions, and lifts the lock', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
+  for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
+  const resetToken = (await requestReset(scene, ' Owner@EXAMPLE.com'))!;
+  expect(scene.mails).toEqual([{ to: 'owner@example.com', subject: 'Reset your password', text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}`) }]);
+
+  expect(valueOf(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD }))).toBeUndefined();
+  expect(scene.revoked).toEqual([`account:${owner.id} 1`]);
+  expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
+  expect(await signIn(scene, 'owner@example.com', GOOD_PASSWORD)).toMatchObject({ fault: { kind: 'unauthenticated' } });
+  expect((await signIn(scene, 'owner@example.com', NEW_PASSWORD)).ok).toBe(true);
+  expect(await scene.confirmPasswordReset({ resetToken, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
+  expect(eventTypes(scene).slice(-4)).toEqual(['PasswordResetRequested', 'PasswordResetCompleted', 'LoginFailed', 'LoginSucceeded']);
+  expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
+});
+
+test('of ten uses of one token at once one wins, and the other tokens of the account end with it', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+  const other = (await requestReset(scene, 'owner@example.com'))!;
+  const answers = await Promise.all(Array.from({ length: 10 }, () => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })));
+  expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
+  expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
+  expect(await scene.confirmPasswordReset({ resetToken: other, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
+});
+
+test('a token ends after an hour, and a weak password does not use it up', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+  scene.advance(HOUR_MS - 1);
+  expect(await scene.confirmPasswordReset({ resetToken, newPassword: 'short' })).toMatchObject({ fault: { kind: 'weak_password' } });
+  scene.advance(1);
+  expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
+});
+
+test('an unknown address, a disabled account and what is no address are answered alike and get no mail', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const gone = await inviteAccount(scene, 'gone@example.com', 'viewer');
+  valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
+  for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', '']) expect(await requestReset(scene, email)).toBeUndefined();
+  expect(scene.mails).toEqual([]);
+});
+
+test('the answer does not wait for the database or for the mail', async () => {
+  const scene = await openScene(await newDatabase(), { mailer: { send: () => new Promise(() => undefined) } });
+  await registerOwner(scene);
+  await scene.postgres.close();
+  expect((await scene.requestPasswordReset({ email: 'owner@example.com' })).ok).toBe(true);
+});
+
+test('nobody is flooded: a sixth open request sends nothing', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (let i = 0; i < 8; i++) await requestReset(scene, 'owner@example.com');
+  expect(scene.mails).toHaveLength(5);
+  scene.advance(HOUR_MS);
+  expect(await requestReset(scene, 'owner@example.com')).toBeDefined();
+});
+
+test('requests beyond what may wait are dropped and still answered', async () => {
+  const warnings: string[] = [];
+  const scene = await openScene(await newDatabase(), { log: { warn: (_, message) => void warnings.push(message) } });
+  const answers = await Promise.all(Array.from({ length: 1100 }, (_, i) => scene.requestPasswordReset({ email: `nobody${i}@example.com` })));
+  expect(answers.every((answer) => answer.ok)).toBe(true);
+  expect(new Set(warnings)).toEqual(new Set(['too many password resets are waiting; one was dropped']));
+  await scene.accounts.idle();
+});

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { fail } from '../../src/core/result.ts';
+import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
+import { withPostgres } from '../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const ENDED = fail({ kind: 'unauthenticated', detail: 'the session is unknown or has ended; sign in again' });
+
+async function signedIn(rememberMe = false): Promise<{ scene: Scene; refreshToken: string }> {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com', GOOD_PASSWORD, rememberMe));
+  return { scene, refreshToken };
+}
+
+test('a refresh gives a new token and a new cookie each time', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const first = valueOf(await scene.refresh({ refreshToken }));
+  const second = valueOf(await scene.refresh({ refreshToken: first.refreshToken }));
+  expect(new Set([refreshToken, first.refreshToken, second.refreshToken]).size).toBe(3);
+  expect(second.refreshLifetimeMs).toBe(12 * HOUR_MS);
+  expect(second.access.scopes).toEqual(['read', 'write', 'admin']);
+  expect(eventTypes(scene).slice(2)).toEqual(['TokenIssued', 'TokenIssued']);
+});
+
+test.each([[false, 12 * HOUR_MS], [true, 30 * DAY_MS]])('an unused session ends after its lifetime, a used one goes on (remember me: %s)', async (rememberMe, lifetimeMs) => {
+  const { scene, refreshToken } = await signedIn(rememberMe);
+  scene.advance(lifetimeMs - 1);
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  scene.advance(lifetimeMs - 1);
+  const last = valueOf(await scene.refresh({ refreshToken: next.refreshToken }));
+  scene.advance(lifetimeMs);
+  expect(await scene.refresh({ refreshToken: last.refreshToken })).toEqual(ENDED);
+});
+
+test('an exchanged cookie that comes again ends the session, for whoever holds its successor too', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+  expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
+  expect(eventTypes(scene).filter((type) => type === 'SessionRevoked')).toHaveLength(1);
+  expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', actor: 'anonymous' });
+});
+
+test('the other sessions of the account go on', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const other = valueOf(await signIn(scene, 'owner@example.com'));
+  await scene.refresh({ refreshToken });
+  expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+  expect((await scene.refresh({ refreshToken: other.refreshToken })).ok).toBe(true);
+});
+
+test('of ten refreshes at once with one cookie exactly one is answered', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => scene.refresh({ refreshToken })));
+  expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
+  expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => ENDED));
+  expect(eventTypes(scene).filter((type) => type === 'SessionRevoked')).toHaveLength(1);
+});
+
+test('a logout ends the session; so does one with an old cookie; one without is fine', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  expect((await scene.logout({ refreshToken })).ok).toBe(true);
+  expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
+  expect((await scene.logout({ refreshToken })).ok).toBe(true);
+  expect((await scene.logout({ refreshToken: 'nonsense' })).ok).toBe(true);
+  expect((await scene.logout({})).ok).toBe(true);
+  expect(scene.audit.filter((draft) => draft.eventType === 'SessionRevoked').map((draft) => draft.reason)).toEqual(['logout']);
+});
+
+test('what was never handed out is refused', async () => {
+  const { scene } = await signedIn();
+  for (const refreshToken of ['', 'x', 'A'.repeat(43), 'A'.repeat(1_000_000)]) expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+});
+
+test('a refresh that cannot be answered leaves the cookie good', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  await registerOwner(scene);
+  const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
+  const overloaded = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'token signing' } as const);
+  const busy = await openScene(url, { tokens: { ...scene.context.tokens, mintForAccount: async () => overloaded } });
+  const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+  expect(await busy.refresh({ refreshToken })).toEqual(overloaded);
+  expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect((await scene.refresh({ refreshToken })).ok).toBe(true);
+});
+
+test('the database holds no secret that would sign anybody in', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const { rows } = valueOf(await scene.postgres.attempt((on) =>
+    on.query(`SELECT r.digest, s.*, a.* FROM refresh_tokens r JOIN sessions s ON s.id = r.session_id JOIN accounts a ON a.id = s.account_id`)));
+  expect(rows).toHaveLength(1);
+  expect(JSON.stringify(rows)).not.toContain(refreshToken);
+  expect(JSON.stringify(rows)).not.toContain(GOOD_PASSWORD);
+});
+
+test('pruning forgets what is over and keeps what lives', async () => {
+  const { scene, refreshToken } = await signedIn();
+  await signIn(scene, 'nobody@example.com', 'wrong');
+  const remembered = valueOf(await signIn(scene, 'owner@example.com', GOOD_PASSWORD, true));
+  scene.advance(3 * DAY_MS);
+  valueOf(await scene.accounts.prune());
+  const count = async (table: string) => valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
+  expect([await count('sessions'), await count('refresh_tokens'), await count('sign_in_failures')]).toEqual([1, 1, 0]);
+  expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+  expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
+});
