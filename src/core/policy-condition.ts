@@ -1,7 +1,4 @@
-/**
- * The `when:` of a rule: a CEL expression, compiled once. The CEL library and the pattern engine are named here and, for the
- * type of a syntax tree, in policy-condition-cost.ts.
- */
+/** The `when:` of a rule: a CEL expression, compiled once. The only file that names the CEL library and the pattern engine. */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import type { AgentIdentity } from './ids.ts';

@@ -4,13 +4,13 @@ import type { AuditDraft } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { AuditLog, Clock } from '../gateway/ports.ts';
-import { decode, encode } from './codec.ts';
+import { encode } from './codec.ts';
 import type { AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 
 /** Told, per batch, whether its entries are in the log. */
 export type Written = (isWritten: boolean) => void;
 
-type Port = Pick<MessagePort, 'postMessage' | 'on'>;
+type Port = Pick<MessagePort, 'postMessage'>;
 
 /** The main thread's end of the audit thread: what is handed over, and what has become of it. */
 export class AuditLink implements AuditLog {
@@ -65,8 +65,7 @@ export class AuditLink implements AuditLog {
     });
   }
 
-  receive(bytes: Uint8Array): void {
-    const message = decode(bytes) as AuditToMain;
+  receive(message: AuditToMain): void {
     switch (message.type) {
       case 'written': return this.#settle(message.batch, true);
       case 'not-written':

@@ -40,8 +40,11 @@ export class IoLink implements Link {
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
     this.#outbox = new Outbox(main, encodeToMain);
-    main.on('message', (bytes: Uint8Array) => this.#receive(decodeToIo(bytes)));
-    audit.on('message', (bytes: Uint8Array) => this.#release(decode(bytes) as AuditToIo));
+    this.#listenTo(audit);
+    main.on('message', (message: Uint8Array | MessagePort) => {
+      if (message instanceof Uint8Array) this.#receive(decodeToIo(message));
+      else this.#listenTo(message); // a new audit thread, in place of one that died
+    });
   }
 
   get pending(): number { return this.#waiting.size; }
@@ -57,6 +60,10 @@ export class IoLink implements Link {
 
   /** Says something that has no answer. */
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
+
+  #listenTo(audit: MessagePort): void {
+    audit.on('message', (bytes: Uint8Array) => this.#release(decode(bytes) as AuditToIo));
+  }
 
   #request(messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
     if (this.#waiting.size >= this.#options.maxPending) return Promise.resolve({ reply: OVERLOADED, auditId: undefined });

@@ -1,4 +1,5 @@
 /** What the threads say to each other: plain data, one closed vocabulary, imported by both ends of every channel. */
+import type { MessagePort } from 'node:worker_threads';
 import type { Command, Replies, SignalMessage } from '../core/commands.ts';
 import type { AgentKey } from '../core/ids.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
@@ -15,9 +16,26 @@ export type IoToMain =
   | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
   | { readonly type: 'interest'; readonly interest: Interest }
   | { readonly type: 'control-closed'; readonly stream: number; readonly agent: AgentKey }
-  | { readonly type: 'stats'; readonly stats: IoStats }
-  | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly uwsImplementation: string }
-  | { readonly type: 'drained' };
+  | { readonly type: 'stats'; readonly stats: IoStats };
+
+export type Ports = { readonly httpPort: number; readonly grpcPort: number };
+
+/** What an I/O thread is started with. `data` is its entry's own. Port 0 takes a free one. */
+export type IoStart = {
+  readonly io: IoIndex;
+  readonly data: unknown;
+  readonly auditPort: MessagePort;
+  readonly ports: Ports;
+  /** How many I/O threads there are, which all listen on the same ports. */
+  readonly threads: number;
+};
+
+/** What an I/O thread tells whoever started it: plain, not in a batch, because it is about the thread itself. */
+export type IoNotice =
+  | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly httpImplementation: 'native' | 'javascript' }
+  | { readonly type: 'cannot-listen'; readonly reason: string }
+  | { readonly type: 'drained' }
+  | { readonly type: 'error'; readonly doing: string; readonly message: string };
 
 /** `auditIndex` is the reply's place among the entries its batch writes to the audit log; -1: it writes none. */
 export type Reply =
@@ -32,7 +50,8 @@ export type MainToIo =
   | { readonly type: 'revoked'; readonly subject: string }
   /** The agent's credential is no longer valid: its control streams are closed. */
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
-  | { readonly type: 'drain' };
+  /** Take nothing new, and answer what is in flight within this time. */
+  | { readonly type: 'drain'; readonly graceMs: number };
 
 /** Replies wait in the audit thread until what they say is written: they pass through it as opaque bytes. */
 export type MainToAudit =
@@ -61,4 +80,6 @@ export type IoStats = {
   readonly webSockets: number;
   readonly controlStreams: number;
   readonly droppedEvents: number;
+  /** Since the thread started. */
+  readonly requests: { readonly http: number; readonly grpc: number; readonly connect: number };
 };

@@ -5,7 +5,7 @@ import type { Effect } from '../core/effects.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
 import type { AgentKey } from '../core/ids.ts';
-import { fail, ok } from '../core/result.ts';
+import { assertNever, fail, ok } from '../core/result.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
@@ -117,9 +117,7 @@ export class Switchboard {
         if (thread !== undefined) thread.stats = message.stats;
         return;
       }
-      case 'listening':
-      case 'drained': return; // heard by whoever started the thread
-      default:
+      default: return assertNever(message);
     }
   }
 
@@ -153,7 +151,7 @@ export class Switchboard {
           for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
           break;
         case 'spend-changed':
-          durable = this.#saveSpend();
+          durable = this.#options.budgets.save(this.#options.governor.budgets.drainChanges());
           break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
@@ -168,17 +166,6 @@ export class Switchboard {
       this.events.publishEffect(effect, nowMs);
     }
     return durable;
-  }
-
-  async #saveSpend(): Promise<void> {
-    const { budgets, governor } = this.#options;
-    const changes = governor.budgets.drainChanges();
-    try {
-      await budgets.save(changes);
-    } catch (error) {
-      governor.budgets.requeueChanges(changes);
-      throw error;
-    }
   }
 
   async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], durable: Promise<void>): Promise<void> {

@@ -2,8 +2,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { explain, type Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
-import { MAX_MESSAGE_BYTES, voucherPrincipal } from '../methods.ts';
-import type { WirePorts } from '../ports.ts';
+import { MAX_MESSAGE_BYTES } from '../methods.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
@@ -13,13 +12,6 @@ import { grpcError } from './status.ts';
 
 export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
 type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;
-
-export type CheckStreamOptions = {
-  readonly check: Check;
-  /** Called once for each check. */
-  readonly count: () => void;
-  readonly onDefect: (error: unknown) => void;
-};
 
 /** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
 export const MAX_UNANSWERED = 1024;
@@ -34,7 +26,8 @@ const undecided = (correlationId: string, fault: Fault): StreamCheckActionsRespo
 /** One stream's life: open, half-closed by the client while answers are still due, over. */
 export class CheckStream {
   readonly #call: CheckCall;
-  readonly #options: CheckStreamOptions;
+  readonly #check: Check;
+  readonly #onDefect: (error: unknown) => void;
   readonly #authorization: string | undefined;
   #unanswered = 0;
   #isHalfClosed = false;
@@ -43,9 +36,10 @@ export class CheckStream {
   #isBlocked = false;
   #endsWith: Fault | undefined;
 
-  constructor(call: CheckCall, options: CheckStreamOptions) {
+  constructor(call: CheckCall, check: Check, onDefect: (error: unknown) => void) {
     this.#call = call;
-    this.#options = options;
+    this.#check = check;
+    this.#onDefect = onDefect;
     this.#authorization = bearerOf(call.metadata);
     call.on('data', (bytes) => this.#receive(bytes));
     call.on('end', () => {
@@ -61,22 +55,14 @@ export class CheckStream {
 
   /** Takes no further check, sends the answers that are due, then ends with the fault. */
   close(fault: Fault): void {
-    if (this.#isOver || this.#endsWith !== undefined) return;
+    if (this.#endsWith !== undefined) return;
     this.#endsWith = fault;
     this.#call.pause();
     this.#endIfDone();
   }
 
-  /** Closes the stream when its bearer has been revoked. */
-  async recheckBearer(ports: WirePorts): Promise<void> {
-    if (this.#authorization === undefined) return;
-    const principal = await voucherPrincipal(ports, '', this.#authorization);
-    if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
-  }
-
   #receive(bytes: Buffer): void {
     if (this.#isOver || this.#endsWith !== undefined) return;
-    this.#options.count();
     const request = bytes.length > MAX_MESSAGE_BYTES ? TOO_LARGE : decode(bytes);
     if (!request.ok) {
       const correlationId = correlationIdOf(bytes);
@@ -87,10 +73,10 @@ export class CheckStream {
     this.#unanswered += 1;
     if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
     const { correlationId } = request.value;
-    this.#options.check(request.value, this.#authorization).then(
+    this.#check(request.value, this.#authorization).then(
       (answer) => this.#answer(correlationId, answer),
       (error: unknown) => {
-        this.#options.onDefect(error);
+        this.#onDefect(error);
         this.#answer(correlationId, INTERNAL);
       },
     );

@@ -1,6 +1,6 @@
 /** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
 import type { Match } from './router.ts';
-import type { HttpReply, Route } from './route.ts';
+import type { HttpResponse, Route } from './route.ts';
 
 type Headers = readonly (readonly [string, string])[];
 
@@ -20,17 +20,14 @@ export const isPreflight = (method: string, headers: ReadonlyMap<string, string>
   method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
 
 /** The answer is the same for every origin; only an allowed one gets the headers that make it a yes. */
-export function preflightReply(match: Match<Route>): HttpReply {
+export function preflightReply(match: Match<Route>): HttpResponse {
   const methods = match.kind === 'no-method' ? match.allowed : [];
   return {
-    ok: true,
-    value: {
-      status: 204,
-      headers: [
-        ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
-        ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
-        ['Access-Control-Max-Age', '600'],
-      ],
-    },
+    status: 204,
+    headers: [
+      ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
+      ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
+      ['Access-Control-Max-Age', '600'],
+    ],
   };
 }

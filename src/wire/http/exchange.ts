@@ -1,4 +1,5 @@
 import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-line.ts';
 
@@ -16,8 +17,12 @@ export class Exchange {
   #isOver = false;
   #onGone: (() => void) | undefined;
 
-  constructor(res: UwsResponse) {
+  readonly #onDefect: (error: unknown) => void;
+
+  /** `onDefect` learns of an exception while answering; the caller is told `internal`. */
+  constructor(res: UwsResponse, onDefect: (error: unknown) => void) {
     this.#res = res;
+    this.#onDefect = onDefect;
     res.onAborted(() => {
       this.#isOver = true;
       this.#onGone?.();
@@ -39,7 +44,7 @@ export class Exchange {
     const finish = (body: BodyResult): void => {
       isDone = true;
       clearTimeout(timer);
-      use(body);
+      this.guard(() => use(body));
     };
     this.#res.onData((chunk, isLast) => {
       if (isDone) return;
@@ -52,6 +57,16 @@ export class Exchange {
       if (isLast) return finish({ kind: 'whole', bytes: Buffer.concat(gathered, size) });
       timer ??= setTimeout(() => this.close(), BODY_TIMEOUT_MS);
     });
+  }
+
+  /** Runs a step of answering. What it throws must not reach the library, which would take the whole thread down with it. */
+  guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#onDefect(error);
+      this.send(problemOf({ kind: 'internal' }), [], false);
+    }
   }
 
   /** Cuts the connection without an answer. */

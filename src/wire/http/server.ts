@@ -1,7 +1,7 @@
-import uws, { type HttpRequest as UwsRequest, type TemplatedApp } from 'uWebSockets.js';
+import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { holds, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
-import { fail, type Result } from '../../core/result.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { Exchange, type BodyResult } from './exchange.ts';
@@ -14,43 +14,51 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
-export type HttpServerOptions = {
+export type RouteServerOptions = {
   readonly link: Link;
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly corsOrigins: readonly string[];
   readonly onError: (error: unknown, doing: string) => void;
+  /** Told of every request, for the metrics. */
+  readonly onRequest?: () => void;
 };
 
 type Head = Omit<HttpRequest, 'body' | 'params'>;
 
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
-export function serveRoutes(app: TemplatedApp, options: HttpServerOptions): void {
+export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
   app.any('/*', (res, req) => {
-    const exchange = new Exchange(res);
-    const isHead = req.getMethod() === 'head';
-    const head = readHead(req, exchange);
-    const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
-    const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead);
-    const path = req.getUrl();
-    const method = (isHead ? 'get' : req.getMethod()) as Method;
-    const match = router.match(method, path);
-    if (isPreflight(req.getMethod(), head.headers)) return respond(preflightReply(match));
-    if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
-    if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
-    const answer = (body: BodyResult): void => {
-      const parsed = parseBody(body, head.headers.get('content-type'));
-      if (!parsed.ok) return respond(parsed);
-      void answerRow(match.route, { ...head, params: match.params, body: parsed.value }, options).then(respond);
-    };
-    if (method === 'get') answer(NO_BODY);
-    else exchange.readBody(MAX_BODY_BYTES, answer);
+    options.onRequest?.();
+    const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
+    exchange.guard(() => answerRequest(exchange, req, router, options));
   });
 }
 
+function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, options: RouteServerOptions): void {
+  const verb = req.getMethod();
+  const isHead = verb === 'head';
+  const method = (isHead ? 'get' : verb) as Method;
+  const path = req.getUrl();
+  const head = readHead(req, exchange);
+  const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
+  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead);
+  const match = router.match(method, path);
+  if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match)));
+  if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
+  if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+  const answer = (body: BodyResult): void => {
+    const parsed = parseBody(body, head.headers.get('content-type'));
+    if (!parsed.ok) return respond(parsed);
+    void answerRow(match.route, { ...head, params: match.params, body: parsed.value }, options).then(respond);
+  };
+  if (method === 'get') answer(NO_BODY);
+  else exchange.readBody(MAX_BODY_BYTES, answer);
+}
+
 /** Limits, authenticates, checks the scope, and lets the row's handler answer. */
-async function answerRow(route: Route, request: HttpRequest, options: HttpServerOptions): Promise<HttpReply> {
+async function answerRow(route: Route, request: HttpRequest, options: RouteServerOptions): Promise<HttpReply> {
   const { link } = options;
   try {
     if (route.access === 'public') {
@@ -109,5 +117,3 @@ const SAFETY_HEADERS: readonly (readonly [string, string])[] = [
   ['X-Content-Type-Options', 'nosniff'],
   ['Cache-Control', 'no-store'],
 ];
-
-export const createApp = (): TemplatedApp => uws.App();

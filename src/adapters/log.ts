@@ -1,0 +1,17 @@
+import { destination, pino, type Logger as PinoLogger } from 'pino';
+
+/** One JSON object a line on standard error; standard output stays free for what a command answers. */
+export type Logger = {
+  debug(message: string, fields?: object): void;
+  info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
+  error(message: string, fields?: object): void;
+};
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export function createLogger(level: LogLevel): Logger {
+  const sink: PinoLogger = pino({ level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }) } }, destination({ dest: 2, sync: true }));
+  const line = (severity: Exclude<LogLevel, 'silent'>) => (message: string, fields: object = {}): void => sink[severity](fields, message);
+  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+}

@@ -1,0 +1,86 @@
+/** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
+import { relative } from 'node:path';
+import { createLogger } from '../adapters/log.ts';
+import { readConfig, type Config } from '../config.ts';
+import { startGateway, StartError, type Gateway } from '../main.ts';
+
+/** Resolves with the exit status when the gateway has stopped. */
+export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
+  const config = readConfig(env);
+  if (!config.ok) {
+    process.stderr.write(`svc-gateway does not start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
+    return 2;
+  }
+  const log = createLogger(config.value.SVC_LOG_LEVEL);
+  try {
+    const gateway = await startGateway(config.value, log);
+    process.stdout.write(welcome(config.value, gateway));
+    return await untilStopped(gateway, log.info);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    process.stderr.write(`svc-gateway does not start: ${error.message}\n`);
+    return 1;
+  }
+}
+
+/** Resolves once a signal has ended the gateway in order. A second signal ends it at once. */
+function untilStopped(gateway: Gateway, say: (message: string) => void): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const stop = (signal: NodeJS.Signals): void => {
+      process.once('SIGTERM', () => process.exit(130));
+      process.once('SIGINT', () => process.exit(130));
+      say(`${signal}: answering what is in flight, then stopping`);
+      gateway.stop().then(() => resolve(0), reject);
+    };
+    process.once('SIGTERM', stop);
+    process.once('SIGINT', stop);
+  });
+}
+
+function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {
+  const http = `http://${hostOf(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
+  const { documents } = policies.policies.summary();
+  const lines = [
+    'svc-gateway is ready',
+    `  HTTP       ${http}  (API, WebSocket, Connect, dashboard)`,
+    `  gRPC       ${hostOf(config.SVC_GRPC_ADDR.host)}:${listening.grpcPort}`,
+    `  data       ${shown(config.SVC_DATA_DIR)}`,
+    `  policies   ${documents.length} from ${config.SVC_POLICY_PATH === undefined ? 'the starter policy' : policies.files.map(shown).join(', ')}`,
+    `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
+    `  HTTP core  ${HTTP_CORE[listening.httpImplementation]}`,
+  ];
+  lines.push(...policies.warnings.map((warning) => `  note       ${warning}`), '', ...firstStep(http, bootstrap));
+  return `${lines.join('\n')}\n`;
+}
+
+/** The first key is shown here and nowhere else. */
+function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly string[] {
+  switch (bootstrap.kind) {
+    case 'minted': return [
+      'This is the admin API key, shown only now. Keep it:',
+      `  ${bootstrap.key}`,
+      '',
+      'Next: register an agent.',
+      `  export SVC_KEY=${bootstrap.key}`,
+      `  curl -s ${http}/svc.governance.v1.AgentService/RegisterAgent -H "Authorization: Bearer $SVC_KEY" -H 'Content-Type: application/json' \\`,
+      `    -d '{"agent":{"orgId":"acme","teamId":"search","agentId":"crawler"},"credentialToken":"crawler-0123456789-0123456789-0123456789"}'`,
+      '',
+    ];
+    case 'set-from-environment': return ['The admin API key is the one in SVC_BOOTSTRAP_API_KEY.', ''];
+    case 'environment-key-dead': return ['The key in SVC_BOOTSTRAP_API_KEY was revoked or has expired; use another one.', ''];
+    case 'unchanged': return [];
+  }
+}
+
+const HTTP_CORE = {
+  native: 'uWebSockets.js, native',
+  javascript: 'uWebSockets.js in JavaScript, at half the speed; for the native one: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
+} as const;
+
+const hostOf = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** Paths below the working directory are shown from there. */
+function shown(path: string): string {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere === '' || fromHere.startsWith('..') ? path : fromHere;
+}

@@ -1,0 +1,196 @@
+/** Puts the gateway together, and takes it apart again in the order in which nothing is lost. */
+import { chmodSync, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Logger } from './adapters/log.ts';
+import { createClock } from './adapters/clock.ts';
+import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { secrets } from './adapters/secrets.ts';
+import { openSigningKeys } from './adapters/signing-keys.ts';
+import { lockDataDir } from './adapters/store/data-dir-lock.ts';
+import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
+import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
+import { createLmdbBudgets } from './adapters/store/lmdb-budgets.ts';
+import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts';
+import { openEmbeddedStore } from './adapters/store/lmdb.ts';
+import type { Address, Config } from './config.ts';
+import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
+import { BudgetTracker } from './core/budget.ts';
+import { explain } from './core/fault.ts';
+import { Governor } from './core/governor.ts';
+import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
+import { createAuthenticator } from './gateway/authenticate.ts';
+import { createCredentialUseCases } from './gateway/credential-use-cases.ts';
+import { RateLimiter } from './gateway/rate-limit.ts';
+import { RevocationList } from './gateway/revocations.ts';
+import { createTokenIssuer } from './gateway/tokens.ts';
+import type { UseCases } from './gateway/use-cases.ts';
+import { AuditLink } from './threads/audit-link.ts';
+import { createCryptoPool } from './threads/crypto-pool.ts';
+import { Supervisor, type Listening } from './threads/supervisor.ts';
+import { Switchboard } from './threads/switchboard.ts';
+import { createTokens } from './threads/tokens.ts';
+import type { IoData } from './wire/io-thread.ts';
+import { STARTER_POLICY } from './package-files.ts';
+
+/** Why the gateway does not start, in words for whoever started it. */
+export class StartError extends Error {}
+
+export type Gateway = {
+  readonly listening: Listening;
+  readonly policies: LoadedPolicies;
+  /** What the start did about the first API key. */
+  readonly bootstrap: Bootstrap;
+  /** Takes no more requests, answers those in flight, writes what is on its way, and lets go of everything. */
+  stop(): Promise<void>;
+};
+
+const API_KEY_USES_EVERY_MS = 60_000;
+
+export async function startGateway(config: Config, log: Logger): Promise<Gateway> {
+  const undo: (() => unknown)[] = [];
+  try {
+    return await assemble(config, log, undo);
+  } catch (error) {
+    for (const step of undo.reverse()) await step();
+    throw error;
+  }
+}
+
+async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): Promise<Gateway> {
+  const dataDir = config.SVC_DATA_DIR;
+  makeDataDir(dataDir);
+  const lock = await lockDataDir(dataDir);
+  if (!lock.ok) throw new StartError(`the data directory ${dataDir} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
+  undo.push(() => lock.value.release());
+  await refuseTakenPort('SVC_HTTP_ADDR', config.SVC_HTTP_ADDR);
+  await refuseTakenPort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR);
+
+  const clock = createClock();
+  const policies = await readPolicies(config.SVC_POLICY_PATH ?? STARTER_POLICY);
+  const store = openEmbeddedStore(dataDir);
+  undo.push(() => store.close());
+  const crypto = createCryptoPool({
+    threads: config.SVC_CRYPTO_THREADS,
+    cost: { memoryKib: config.SVC_ARGON2_MEMORY_KIB, iterations: config.SVC_ARGON2_ITERATIONS, parallelism: config.SVC_ARGON2_PARALLELISM },
+    maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
+    uvThreads: config.UV_THREADPOOL_SIZE,
+    onError: (message, cause) => log.error(message, { cause }),
+  });
+  undo.push(() => crypto.close());
+
+  const budgets = new BudgetTracker(policies.policies.budget, clock.nowMs());
+  const budgetStore = createLmdbBudgets(store);
+  budgets.restore(budgetStore.load(), clock.nowMs());
+  const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
+  const governor = new Governor({
+    policies: policies.policies,
+    budgets,
+    maxOps: config.SVC_MAX_OPS,
+    sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
+    redact: (attributes) => redactAttributes(attributes, redacted),
+  });
+  const agents = createLmdbAgents(store);
+  for (const registration of agents.load()) governor.restoreAgent(registration);
+
+  const audit = new AuditLink(clock, (reason) => log.error('the audit log cannot be written', { reason, checks: config.SVC_AUDIT_ON_FAILURE }));
+  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) });
+
+  const signingKeys = await openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock });
+  const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
+  const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message, error) => onError(error, message) });
+
+  const openedKeys = await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets });
+  if (!openedKeys.ok) throw new StartError(explain(openedKeys.fault));
+  const apiKeys = openedKeys.value;
+  const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
+  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+  const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
+
+  const useCases: UseCases = {
+    ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
+    takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
+  };
+
+  const switchboard = new Switchboard({
+    governor, audit, agents, budgets: budgetStore, useCases, clock, onError,
+    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
+    maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+  });
+  authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
+
+  const ioData: IoData = {
+    httpHost: config.SVC_HTTP_ADDR.host,
+    grpcHost: config.SVC_GRPC_ADDR.host,
+    maxPending: config.SVC_MAX_PENDING,
+    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
+    corsOrigins: config.SVC_CORS_ORIGINS,
+  };
+  const supervisor = new Supervisor({
+    switchboard, audit, ioData,
+    ioThreads: config.SVC_IO_THREADS,
+    ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
+    auditData: { directory: join(dataDir, 'audit'), fsync: config.SVC_AUDIT_FSYNC },
+    note: (level, message, fields) => log[level](message, fields),
+  });
+  const opened = await supervisor.startAudit().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  undo.push(() => supervisor.closeAudit());
+  for (const note of opened.notes) log.warn(note);
+
+  const bootstrap = await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY);
+  if (!bootstrap.ok) throw new StartError(explain(bootstrap.fault));
+  undo.push(() => supervisor.drainIo(0));
+  const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+
+  const timers = [
+    setInterval(() => sweep(governor, clock.nowMs()), config.SVC_OPS_SWEEP_SECS * 1000),
+    setInterval(() => void apiKeys.flushUses().then((flushed) => { if (!flushed.ok) log.warn('the use of API keys was not noted', { reason: explain(flushed.fault) }); }), API_KEY_USES_EVERY_MS),
+    setInterval(() => revocations.prune(), API_KEY_USES_EVERY_MS),
+  ];
+
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    for (const timer of timers) clearInterval(timer);
+    await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
+    await apiKeys.flushUses();
+    await supervisor.closeAudit();
+    await crypto.close();
+    await store.close();
+    await lock.value.release();
+  };
+  return { listening, policies, bootstrap: bootstrap.value, stop: () => (stopping ??= stop()) };
+}
+
+/** Entries that may be on their way to the audit log; some seconds' worth at full speed. */
+const MAX_UNRECORDED_ENTRIES = 200_000;
+
+/** A slice at a time, with the checks in between. */
+function sweep(governor: Governor, nowMs: number): void {
+  if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
+}
+
+function makeDataDir(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+  } catch (error) {
+    throw new StartError(`cannot make the data directory ${path}: ${(error as Error).message}; choose another SVC_DATA_DIR`);
+  }
+}
+
+async function readPolicies(path: string): Promise<LoadedPolicies> {
+  const loaded = await loadPolicies(path);
+  if (loaded.ok) return loaded.value;
+  throw new StartError(['the policies were refused:', ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+}
+
+/** The I/O threads may share their port among themselves, but not with another program. */
+function refuseTakenPort(variable: string, { host, port }: Address): Promise<void> {
+  if (port === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
+    probe.listen({ host, port }, () => probe.close(() => resolve()));
+  });
+}
+

@@ -1,0 +1,183 @@
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import type { AuditLink } from './audit-link.ts';
+import type { ConnectIo } from './audit-thread.ts';
+import { decode, encode } from './codec.ts';
+import type { AuditToMain, IoIndex, IoNotice, IoStart, MainToAudit, Ports } from './protocol.ts';
+import type { Switchboard } from './switchboard.ts';
+import { workerFile } from './worker-file.ts';
+
+export type SupervisorOptions = {
+  readonly switchboard: Switchboard;
+  readonly audit: AuditLink;
+  readonly ioThreads: number;
+  /** Plain data for the threads' entries. `ports` 0 takes free ones; after the first start they are kept. */
+  readonly ioData: unknown;
+  readonly ports: Ports;
+  readonly auditData: unknown;
+  readonly note: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+};
+
+export type Listening = Extract<IoNotice, { type: 'listening' }>;
+type Opened = Extract<AuditToMain, { type: 'opened' }>;
+type IoThread = { readonly worker: Worker; isDrained: boolean };
+
+/** A thread that dies again at once is not worth starting again at once. */
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 10_000;
+/** A start that lasted this long is forgotten as a failure. */
+const STABLE_AFTER_MS = 30_000;
+
+/** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #io = new Map<IoIndex, IoThread>();
+  #ports: Ports;
+  #auditWorker: Worker | undefined;
+  #onAuditClosed: (() => void) | undefined;
+  #onDrained: (() => void) | undefined;
+  #isStopping = false;
+  #recentFailures = 0;
+  #lastFailureMs = 0;
+  #restarts = 0;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#ports = options.ports;
+  }
+
+  /** Threads started in place of ones that died. */
+  get restarts(): number { return this.#restarts; }
+
+  /** Rejects with the reason when the log cannot be opened. */
+  startAudit(): Promise<Opened> {
+    const { audit, auditData } = this.#options;
+    return new Promise((resolve, reject) => {
+      const worker = new Worker(workerFile('audit'), { workerData: auditData, name: 'audit' });
+      let failure: Error | undefined;
+      worker.on('error', (error) => { failure = error; });
+      worker.on('exit', () => {
+        reject(failure ?? new Error('the audit thread ended before the log was open'));
+        if (this.#auditWorker !== worker) return;
+        this.#auditWorker = undefined;
+        this.#onAuditClosed?.();
+        audit.disconnect();
+        if (!this.#isStopping) void this.#restart('the audit thread', failure, () => this.startAudit());
+      });
+      worker.on('message', (bytes: Uint8Array) => {
+        const message = decode(bytes) as AuditToMain;
+        if (message.type === 'closed') return this.#onAuditClosed?.();
+        if (message.type !== 'opened') return audit.receive(message);
+        this.#auditWorker = worker;
+        audit.connect(worker);
+        for (const [io, thread] of this.#io) {
+          const port = this.#auditPortFor(io);
+          thread.worker.postMessage(port, [port]);
+        }
+        resolve(message);
+      });
+    });
+  }
+
+  /** Starts one thread, learns its ports, and starts the others on the same ones. */
+  async startIo(): Promise<Listening> {
+    const first = await this.#startIoThread(0);
+    this.#ports = { httpPort: first.httpPort, grpcPort: first.grpcPort };
+    await Promise.all(Array.from({ length: this.#options.ioThreads - 1 }, (_, at) => this.#startIoThread(at + 1)));
+    return first;
+  }
+
+  /** Takes no more requests, lets those in flight be answered for at most `graceMs`, then ends the I/O threads. */
+  async drainIo(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    let timer: NodeJS.Timeout | undefined;
+    const drained = new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+      timer = setTimeout(resolve, graceMs + 250);
+    });
+    this.#options.switchboard.broadcast({ type: 'drain', graceMs });
+    if (this.#io.size > 0) await drained;
+    clearTimeout(timer);
+    await this.#terminateIo();
+  }
+
+  /** Writes what is on its way, and closes the log. */
+  async closeAudit(): Promise<void> {
+    this.#isStopping = true;
+    const worker = this.#auditWorker;
+    if (worker === undefined) return;
+    const closed = new Promise<void>((resolve) => { this.#onAuditClosed = resolve; });
+    worker.postMessage(encode({ type: 'close' } satisfies MainToAudit));
+    await closed;
+    await worker.terminate();
+  }
+
+  #startIoThread(io: IoIndex): Promise<Listening> {
+    const { switchboard, ioData, ioThreads, note } = this.#options;
+    const auditPort = this.#auditPortFor(io);
+    const start: IoStart = { io, data: ioData, auditPort, ports: this.#ports, threads: ioThreads };
+    return new Promise((resolve, reject) => {
+      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name: `io-${io}` });
+      const thread: IoThread = { worker, isDrained: false };
+      let failure: Error | undefined;
+      let isListening = false;
+      this.#io.set(io, thread);
+      switchboard.connect(io, worker);
+      worker.on('message', (message: Uint8Array | IoNotice) => {
+        if (message instanceof Uint8Array) return switchboard.receive(io, message);
+        switch (message.type) {
+          case 'listening':
+            isListening = true;
+            return resolve(message);
+          case 'cannot-listen':
+            failure = new Error(message.reason);
+            return;
+          case 'drained':
+            thread.isDrained = true;
+            return this.#checkDrained();
+          case 'error':
+            return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
+        }
+      });
+      worker.on('error', (error) => { failure ??= error; });
+      worker.on('exit', () => {
+        this.#io.delete(io);
+        switchboard.disconnect(io);
+        reject(failure ?? new Error(`I/O thread ${io} ended before it listened`));
+        if (this.#isStopping) return this.#checkDrained();
+        if (isListening) void this.#restart(`I/O thread ${io}`, failure, () => this.#startIoThread(io));
+      });
+    });
+  }
+
+  async #restart(what: string, failure: Error | undefined, start: () => Promise<unknown>): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - this.#lastFailureMs > STABLE_AFTER_MS) this.#recentFailures = 0;
+    this.#lastFailureMs = nowMs;
+    const delayMs = Math.min(FIRST_DELAY_MS * 2 ** this.#recentFailures, MAX_DELAY_MS);
+    this.#recentFailures += 1;
+    this.#restarts += 1;
+    this.#options.note('error', `${what} died and is started again`, { error: failure?.message, delayMs });
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    if (this.#isStopping) return;
+    try {
+      await start();
+    } catch (error) {
+      await this.#restart(what, error instanceof Error ? error : new Error(String(error)), start);
+    }
+  }
+
+  async #terminateIo(): Promise<void> {
+    await Promise.all([...this.#io.values()].map(({ worker }) => worker.terminate()));
+  }
+
+  #checkDrained(): void {
+    if ([...this.#io.values()].every(({ isDrained }) => isDrained)) this.#onDrained?.();
+  }
+
+  /** The I/O thread's end of a new channel from the audit thread. */
+  #auditPortFor(io: IoIndex): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    this.#auditWorker?.postMessage({ io, port: port1 } satisfies ConnectIo, [port1]);
+    return port2;
+  }
+}

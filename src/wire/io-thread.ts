@@ -1,0 +1,102 @@
+/** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
+import type { MessagePort } from 'node:worker_threads';
+import type { Fault } from '../core/fault.ts';
+import { ok, type Result } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
+import { CachedAuthenticator } from '../gateway/cached-authenticator.ts';
+import { VerifiedCache } from '../gateway/verified-cache.ts';
+import { IoLink } from '../threads/io-link.ts';
+import type { IoNotice, IoStart, MainToIo, Reply } from '../threads/protocol.ts';
+import { ControlSwitch } from './control-switch.ts';
+import { digestOfPresented } from './credential-digests.ts';
+import { canSharePort, listenForGrpc, type GrpcListener } from './grpc/listener.ts';
+import { createGrpcServer } from './grpc/server.ts';
+import { HttpDoor } from './http/door.ts';
+import { routes } from './http/routes.ts';
+
+/** What the main thread gives each I/O thread of the configuration. */
+export type IoData = {
+  readonly httpHost: string;
+  readonly grpcHost: string;
+  readonly maxPending: number;
+  readonly onAuditFailure: 'deny' | 'allow';
+  readonly corsOrigins: readonly string[];
+};
+
+const STATS_EVERY_MS = 1_000;
+const DRAIN_POLL_MS = 10;
+
+export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
+  const data = start.data as IoData;
+  const notice = (message: IoNotice): void => main.postMessage(message);
+  const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: error instanceof Error ? error.stack ?? error.message : String(error) });
+  // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
+  // close, and another takes its place.
+  process.on('uncaughtException', (error) => {
+    onError(error, 'an event handler');
+    http.close();
+    process.exit(1);
+  });
+
+  const link = new IoLink(main, start.auditPort, { maxPending: data.maxPending, onAuditFailure: data.onAuditFailure, onMessage: receive });
+  const credentials = new CachedAuthenticator({ cache: new VerifiedCache(), ask: (bearer) => link.call('authenticate', { bearer }), digestOf: digestOfPresented, nowMs: Date.now });
+  const authenticate = async (bearer: string): Promise<Result<Principal, Fault>> => {
+    const known = await credentials.authenticate(bearer);
+    return known.ok ? ok(known.value.principal) : known;
+  };
+  const control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
+
+  const ports = { link, authenticate };
+  const http = new HttpDoor({ link, routes, authenticate, ports, corsOrigins: data.corsOrigins, onError });
+  // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
+  const servesGrpc = start.io === 0 || canSharePort();
+  const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
+
+  function receive(message: Exclude<MainToIo, Reply>): void {
+    switch (message.type) {
+      case 'events': return; // no readers yet
+      case 'signal': return control.deliver(message.stream, message.message);
+      case 'revoked':
+        credentials.drop(message.subject);
+        return control.revokeSubject(message.subject);
+      case 'agent-revoked': return control.revokeAgent(message.agent);
+      case 'drain': return void drain(message.graceMs);
+    }
+  }
+
+  let grpcListener: GrpcListener | undefined;
+
+  async function drain(graceMs: number): Promise<void> {
+    const untilMs = performance.now() + graceMs;
+    http.stopListening();
+    void grpcListener?.close();
+    grpc?.drain(graceMs);
+    while (link.pending > 0 && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    // One more turn, so that what was just answered is written before its connection is closed.
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    http.close();
+    notice({ type: 'drained' });
+  }
+
+  const stats = setInterval(() => {
+    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: 0, droppedEvents: 0, requests: { ...http.requests, grpc: 0 } } });
+  }, STATS_EVERY_MS);
+  stats.unref();
+
+  try {
+    const httpPort = http.listen(data.httpHost, start.ports.httpPort, start.threads > 1);
+    if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${data.httpHost}:${start.ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
+    grpcListener = grpc === undefined ? undefined : await listenForGrpc({
+      host: data.grpcHost,
+      port: start.ports.grpcPort,
+      isShared: start.threads > 1 && canSharePort(),
+      onConnection: grpc.serve,
+      onError: (error) => onError(error, 'accepting a gRPC connection'),
+    });
+    notice({ type: 'listening', httpPort, grpcPort: grpcListener?.port ?? start.ports.grpcPort, httpImplementation: http.implementation });
+  } catch (error) {
+    notice({ type: 'cannot-listen', reason: error instanceof Error ? error.message : String(error) });
+    http.close();
+    process.exit(1);
+  }
+}

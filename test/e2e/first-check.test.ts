@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const TOKEN = 'crawler-token-0123456789-0123456789-0123';
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT, credentialToken: TOKEN });
+});
+afterAll(async () => { await gateway.stop(); });
+
+test('a registered agent is allowed what the starter policy allows, and its operation runs', async () => {
+  const { status, body } = await gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't1', spanId: 's1', action: 'tool.call', resource: 'web_search' }, null);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ decision: 'DECISION_ALLOW', opId: 't1:s1', opState: 'OP_STATE_RUNNING' });
+  expect((await gateway.call('GET', '/api/v1/ops/t1:s1')).body).toMatchObject({ op_id: 't1:s1', state: 'running', agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' } });
+});
+
+test('what no rule allows is denied with a reason, and its operation is over', async () => {
+  const { status, body } = await gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't2', spanId: 's1', action: 'tool.call', resource: 'launch_rocket' }, null);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'no policy allows tool.call on launch_rocket for acme/search/crawler', opState: 'OP_STATE_TERMINATED' });
+});
+
+test('SIGTERM ends the gateway with status 0', async () => {
+  const other = await startTestGateway();
+  expect(await other.stop('SIGTERM')).toBe(0);
+});

@@ -1,0 +1,86 @@
+/** A real gateway for a test: the built command in a process of its own, on free ports, with a data folder of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+
+export const ADMIN_KEY = 'test-admin-key-0123456789-0123456789-0123456789';
+
+export type TestGateway = {
+  readonly url: string;
+  /** `host:port` of gRPC. */
+  readonly grpc: string;
+  readonly dataDir: string;
+  readonly process: ChildProcess;
+  /** Everything it has written so far, and goes on to write. */
+  readonly output: { stdout: string; stderr: string };
+  /** Ends it with a signal and answers its exit status, or the signal it died of. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+  /** Calls the HTTP API with the admin key, or as `bearer` says; null sends no credential. */
+  call(method: string, path: string, body?: unknown, bearer?: string | null): Promise<{ status: number; headers: Headers; body: any }>;
+};
+
+export type GatewayOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A data folder to start on; it is then not deleted. */
+  readonly dataDir?: string;
+  readonly startTimeoutMs?: number;
+};
+
+const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
+
+/** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
+export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000 }: GatewayOptions = {}): Promise<TestGateway> {
+  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
+  const child = spawn(process.execPath, [COMMAND, 'serve'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      SVC_HTTP_ADDR: '127.0.0.1:0',
+      SVC_GRPC_ADDR: '127.0.0.1:0',
+      SVC_DATA_DIR: join(folder, 'data'),
+      SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
+      SVC_RATE_LIMIT_API: '0',
+      SVC_RATE_LIMIT_AUTH: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
+  child.stderr.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
+  const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)));
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => { child.kill('SIGKILL'); reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`)); }, startTimeoutMs);
+    void ended.then((status) => { clearTimeout(timer); reject(new Error(`the gateway ended with ${status}:\n${output.stdout}\n${output.stderr}`)); });
+    child.stdout.on('data', () => {
+      if (!/^ {2}HTTP core .*\n/m.test(output.stdout)) return;
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  const url = /HTTP\s+(http:\S+)/.exec(output.stdout)?.[1] ?? '';
+  const grpc = /gRPC\s+(\S+)/.exec(output.stdout)?.[1] ?? '';
+  return {
+    url,
+    grpc,
+    dataDir: join(folder, 'data'),
+    process: child,
+    output,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal);
+      const status = await ended;
+      if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+      return status;
+    },
+    call: async (method, path, body, bearer = ADMIN_KEY) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text };
+    },
+  };
+}
