@@ -92,7 +92,8 @@ function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
 
 const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });
 
-const isPolicyFileName = (name: string): boolean => /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
+/** Files of cases lie beside the policies they test, as `search.test.yaml`, and are not policies. */
+export const isPolicyFileName = (name: string): boolean => /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
 
 async function listPolicyFiles(path: string): Promise<Result<readonly string[], readonly PolicyFileProblem[]>> {
   try {

@@ -10,7 +10,7 @@ import { nearest } from './nearest.ts';
 export type ConditionProblem = { readonly offset: number; readonly problem: string };
 
 /** How often the body of the innermost loops runs: `factor × weight of the attributes ^ degree`. */
-export type ConditionCost = { readonly factor: number; readonly degree: number; readonly splitsText: boolean };
+export type ConditionCost = { readonly factor: number; readonly degree: number; readonly countsCharacters: boolean };
 
 /** Two loops over attributes may be nested, not three. */
 export const MAX_DEGREE = 2;
@@ -28,8 +28,8 @@ type Cost =
   | 'loop';
 
 const FUNCTIONS: ReadonlyMap<string, Cost> = new Map<string, Cost>([
-  ['has', 'constant'], ['type', 'constant'], ['dyn', 'constant'], ['bool', 'constant'], ['int', 'constant'], ['uint', 'constant'],
-  ['double', 'constant'], ['timestamp', 'constant'], ['duration', 'constant'],
+  ['has', 'constant'], ['type', 'constant'], ['dyn', 'constant'], ['duration', 'constant'],
+  ['bool', 'whole'], ['int', 'whole'], ['uint', 'whole'], ['double', 'whole'], ['timestamp', 'whole'],
   ['getDate', 'constant'], ['getDayOfMonth', 'constant'], ['getDayOfWeek', 'constant'], ['getDayOfYear', 'constant'],
   ['getFullYear', 'constant'], ['getHours', 'constant'], ['getMilliseconds', 'constant'], ['getMinutes', 'constant'],
   ['getMonth', 'constant'], ['getSeconds', 'constant'],
@@ -67,18 +67,19 @@ export type ConditionSurvey = {
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined });
-  const { problems, factor, degree, splitsText, matchesCalls } = surveyor;
+  const { problems, factor, degree, countsCharacters, matchesCalls } = surveyor;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost: { factor, degree, splitsText }, matchesCalls };
+  return { problems, cost: { factor, degree, countsCharacters }, matchesCalls };
 }
 
 /**
- * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one; text
- * counts one per 64 characters, because scanning is that much faster than a step, or one per character where it is split up.
+ * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one. Text
+ * counts one per 64 characters, because scanning is that much faster than a step, and one per character where it is split
+ * up or matched over and over.
  */
 export function weightOf(value: unknown, limit: number, cost: ConditionCost): number {
-  const charactersPerUnit = cost.splitsText ? 1 : 64;
+  const charactersPerUnit = cost.countsCharacters ? 1 : 64;
   let weight = 0;
   const pending: unknown[] = [value];
   while (pending.length > 0 && weight <= limit) {
@@ -104,7 +105,7 @@ class Surveyor {
   readonly matchesCalls: MatchesCall[] = [];
   factor = 1;
   degree = 0;
-  splitsText = false;
+  countsCharacters = false;
 
   visit(node: ASTNode, loops: Loops): void {
     this.factor = Math.max(this.factor, loops.factor);
@@ -138,7 +139,8 @@ class Surveyor {
       return;
     }
     this.#checkLiteral(name, args[0]);
-    if (name === 'split') this.splitsText = true;
+    this.#checkZone(name, args[0], loops);
+    if (name === 'split' || (name === 'matches' && loops.degree > 0)) this.countsCharacters = true;
     if (receiver !== undefined) this.visit(receiver, loops);
     if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);
     this.#charge(cost, receiver === undefined ? args : [receiver, ...args], loops);
@@ -169,6 +171,12 @@ class Surveyor {
     const problem = LITERAL_OPERAND.get(name);
     if (problem === undefined || operand === undefined || operand.op === 'value') return;
     this.problems.push({ offset: operand.start, problem: `${name}() ${problem}` });
+  }
+
+  /** Reckoning in a time zone is a thousand times as slow as anything else here. */
+  #checkZone(name: string, zone: ASTNode | undefined, { factor, degree }: Loops): void {
+    if (zone === undefined || !name.startsWith('get') || (factor === 1 && degree === 0)) return;
+    this.problems.push({ offset: zone.start, problem: `${name}() takes no time zone within a loop` });
   }
 
   #noteMatches(call: NodeOf<'rcall'>): void {

@@ -1,8 +1,12 @@
-/** The `when:` of a rule: a CEL expression, compiled once. The only file that names the CEL library and the pattern engine. */
+/**
+ * The `when:` of a rule: a CEL expression, compiled once. The CEL library and the pattern engine are named here and, for
+ * their types, in the two files beside this one.
+ */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import type { AgentIdentity } from './ids.ts';
 import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall } from './policy-condition-cost.ts';
+import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
 export type { ConditionProblem } from './policy-condition-cost.ts';
@@ -101,6 +105,7 @@ function createEnvironment(): Environment {
     environment.registerOperator(`int ${operator} double: double`, (a: bigint, b: number) => compute(Number(a), b));
   }
   environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
+  boundRuntimeTypes(environment);
   return environment;
 }
 

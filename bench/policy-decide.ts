@@ -1,0 +1,60 @@
+/** How long does one policy decision take? */
+import { parsePolicyDocument } from '../src/core/policy-document.ts';
+import { compilePolicies, type CheckSubject, type PolicySet } from '../src/core/policy.ts';
+
+const RUNS = 1_000_000;
+
+function policiesOf(raw: readonly object[]): PolicySet {
+  const documents = raw.map((each) => parsePolicyDocument(each, 'bench').document);
+  const compiled = compilePolicies(documents.filter((document) => document !== undefined));
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+  return compiled.value;
+}
+
+const subjectOf = (org: number): CheckSubject => ({
+  agent: { orgId: `org${org}`, teamId: 'search', agentId: 'a1' },
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: { size: 10, path: '/workspace/notes.md', tags: ['a', 'b'] },
+  caller: undefined,
+  estimatedCostMicroUsd: 1000,
+});
+
+const base = { name: 'base', scope: 'global', rules: [
+  { id: 'no-delete', actions: ['process.exec'], resources: ['rm *', 'sudo *'], effect: 'deny' },
+  { id: 'no-metadata', actions: ['net.connect'], resources: ['*169.254.169.254*'], effect: 'deny' },
+  { id: 'no-secrets', actions: ['file.*'], resources: ['*/.env', '*/.ssh/*'], effect: 'deny' },
+  { id: 'models', actions: ['llm.call'], effect: 'allow' },
+] };
+const team = (when?: string) => ({ name: 'team', scope: 'team:org0/search', rules: [
+  { id: 'web', actions: ['tool.call'], resources: ['web_*'], effect: 'allow', ...(when === undefined ? {} : { when }) },
+  { id: 'tools', actions: ['tool.call'], resources: ['calculator', 'clock'], effect: 'allow' },
+] });
+const fleet = Array.from({ length: 200 }, (_, i) => ({ name: `p${i}`, scope: i % 4 === 0 ? `org:org${i >> 2}` : `team:org${i >> 2}/${['', 'search', 'write', 'ops'][i % 4]}`, rules: [
+  { id: 'tools', actions: ['tool.call'], resources: Array.from({ length: 20 }, (__, n) => `tool_${n}`), effect: 'allow' },
+  { id: 'web', actions: ['tool.*'], resources: ['web_*'], effect: 'allow' },
+  { id: 'files', actions: ['file.*'], resources: ['/tmp/*'], effect: 'deny' },
+] }));
+
+const QUESTIONS: readonly (readonly [string, PolicySet, number])[] = [
+  ['two documents, no condition', policiesOf([base, team()]), 1],
+  ['one condition', policiesOf([base, team('attributes.size < 1000 && agent.org_id == "org0"')]), 1],
+  ['200 documents over 50 orgs', policiesOf([base, ...fleet]), 50],
+];
+
+for (const [question, policies, orgs] of QUESTIONS) {
+  const subjects = Array.from({ length: orgs }, (_, org) => subjectOf(org));
+  const decideAll = (runs: number): number => {
+    let allowed = 0;
+    for (let i = 0; i < runs; i += 1) {
+      const subject = subjects[i % orgs];
+      if (subject !== undefined && policies.decide(subject).kind === 'allow') allowed += 1;
+    }
+    return allowed;
+  };
+  decideAll(RUNS / 10);
+  const startedMs = performance.now();
+  const allowed = decideAll(RUNS);
+  const perDecisionNs = ((performance.now() - startedMs) * 1_000_000) / RUNS;
+  process.stdout.write(`${question.padEnd(32)} ${perDecisionNs.toFixed(0).padStart(6)} ns/decision (${allowed === RUNS ? 'all allowed' : `${allowed} of ${RUNS} allowed`})\n`);
+}

@@ -1,0 +1,116 @@
+/** Tells when a policy file or folder has changed, however the change is made. */
+import { watch, type FSWatcher } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isPolicyFileName } from './policy-file.ts';
+
+export type PolicyWatcher = { close(): void };
+
+export type WatchOptions = {
+  /** Quiet time after the last sign of a change: editors and `kubectl` make several in a row. */
+  readonly debounceMs?: number;
+  /** How often contents are compared where the system reports nothing, as on network file systems. */
+  readonly pollMs?: number;
+};
+
+const DEFAULTS = { debounceMs: 200, pollMs: 5000 } as const;
+
+/**
+ * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file and
+ * renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what is
+ * watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up that changed nothing is
+ * kept quiet. `onChange` must not throw. Start watching before loading, so that no change falls in between. Neither the watcher nor its timers keep the process alive.
+ */
+export function watchPolicies(path: string, onChange: () => void, { debounceMs, pollMs }: WatchOptions = {}): PolicyWatcher {
+  return new FingerprintWatcher(path, onChange, debounceMs ?? DEFAULTS.debounceMs, pollMs ?? DEFAULTS.pollMs);
+}
+
+class FingerprintWatcher implements PolicyWatcher {
+  readonly #path: string;
+  readonly #onChange: () => void;
+  readonly #debounceMs: number;
+  readonly #poll: NodeJS.Timeout;
+  #watchers: readonly FSWatcher[];
+  #settle: NodeJS.Timeout | undefined;
+  #known: Promise<string>;
+  #closed = false;
+
+  constructor(path: string, onChange: () => void, debounceMs: number, pollMs: number) {
+    this.#path = path;
+    this.#onChange = onChange;
+    this.#debounceMs = debounceMs;
+    this.#known = fingerprint(path);
+    this.#watchers = this.#watchAll();
+    this.#poll = setInterval(() => this.#compare(), pollMs);
+    this.#poll.unref();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#poll);
+    clearTimeout(this.#settle);
+    for (const watcher of this.#watchers) watcher.close();
+  }
+
+  /** The parent is watched for a file or folder that is replaced as a whole, the path itself for a folder's own files. */
+  #watchAll(): readonly FSWatcher[] {
+    return [this.#path, dirname(this.#path)].flatMap((each) => this.#watch(each));
+  }
+
+  #watch(path: string): readonly FSWatcher[] {
+    try {
+      const watcher = watch(path, { persistent: false }, () => this.#wake());
+      // A folder that is removed, or a system out of watches: polling goes on.
+      watcher.on('error', () => watcher.close());
+      return [watcher];
+    } catch {
+      return []; // As above.
+    }
+  }
+
+  #wake(): void {
+    clearTimeout(this.#settle);
+    this.#settle = setTimeout(() => this.#compare(), this.#debounceMs);
+    this.#settle.unref();
+  }
+
+  /** Comparisons wait for one another, so that a change is told once. */
+  #compare(): void {
+    if (this.#closed) return;
+    const before = this.#known;
+    this.#known = before.then(async (known) => {
+      const now = await fingerprint(this.#path);
+      if (now !== known && !this.#closed) {
+        this.#rewatch();
+        this.#onChange();
+      }
+      return now;
+    });
+  }
+
+  /** A watch stays with the file it was set on, which may be the one that was just replaced. What changes meanwhile is looked for after. */
+  #rewatch(): void {
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = this.#watchAll();
+    this.#wake();
+  }
+}
+
+/** Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is part of it. */
+async function fingerprint(path: string): Promise<string> {
+  const own = await describe(path);
+  if (!own.startsWith('folder')) return own;
+  const names = (await readdir(path).catch(() => [])).filter(isPolicyFileName).sort();
+  const entries = await Promise.all(names.map(async (name) => `${name} ${await describe(join(path, name))}`));
+  return [own, ...entries].join('\n');
+}
+
+async function describe(path: string): Promise<string> {
+  try {
+    const found = await stat(path);
+    // A folder's own times change with files that are none of its policies, such as an editor's swap file.
+    return found.isDirectory() ? `folder ${found.ino}` : `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
+  } catch (error) {
+    return `unreadable: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,101 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { watchPolicies, type PolicyWatcher, type WatchOptions } from '../../src/adapters/policy-watch.ts';
+
+let folder: string;
+let watcher: PolicyWatcher | undefined;
+let changes: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'policy-watch-'));
+  changes = 0;
+});
+afterEach(async () => {
+  watcher?.close();
+  await rm(folder, { recursive: true });
+});
+
+async function start(path: string, options: WatchOptions = { debounceMs: 20, pollMs: 60_000 }): Promise<void> {
+  watcher = watchPolicies(path, () => { changes += 1; }, options);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // the first fingerprint must be of the state before the change
+}
+
+async function changesReach(wanted: number): Promise<void> {
+  const deadlineMs = Date.now() + 5000;
+  while (changes < wanted) {
+    if (Date.now() > deadlineMs) throw new Error(`${changes} changes were told, not ${wanted}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test('a file written in place is told, and written again is told again', async () => {
+  const file = join(folder, 'p.yaml');
+  await writeFile(file, 'one');
+  await start(file);
+  await writeFile(file, 'two');
+  await changesReach(1);
+  await writeFile(file, 'three');
+  await changesReach(2);
+});
+
+test('a file replaced by renaming another over it is told, every time', async () => {
+  const file = join(folder, 'p.yaml');
+  await writeFile(file, 'one');
+  await start(file);
+  for (let round = 1; round <= 3; round += 1) {
+    await writeFile(`${file}~`, `round ${round}`);
+    await rename(`${file}~`, file);
+    await changesReach(round);
+  }
+});
+
+test('in a folder, files that come, change and go are told', async () => {
+  await start(folder);
+  await writeFile(join(folder, 'a.yaml'), 'one');
+  await changesReach(1);
+  await writeFile(join(folder, 'a.yaml'), 'another');
+  await changesReach(2);
+  await rm(join(folder, 'a.yaml'));
+  await changesReach(3);
+});
+
+test('a symlink swapped as mounted config maps do it is told', async () => {
+  for (const version of ['v1', 'v2']) {
+    await mkdir(join(folder, version));
+    await writeFile(join(folder, version, 'p.yaml'), version);
+  }
+  await symlink('v1', join(folder, '..data'));
+  await symlink(join('..data', 'p.yaml'), join(folder, 'p.yaml'));
+  await start(folder);
+  await symlink('v2', join(folder, '..data_tmp'));
+  await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+  await changesReach(1);
+});
+
+test('where the system reports nothing, polling finds the change', async () => {
+  const target = join(folder, 'elsewhere');
+  await mkdir(target);
+  await mkdir(join(folder, 'watched'));
+  await writeFile(join(target, 'p.yaml'), 'one');
+  // Changes behind a symlink make no event in the watched folder.
+  await symlink(join(target, 'p.yaml'), join(folder, 'watched', 'p.yaml'));
+  await start(join(folder, 'watched'), { debounceMs: 20, pollMs: 50 });
+  await writeFile(join(target, 'p.yaml'), 'another');
+  await changesReach(1);
+});
+
+test('several writes in a row are told once, other files not at all, and nothing after closing', async () => {
+  await writeFile(join(folder, 'a.yaml'), 'one');
+  await start(folder, { debounceMs: 100, pollMs: 60_000 });
+  for (let round = 0; round < 5; round += 1) await writeFile(join(folder, 'a.yaml'), `round ${round}`);
+  await writeFile(join(folder, 'notes.txt'), 'not a policy');
+  await changesReach(1);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(changes).toBe(1);
+  watcher?.close();
+  await writeFile(join(folder, 'a.yaml'), 'after closing');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(changes).toBe(1);
+});

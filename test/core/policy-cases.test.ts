@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { parsePolicyCases, runPolicyCases } from '../../src/core/policy-cases.ts';
+import { parsePolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies } from '../../src/core/policy.ts';
+
+const { document } = parsePolicyDocument({
+  name: 'search', scope: 'org:acme', rules: [
+    { id: 'web', resources: ['web_*'], effect: 'allow' },
+    { id: 'costly', when: 'estimated_cost_usd > 1.0', effect: 'deny' },
+    { id: 'by-boss', when: 'caller != null && caller.agent_id == "boss"', effect: 'allow' },
+  ],
+}, 'search.yaml');
+
+function run(...cases: readonly object[]) {
+  const compiled = compilePolicies(document === undefined ? [] : [document]);
+  const parsed = parsePolicyCases({ cases });
+  if (!compiled.ok || !parsed.ok) throw new Error(JSON.stringify([compiled, parsed]));
+  return runPolicyCases(compiled.value, parsed.value);
+}
+
+const base = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search' };
+
+test('a case that gets what it expects passes, and one without a name is called by what it asks', () => {
+  expect(run({ ...base, expect: 'allow', rule: 'web' })).toEqual([{
+    name: 'tool.call on web_search', passed: true, expected: { kind: 'allow', ruleId: 'web' }, difference: undefined,
+    actual: { kind: 'allow', reason: 'allowed by rule web of policy search', policy: 'search', ruleId: 'web' },
+  }]);
+});
+
+test('a case that gets another decision, or the right one from another rule, says what it got', () => {
+  expect(run(
+    { name: 'one', ...base, expect: 'deny' },
+    { name: 'two', ...base, expect: 'allow', rule: 'by-boss' },
+    { name: 'three', ...base, resource: 'mail', expect: 'deny', rule: 'costly' },
+  ).map(({ passed, difference }) => [passed, difference])).toEqual([
+    [false, 'expected deny, got allow: allowed by rule web of policy search'],
+    [false, 'expected allow by rule by-boss, got it by rule web: allowed by rule web of policy search'],
+    [false, 'expected deny by rule costly, got it by no rule: no policy allows tool.call on mail for acme/search/a1'],
+  ]);
+});
+
+test('a case may name a caller and an estimated cost', () => {
+  expect(run(
+    { ...base, estimated_cost_usd: 1.5, expect: 'deny', rule: 'costly' },
+    { ...base, resource: 'mail', caller: 'acme/ops/boss', expect: 'allow', rule: 'by-boss' },
+  ).map(({ passed }) => passed)).toEqual([true, true]);
+});
+
+test.each([
+  ['no list', {}, [], 'policy cases are a mapping with one key, cases, which holds a list'],
+  ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only key here is cases'],
+  ['an agent that is no triple', { cases: [{ ...base, agent: 'a1', expect: 'deny' }] }, ['cases', 0, 'agent'], 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org'],
+  ['attributes that are no mapping', { cases: [{ ...base, attributes: [], expect: 'deny' }] }, ['cases', 0, 'attributes'], 'must be a mapping'],
+  ['a negative cost', { cases: [{ ...base, estimated_cost_usd: -1, expect: 'deny' }] }, ['cases', 0, 'estimated_cost_usd'], 'must be an amount in US dollars from 0 to 1000000'],
+  ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
+])('%s is refused', (_, raw, path, problem) => {
+  const parsed = parsePolicyCases(raw);
+  expect(parsed.ok ? [] : parsed.fault).toMatchObject([{ path, problem }]);
+});

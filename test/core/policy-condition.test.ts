@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import { compileCondition, ConditionVariables, type CheckSubject, type ConditionOutcome } from '../../src/core/policy-condition.ts';
+
+const SUBJECT: CheckSubject = {
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' },
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: { size: 10, half: 0.5, path: '/a/b', tags: ['x', 'y'], nested: { deep: true }, nothing: null, groups: [['a'], ['b', 'c']] },
+  caller: { orgId: 'acme', teamId: 'ops', agentId: 'boss' },
+  estimatedCostMicroUsd: 250_000,
+};
+
+function evaluate(source: string, over: Partial<CheckSubject> = {}): ConditionOutcome {
+  const compiled = compileCondition(source);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+  return compiled.value.evaluate(new ConditionVariables().fill({ ...SUBJECT, ...over }));
+}
+
+test.each([
+  'agent.org_id == "acme" && agent.team_id == "search" && agent.agent_id == "a1"',
+  'action == "tool.call" && resource.startsWith("web_")',
+  'estimated_cost_usd == 0.25 && estimated_cost_usd < 1',
+  'caller != null && caller.agent_id == "boss"',
+  // A number of JSON is compared and computed with as an author writes numbers.
+  'attributes.size < 1000',
+  'attributes.size == 10 && attributes.size == 10.0',
+  'attributes.size in [10, 20]',
+  'attributes.size * 2 + 1 == 21',
+  'attributes.size % 3 == 1',
+  'attributes.half < 1',
+  // Fields that may be missing.
+  'has(attributes.size) && !has(attributes.absent)',
+  '"size" in attributes && !("absent" in attributes)',
+  'attributes.nothing == null',
+  'attributes.nested.deep',
+  'attributes["size"] == 10',
+  // Texts and lists.
+  'attributes.path.endsWith("/b") && attributes.path.contains("a") && attributes.path.size() == 4',
+  'attributes.path.matches("^/[a-z]/b$")',
+  'attributes.path.split("/")[1] == "a"',
+  '"x" in attributes.tags',
+  'attributes.tags.all(tag, tag.size() == 1)',
+  'attributes.tags.exists(tag, tag in ["y", "z"])',
+  'attributes.tags.exists_one(tag, tag == "x")',
+  'attributes.tags.filter(tag, tag != "x").size() == 1',
+  'timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == 13',
+  'duration("1h30m") < duration("2h")',
+  'attributes.groups.all(group, group.exists(member, member.matches("[a-c]")))',
+  // What does not matter does not fail.
+  'true || attributes.absent == 1',
+  'attributes.absent == 1 || true',
+])('%s holds', (source) => {
+  expect(evaluate(source)).toBe(true);
+});
+
+test.each([
+  ['attributes.absent < 3', 'No such key: absent'],
+  ['attributes.path < 3', 'no such overload: dyn<string> < int'],
+  ['attributes.tags[7] == "x"', 'No such key: index out of bounds, index 7 >= size 2'],
+  ['attributes.size', 'it is neither true nor false but a number'],
+  ['attributes.nothing', 'it is neither true nor false but null'],
+  ['attributes.constructor == 1', 'No such key: constructor'],
+  ['1 / (2 - 2) == 1', 'division by zero'],
+])('%s fails rather than being false', (source, error) => {
+  expect(evaluate(source)).toEqual({ error });
+});
+
+test('without attributes and caller the one is empty and the other null', () => {
+  expect(evaluate('attributes.size() == 0 && caller == null', { attributes: undefined, caller: undefined })).toBe(true);
+  expect(evaluate('caller.org_id == "acme"', { caller: undefined })).toMatchObject({ error: expect.any(String) });
+});
+
+test.each([
+  ['agnet.org_id == "acme"', 0, 'Unknown variable: agnet'],
+  ['agent.org == "acme"', 6, 'No such key: org'],
+  ['caller != null && caller.orgid == "x"', 18, 'caller has no orgid; it has org_id, team_id, agent_id'],
+  ['action + 1 == "a"', 0, 'no such overload: string + int'],
+  ['resource', 0, 'must be true or false, this is string'],
+  ['attributes.size &&', 18, 'Unexpected token: EOF'],
+  ['resource.startWith("a")', 0, 'there is no startWith() in conditions; did you mean startsWith()?'],
+  ['attributes.tags.map(t, t + t).size() > 1', 0, 'there is no map() in conditions'],
+  ['cel.bind(a, attributes.tags, a == a)', 0, 'there is no bind() in conditions'],
+  ['resource.matchesLinear("a")', 0, 'there is no matchesLinear() in conditions'],
+  ['resource.matches(attributes.pattern)', 17, 'matches() takes a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['resource.matches("[a-z")', 17, 'not a pattern of RE2 syntax: error parsing regexp: missing closing ]: `[a-z`'],
+  ['resource.matches("(a)\\\\1")', 17, 'not a pattern of RE2 syntax: error parsing regexp: invalid escape sequence: `\\1`'],
+  ['resource.matches("(abcdef){300}")', 17, 'this pattern is too large; use smaller repeat counts'],
+  ['duration(attributes.wait) > duration("1m")', 9, 'duration() takes a text in quotes, such as "1h30m"'],
+  ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 42, 'getHours() takes no time zone within a loop'],
+  ['attributes.a.all(x, attributes.b.all(y, attributes.c.all(z, true)))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
+  ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
+])('%s is refused when it is loaded', (source, offset, problem) => {
+  expect(compileCondition(source)).toEqual({ ok: false, fault: [{ offset, problem }] });
+});
+
+test('an expression longer than 4096 characters is refused', () => {
+  const compiled = compileCondition(`resource == "${'x'.repeat(4096)}"`);
+  expect(compiled).toEqual({ ok: false, fault: [{ offset: 0, problem: 'is 4110 characters long; a condition has at most 4096' }] });
+});
+
+// What an agent may send in the largest body there is, against the conditions that do the most with it.
+const numbers = Array.from({ length: 150_000 }, (_, index) => index);
+test.each([
+  ['attributes.list.all(item, item.nope == 1)', { list: numbers }],
+  ['attributes.list.all(item, item in attributes.list)', { list: numbers }],
+  ['attributes.list.exists(item, attributes.text.contains(item))', { list: Array.from({ length: 1000 }, () => 'ab'), text: 'a'.repeat(500_000) }],
+  ['attributes.text.split("").all(letter, letter == "a")', { text: 'a'.repeat(1_000_000) }],
+  ['attributes.text.matches("(a*)*(a*)*(a*)*b")', { text: 'a'.repeat(1_000_000) }],
+  ['attributes.text.matches("(a*)*(a*)*(a*)*b")', { text: 'a'.repeat(8_000) }],
+  ['attributes.list.exists(text, text.matches("(a*)*(a*)*(a*)*b"))', { list: Array.from({ length: 120 }, () => 'a'.repeat(8000)) }],
+  ['[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, attributes.list.all(item, item.nope == 1))', { list: numbers }],
+])('%s cannot hold up the gateway, whatever is sent', (source, attributes) => {
+  const startedMs = performance.now();
+  expect(evaluate(source, { attributes })).not.toBe(true);
+  expect(performance.now() - startedMs).toBeLessThan(500);
+});
+
+test('what is too large to loop over is an error that says so', () => {
+  expect(evaluate('attributes.list.all(item, item > 0)', { attributes: { list: numbers } }))
+    .toEqual({ error: 'the attributes are too large to loop over (more than 50000 values)' });
+  expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8193) } }))
+    .toEqual({ error: 'matches() reads texts of at most 8192 characters, this has 8193' });
+});
+
+/** Every way to nest lists and mappings `depth` deep. */
+function shapes(depth: number): readonly unknown[] {
+  return depth === 0 ? [1] : shapes(depth - 1).flatMap((inner) => [[inner], { a: inner }]);
+}
+
+test('the shapes that agents send leave no types behind: two levels of them are told apart, whatever is below', () => {
+  const errors = new Set(shapes(10).map((size) => JSON.stringify(evaluate('attributes.size < 10', { attributes: { size } }))));
+  expect([...errors].sort()).toEqual([
+    '{"error":"no such overload: dyn<list<list<list<dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<list<list<map<dyn, dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<list<map<string, list<dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<list<map<string, map<dyn, dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<map<string, list<list<dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<map<string, list<map<dyn, dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<map<string, map<string, list<dyn>>>> < int"}',
+    '{"error":"no such overload: dyn<map<string, map<string, map<dyn, dyn>>>> < int"}',
+  ]);
+});
+
+test('values nested deeper than their types are named still compare by what they hold', () => {
+  const attributes = { a: [[[['x']]]], b: [[[['x']]]], c: [[[['y']]]] };
+  expect(evaluate('attributes.a == attributes.b', { attributes })).toBe(true);
+  expect(evaluate('attributes.a == attributes.c', { attributes })).toBe(false);
+  expect(evaluate('attributes.a == [[[["x"]]]]', { attributes })).toBe(true);
+  expect(evaluate('attributes.a[0][0][0][0] == "x"', { attributes })).toBe(true);
+});
