@@ -50,7 +50,9 @@ export function recoverLog(directory: string): RecoveredLog {
 
 type Tail = {
   readonly sizeBytes: number;
-  readonly last: { readonly frame: LineFrame; readonly matches: boolean; readonly endsAt: number } | undefined;
+  readonly last:
+    | { readonly frame: LineFrame; readonly timestamp: string; readonly matches: boolean; readonly endsAt: number }
+    | undefined;
 };
 
 const FIRST_WINDOW_BYTES = 64 * 1024;
@@ -82,7 +84,7 @@ function lastLineIn(bytes: Buffer, offset: number): Tail['last'] {
     if (before === -1 && offset > 0) return undefined;
     const line = bytes.subarray(before + 1, end);
     const frame = frameOf(line);
-    if (frame !== undefined) return { frame, matches: hashOfLine(line) === frame.hash, endsAt: offset + end + 1 };
+    if (frame !== undefined) return { frame, timestamp: timestampOf(line), matches: hashOfLine(line) === frame.hash, endsAt: offset + end + 1 };
     end = before;
   }
   return undefined;
@@ -117,14 +119,18 @@ function setSegmentAside(segment: Segment, bytes: number): RecoveryNotice {
   return { kind: 'unreadable-segment', segment: segment.name, bytes, keptAs: `${segment.name}.torn` };
 }
 
+const TIMESTAMP = /^\{"id":\d+,"timestamp":"([^"]+)"/;
+const TIMESTAMP_WITHIN_BYTES = 128;
+
+/** Empty when the line does not say. */
+const timestampOf = (line: Buffer): string => TIMESTAMP.exec(line.toString('latin1', 0, TIMESTAMP_WITHIN_BYTES))?.[1] ?? '';
+
 /** When the segment's first entry was made; 0 when its first line does not say, which makes it due for rotation. */
 function startedMsOf(path: string): number {
   const fd = openSync(path, 'r');
   try {
-    const start = Buffer.alloc(128);
-    const text = start.toString('latin1', 0, readFully(fd, start, 0));
-    const timestamp = /^\{"id":\d+,"timestamp":"([^"]+)"/.exec(text)?.[1];
-    return timestamp === undefined ? 0 : Date.parse(timestamp) || 0;
+    const start = Buffer.alloc(TIMESTAMP_WITHIN_BYTES);
+    return Date.parse(timestampOf(start.subarray(0, readFully(fd, start, 0)))) || 0;
   } finally {
     closeSync(fd);
   }

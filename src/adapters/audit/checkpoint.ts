@@ -1,0 +1,149 @@
+/**
+ * Signed statements about the log, kept beside it: checkpoints of its head, so that a cut tail and a chain written anew
+ * show, and the anchor of what retention has deleted. Who can change the log but does not hold the key cannot make them.
+ */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
+import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { ChainHead } from './line.ts';
+import { codeOf, syncDirectory } from './segments.ts';
+
+export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
+export const ANCHOR_FILE = 'anchor.json';
+
+const HASH = z.string().regex(/^[0-9a-f]{64}$/);
+const SIGNED = { timestamp: z.string(), signature: z.string() };
+const CHECKPOINT = z.strictObject({ id: z.int().positive(), hash: HASH, ...SIGNED });
+const ANCHOR = z.strictObject({ first_id: z.int().positive(), prev_hash: HASH, ...SIGNED });
+
+/** At `timestamp` (RFC 3339), entry `id` was the last and had this hash. */
+export type Checkpoint = z.infer<typeof CHECKPOINT>;
+/** Entries before `first_id` were deleted by retention; the last of them had the hash `prev_hash`. */
+export type Anchor = z.infer<typeof ANCHOR>;
+
+/** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
+const checkpointText = ({ id, hash, timestamp }: Omit<Checkpoint, 'signature'>): string =>
+  ['svc-audit-checkpoint', id, hash, timestamp].join('\n');
+const anchorText = ({ first_id, prev_hash, timestamp }: Omit<Anchor, 'signature'>): string =>
+  ['svc-audit-anchor', first_id, prev_hash, timestamp].join('\n');
+
+const signed = (text: string, key: KeyObject): string => sign(null, Buffer.from(text), key).toString('base64url');
+const isSigned = (text: string, signature: string, key: KeyObject): boolean =>
+  verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+
+export const isGenuineCheckpoint = (checkpoint: Checkpoint, publicKey: KeyObject): boolean =>
+  isSigned(checkpointText(checkpoint), checkpoint.signature, publicKey);
+export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =>
+  isSigned(anchorText(anchor), anchor.signature, publicKey);
+
+/** The Ed25519 private key in `path` (PKCS#8 PEM), made there with mode 0600 when there is none. */
+export function loadCheckpointKey(path: string): KeyObject {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    writeFileSync(path, pem, { flag: 'wx', mode: 0o600, flush: true });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  return createPrivateKey(readFileSync(path));
+}
+
+/** Of a private or a public key in PEM. */
+export const publicKeyOf = (pem: string | Buffer): KeyObject => createPublicKey(pem);
+
+export type Checkpointer = {
+  /** Records the head, unless it is the one recorded last or the log is empty. Throws what the file system says. */
+  record(head: ChainHead): void;
+};
+
+export function createCheckpointer(options: { readonly directory: string; readonly key: KeyObject; readonly nowMs: () => number }): Checkpointer {
+  const { directory, key, nowMs } = options;
+  const path = join(directory, CHECKPOINTS_FILE);
+  let lastId = readCheckpoints(directory).at(-1)?.checkpoint?.id ?? 0;
+  // A crash or a full disk may have left half a line at the end.
+  let endIsClean = false;
+  return {
+    record(head) {
+      if (head.id === 0 || head.id === lastId) return;
+      const checkpoint = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
+      if (!endIsClean) cutHalfLine(path);
+      endIsClean = false;
+      appendLine(path, JSON.stringify({ ...checkpoint, signature: signed(checkpointText(checkpoint), key) }));
+      endIsClean = true;
+      lastId = head.id;
+    },
+  };
+}
+
+function cutHalfLine(path: string): void {
+  const bytes = readIfThere(path);
+  if (bytes !== undefined) truncateSync(path, Buffer.byteLength(bytes.slice(0, bytes.lastIndexOf('\n') + 1)));
+}
+
+function appendLine(path: string, line: string): void {
+  const fd = openSync(path, 'a', 0o600);
+  try {
+    writeSync(fd, `${line}\n`);
+    fdatasyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Oldest first; `checkpoint` is undefined where a line is none. A line without its end was never finished and is left out. */
+export function readCheckpoints(directory: string): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
+  const text = readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '';
+  return text.split('\n').slice(0, -1).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
+}
+
+/** Undefined when nothing was ever deleted; 'damaged' when the file is no anchor. */
+export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
+  const text = readIfThere(join(directory, ANCHOR_FILE));
+  return text === undefined ? undefined : parsed(ANCHOR, text) ?? 'damaged';
+}
+
+/** Durable before it returns: what it vouches for is deleted next. */
+export function writeAnchor(directory: string, firstId: number, prevHash: string, key: KeyObject, nowMs: number): void {
+  const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
+  replaceFile(directory, ANCHOR_FILE, `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`);
+}
+
+/** Drops checkpoints of entries that are gone; the newest stays in any case. */
+export function pruneCheckpoints(directory: string, firstKeptId: number): void {
+  const all = readCheckpoints(directory);
+  const kept = all.filter(({ checkpoint }, index) => index === all.length - 1 || checkpoint === undefined || checkpoint.id >= firstKeptId);
+  if (kept.length === all.length) return;
+  const lines = (readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n');
+  replaceFile(directory, CHECKPOINTS_FILE, kept.map(({ line }) => `${lines[line - 1]}\n`).join(''));
+}
+
+function replaceFile(directory: string, name: string, text: string): void {
+  const aside = join(directory, `${name}.tmp`);
+  const fd = openSync(aside, 'w', 0o600);
+  try {
+    writeSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(aside, join(directory, name));
+  syncDirectory(directory);
+}
+
+function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined; // No JSON, so no statement of ours.
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

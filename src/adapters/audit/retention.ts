@@ -1,0 +1,81 @@
+/** Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable. */
+import { closeSync, openSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import type { KeyObject } from 'node:crypto';
+import { pruneCheckpoints, writeAnchor } from './checkpoint.ts';
+import { frameOf, type LineFrame } from './line.ts';
+import { readTail } from './recovery.ts';
+import { indexPath } from './segment-indexes.ts';
+import { listSegments, readFully, type Segment } from './segments.ts';
+
+export type RetentionOptions = {
+  readonly directory: string;
+  /** A segment goes when its last entry is older. */
+  readonly maxAgeMs?: number | undefined;
+  /** The oldest segments go until the others fit; the newest stays, however large. */
+  readonly maxBytes?: number | undefined;
+  readonly key: KeyObject;
+  readonly nowMs: number;
+};
+
+export type RetentionReport = { readonly deletedSegments: readonly string[]; readonly deletedBytes: number };
+
+/** To be called by the thread that writes the log. Throws what the file system says; calling it again finishes the work. */
+export function applyRetention({ directory, maxAgeMs, maxBytes, key, nowMs }: RetentionOptions): RetentionReport {
+  const segments = listSegments(directory);
+  const sizes = segments.map(({ path }) => statSync(path).size);
+  const goes = goingFrom(segments, sizes, { maxAgeMs, maxBytes, nowMs });
+  // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to name.
+  const firstKept = segments[goes];
+  const frame = goes === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
+  if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0 };
+  // The anchor comes first: after a crash in between, what is before it is only deleted later.
+  writeAnchor(directory, frame.id, frame.prevHash, key, nowMs);
+  const gone = segments.slice(0, goes);
+  for (const segment of gone) {
+    unlinkSync(segment.path);
+    rmSync(indexPath(segment), { force: true });
+  }
+  pruneCheckpoints(directory, frame.id);
+  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, goes).reduce((sum, size) => sum + size, 0) };
+}
+
+/** How many of the oldest segments go. */
+function goingFrom(
+  segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'>,
+): number {
+  const { maxAgeMs = Infinity, maxBytes = Infinity, nowMs } = limits;
+  let bytes = sizes.reduce((sum, size) => sum + size, 0);
+  let goes = 0;
+  // The newest non-empty segment holds the head of the chain.
+  while (goes < segments.length - 1 && (sizes[goes + 1] ?? 0) > 0) {
+    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments[goes] as Segment) > maxAgeMs;
+    if (!isOld && bytes <= maxBytes) break;
+    bytes -= sizes[goes] ?? 0;
+    goes += 1;
+  }
+  return goes;
+}
+
+/** When the segment's last entry was made; Infinity when it does not say, so that its age never deletes it. */
+function lastEntryMs({ path }: Segment): number {
+  const { last } = readTail(path);
+  const ms = last === undefined ? Number.NaN : Date.parse(last.timestamp);
+  return Number.isNaN(ms) ? Infinity : ms;
+}
+
+const FIRST_READ_BYTES = 64 * 1024;
+
+function firstFrame({ path }: Segment): LineFrame | undefined {
+  const fd = openSync(path, 'r');
+  try {
+    for (let length = FIRST_READ_BYTES; ; length *= 4) {
+      const bytes = Buffer.alloc(length);
+      const filled = readFully(fd, bytes, 0);
+      const feed = bytes.indexOf('\n');
+      if (feed !== -1) return frameOf(bytes.subarray(0, feed));
+      if (filled < length) return undefined;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Walks the chain of a log, live or copied, and names the first entry that is not as it was written.
+ *
+ * Anybody can do the same without this program; in Python, for a log that retention has not cut:
+ *
+ *   import glob, hashlib, json, sys
+ *   prev, expected = '0' * 64, 1
+ *   for path in sorted(glob.glob(sys.argv[1] + '/*.ndjson')):
+ *       if path.endswith('checkpoints.ndjson'): continue
+ *       for line in open(path, 'rb'):
+ *           entry, sealed = json.loads(line), line.rstrip(b'\n').rpartition(b',"hash":')[0]
+ *           assert entry['hash'] == hashlib.sha256(sealed).hexdigest(), f"entry {expected} was changed"
+ *           assert (entry['id'], entry['prev_hash']) == (expected, prev), f"entry {expected} is not where it belongs"
+ *           prev, expected = entry['hash'], expected + 1
+ *   print(expected - 1, 'entries, head', prev)
+ */
+import type { KeyObject } from 'node:crypto';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import { GENESIS_HASH } from '../../core/audit-line.ts';
+import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
+import { codeOf, listSegments, type Segment } from './segments.ts';
+
+export type AuditProblem =
+  /** The entry does not match its hash, or its successor recorded another hash for it. */
+  | 'changed'
+  | 'removed'
+  | 'reordered'
+  /** An entry stands a second time where this one belongs. */
+  | 'inserted'
+  /** A signed checkpoint saw this entry, and the log ends before it. */
+  | 'cut'
+  /** The chain holds, but a signed checkpoint saw another hash here: it was made anew. */
+  | 'rewritten'
+  /** The file of checkpoints, or the anchor of retention, is not what the holder of the key signed. */
+  | 'forged';
+
+export type BrokenEntry = {
+  readonly id: number;
+  readonly segment: string;
+  /** Counted from 1, within the segment. */
+  readonly line: number;
+  readonly problem: AuditProblem;
+  readonly detail: string;
+};
+
+export type VerifyReport =
+  | {
+    readonly ok: true; readonly entries: number; readonly firstId: number; readonly head: ChainHead;
+    /** How many of the entries a checkpoint vouches for, and up to which one. */
+    readonly checkpoints: number; readonly checkpointedUpTo: number;
+    /** Of a line at the very end that is not whole: being written, or torn by a crash. */
+    readonly tornBytes: number;
+  }
+  | { readonly ok: false; readonly entries: number; readonly firstBroken: BrokenEntry };
+
+export type VerifyOptions = {
+  /** The public key of checkpoints and anchor; without it their signatures are not checked, only what they say. */
+  readonly checkpointKey?: KeyObject | undefined;
+  /** Called about once per megabyte. */
+  readonly onProgress?: ((entries: number) => void) | undefined;
+};
+
+const READ_BYTES = 1024 * 1024;
+const LINE_FEED = 10;
+
+type Chain = { readonly nextId: number; readonly prevHash: string; readonly entries: number; readonly last: Place };
+type Place = { readonly segment: string; readonly line: number };
+type Walked = { readonly ok: true; readonly chain: Chain; readonly tornBytes: number } | { readonly ok: false; readonly chain: Chain; readonly broken: BrokenEntry };
+
+/** Reads the log once, in pieces; throws only what the file system says. */
+export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+  // Read before the segments: what a checkpoint saw is in the log that is read after it.
+  const anchor = readAnchor(directory);
+  const checkpoints = readCheckpoints(directory);
+  const forged = (file: string, line: number, detail: string): VerifyReport =>
+    ({ ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } });
+  const key = options.checkpointKey;
+  if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted cannot be read');
+  if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key)) return forged(ANCHOR_FILE, 1, 'the signature does not match');
+  const firstId = anchor?.first_id ?? 1;
+  const seen = new Map<number, Checkpoint>();
+  for (const { line, checkpoint } of checkpoints) {
+    if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is no checkpoint');
+    if (key !== undefined && !isGenuineCheckpoint(checkpoint, key)) return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
+    if (checkpoint.id >= firstId) seen.set(checkpoint.id, checkpoint);
+  }
+
+  // Leftovers before the anchor are deleted by the next run of retention.
+  const segments = listSegments(directory).filter((segment) => segment.firstId >= firstId);
+  let chain: Chain = { nextId: firstId, prevHash: anchor?.prev_hash ?? GENESIS_HASH, entries: 0, last: { segment: '', line: 0 } };
+  let tornBytes = 0;
+  for (const segment of segments) {
+    const isNewest = segment === segments.at(-1);
+    let walked: Walked;
+    try {
+      walked = await walkSegment(segment, chain, isNewest, seen, options);
+      // In a live log a failed append may have been read half before it was taken back; a real break is still there.
+      if (!walked.ok && isNewest) walked = await walkSegment(segment, chain, isNewest, seen, options);
+    } catch (error) {
+      const hasMoved = codeOf(error) === 'ENOENT' && JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
+      if (hasMoved) return verifyAuditLog(directory, options); // Retention was at work.
+      throw error;
+    }
+    if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
+    ({ chain, tornBytes } = walked);
+  }
+
+  let lastSeen = 0;
+  for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
+  const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
+  if (lastSeen > head.id) {
+    const detail = `a checkpoint of ${seen.get(lastSeen)?.timestamp} saw entry ${lastSeen}; the log ends at ${head.id}`;
+    return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
+  }
+  return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, tornBytes };
+}
+
+async function walkSegment(
+  segment: Segment, start: Chain, isNewest: boolean, seen: ReadonlyMap<number, Checkpoint>, { onProgress }: VerifyOptions,
+): Promise<Walked> {
+  let chain = start;
+  let line = 0;
+  const broken = (fault: Fault): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...fault } });
+  const fd = openSync(segment.path, 'r');
+  try {
+    let rest: Buffer = Buffer.alloc(0);
+    for (let position = 0; ;) {
+      const block = Buffer.allocUnsafe(READ_BYTES);
+      const read = readSync(fd, block, 0, block.length, position);
+      if (read === 0) break;
+      position += read;
+      const bytes = rest.length === 0 ? block.subarray(0, read) : Buffer.concat([rest, block.subarray(0, read)]);
+      let from = 0;
+      for (let feed = bytes.indexOf(LINE_FEED); feed !== -1; feed = bytes.indexOf(LINE_FEED, from)) {
+        line += 1;
+        const judged = judge(bytes.subarray(from, feed), chain, segment, seen);
+        if ('problem' in judged) return broken(judged);
+        chain = { nextId: judged.id + 1, prevHash: judged.hash, entries: chain.entries + 1, last: { segment: segment.name, line } };
+        from = feed + 1;
+      }
+      rest = bytes.subarray(from);
+      onProgress?.(chain.entries);
+      await turn();
+    }
+    line += 1;
+    const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
+    if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end where it should' });
+    return { ok: true, chain, tornBytes: rest.length };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+type Fault = { readonly id: number; readonly problem: AuditProblem; readonly detail: string } & Partial<Place>;
+
+function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment: Segment, seen: ReadonlyMap<number, Checkpoint>): LineFrame | Fault {
+  const frame = frameOf(line);
+  if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not shaped as an entry' };
+  if (hashOfLine(line) !== frame.hash) return { id: nextId, problem: 'changed', detail: 'the entry does not match its hash' };
+  if (frame.id > nextId) {
+    return holdsEntry(segment, nextId)
+      ? { id: nextId, problem: 'reordered', detail: `entry ${frame.id} stands before it` }
+      : { id: nextId, problem: 'removed', detail: `entry ${frame.id} stands where it belongs` };
+  }
+  if (frame.id < nextId) return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} stands here a second time` };
+  if (frame.prevHash !== prevHash) {
+    const detail = `entry ${frame.id} recorded another hash for its predecessor`;
+    // Both entries match their own hashes. The one made later vouches for the earlier, so the earlier is the changed one.
+    return entries === 0 ? { id: nextId, problem: 'changed', detail } : { id: nextId - 1, problem: 'changed', detail, ...last };
+  }
+  const checkpoint = seen.get(frame.id);
+  if (checkpoint === undefined || checkpoint.hash === frame.hash) return frame;
+  return { id: frame.id, problem: 'rewritten', detail: `the checkpoint of ${checkpoint.timestamp} saw another hash; the chain was made anew here or before` };
+}
+
+/** Whether a line of the segment begins as the entry `id` does. */
+function holdsEntry({ path }: Segment, id: number): boolean {
+  const needle = `\n{"id":${id},`;
+  const fd = openSync(path, 'r');
+  try {
+    const block = Buffer.allocUnsafe(READ_BYTES);
+    // The file's first line counts as one behind a line feed.
+    let text = '\n';
+    for (let position = 0; ;) {
+      const read = readSync(fd, block, 0, block.length, position);
+      if (read === 0) return false;
+      position += read;
+      text = text.slice(-needle.length) + block.toString('latin1', 0, read);
+      if (text.includes(needle)) return true;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
