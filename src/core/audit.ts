@@ -30,3 +30,37 @@ export type AuditDraft = {
   /** Plain JSON; already free of secrets. */
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 };
+
+/** An entry as it stands in the log and goes over the wire (contract: HTTP shapes). */
+export type AuditEntry = {
+  /** Counts from 1, without a gap. */
+  readonly id: number;
+  /** RFC 3339, UTC, with milliseconds. */
+  readonly timestamp: string;
+  readonly event_type: AuditEvent;
+  readonly lineage: { readonly org_id: string | null; readonly team_id: string | null; readonly agent_id: string | null };
+  readonly op_id: string | null;
+  readonly decision: 'allow' | 'deny' | null;
+  readonly reason: string | null;
+  readonly policy: string | null;
+  readonly rule_id: string | null;
+  readonly actor: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly prev_hash: string;
+  readonly hash: string;
+};
+
+/** Every condition that is there must hold. An entry without an org, team, agent … matches no filter on it. */
+export type AuditFilter = {
+  readonly orgId?: string | undefined;
+  readonly teamId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly eventType?: AuditEvent | undefined;
+  readonly decision?: 'allow' | 'deny' | undefined;
+  readonly opId?: string | undefined;
+  readonly actor?: string | undefined;
+  /** Inclusive. */
+  readonly sinceMs?: number | undefined;
+  /** Exclusive. */
+  readonly untilMs?: number | undefined;
+};

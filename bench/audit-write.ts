@@ -1,0 +1,58 @@
+/** How many entries can one thread encode, and one thread seal and append, by size of batch? Run: npm run build && node dist/bench/audit-write.js */
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openAuditWriter } from '../src/adapters/audit/writer.ts';
+import { encodeDraft } from '../src/core/audit-line.ts';
+import type { AuditDraft } from '../src/core/audit.ts';
+import type { OpId } from '../src/core/ids.ts';
+
+const commit = (() => { try { return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(); } catch { return 'unknown'; } })();
+console.log(`${cpus()[0]?.model ?? 'unknown'} × ${cpus().length} · Node ${process.version} · commit ${commit}`);
+
+const AGENTS = 2000;
+const drafts: readonly AuditDraft[] = Array.from({ length: AGENTS }, (_, nth) => ({
+  eventType: 'ActionAllowed',
+  lineage: { orgId: 'acme', teamId: 'search', agentId: `agent-${nth}` },
+  actor: `agent:acme/search/agent-${nth}`,
+  opId: `${nth.toString(16).padStart(32, '4bf92f3577b34da6')}:00f067aa0ba902b7` as OpId,
+  decision: 'allow', reason: 'web tools only', policy: 'search-team', ruleId: 'web-only',
+  payload: { action: 'tool.call', resource: 'web_search' },
+}));
+const START_MS = Date.UTC(2026, 0, 1);
+
+/** Nanoseconds per call, best of five runs. */
+function nsPerCall(calls: number, work: (nth: number) => unknown): number {
+  let best = Infinity;
+  for (let run = 0; run < 5; run += 1) {
+    const started = process.hrtime.bigint();
+    for (let nth = 0; nth < calls; nth += 1) work(nth);
+    best = Math.min(best, Number(process.hrtime.bigint() - started) / calls);
+  }
+  return best;
+}
+
+const jsonNs = nsPerCall(200_000, (nth) => JSON.stringify(drafts[nth % AGENTS]).length);
+const encodeNs = nsPerCall(200_000, (nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS + (nth >> 6)).length);
+console.log(`encodeDraft: ${Math.round(encodeNs)} ns (JSON.stringify of the draft alone: ${Math.round(jsonNs)} ns, ratio ${(encodeNs / jsonNs).toFixed(2)})`);
+
+const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+for (const fsync of ['never', 'always'] as const) {
+  const opened = openAuditWriter({ directory, fsync, nowMs: () => Date.now() });
+  if (!opened.ok) throw new Error('the fresh folder is locked');
+  const { writer } = opened.value;
+  for (const size of [1, 10, 100, 1000]) {
+    const bodies = Array.from({ length: size }, (_, nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS)).join('\n');
+    const plain = Buffer.alloc(bodies.length + size * 180, 'x');
+    const fd = openSync(join(directory, 'baseline'), 'w');
+    const calls = fsync === 'always' ? 50 : Math.max(50, 20_000 / size);
+    const baselineNs = nsPerCall(calls, () => writeSync(fd, plain));
+    closeSync(fd);
+    const appendNs = nsPerCall(calls, () => writer.append(bodies, size));
+    console.log(`append of ${String(size).padStart(4)}, fsync ${fsync.padEnd(6)}: ${(appendNs / 1000).toFixed(1).padStart(7)} µs, `
+      + `${Math.round(size / appendNs * 1e6).toLocaleString('en').padStart(5)} k entries/s (a bare write of as many bytes: ${(baselineNs / 1000).toFixed(1)} µs)`);
+  }
+  writer.close();
+}

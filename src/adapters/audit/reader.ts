@@ -1,0 +1,187 @@
+/** Reads the audit log while a writer appends to it, or a copy of it (contract: HTTP shapes, GET /api/v1/logs). */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { AuditEntry, AuditFilter } from '../../core/audit.ts';
+import type { Fault } from '../../core/fault.ts';
+import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
+import { compileFilter, type CompiledFilter } from './filter.ts';
+import { idOf } from './line.ts';
+import { readTail } from './recovery.ts';
+import { LineScanner } from './scan.ts';
+import { SegmentIndexes, withSegment } from './segment-indexes.ts';
+import { candidates, type ChunkRange } from './segment-index.ts';
+import { listSegments, readFully, type Segment } from './segments.ts';
+
+export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
+/** `nextCursor` is null at the end. A page may be short, even empty, and still have one: the search was cut to stay quick. */
+export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly nextCursor: string | null };
+/** As `AuditPage`, with each entry as the JSON text of its line. */
+export type AuditLines = { readonly lines: readonly string[]; readonly nextCursor: string | null };
+
+export type AuditExportRequest = { readonly format: 'ndjson' | 'csv'; readonly order: 'oldest-first' | 'newest-first' };
+
+/** A page looks at this many chunks or segments at most, about a third of a second. */
+const MAX_STEPS_PER_PAGE = 2000;
+/** About 2 ms of work between two turns of the event loop. */
+const CHUNKS_PER_TURN = 16;
+const EXPORT_PIECE_CHARACTERS = 64 * 1024;
+const NO_CURSOR = Number.MAX_SAFE_INTEGER;
+
+type Match = { readonly id: number; readonly line: string };
+/** `before` is exclusive, as a cursor is. */
+type Walk = { readonly before: number; readonly newestFirst: boolean };
+/** When walking from the newest, everything from `reached` on has been looked at. */
+type Step = { readonly matches: readonly Match[]; readonly cost: number; readonly reached: number };
+type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
+
+/** One per thread; keeps indexes in memory, and no file open between two calls. */
+export class AuditReader {
+  readonly #directory: string;
+  readonly #maxStepsPerPage: number;
+  readonly #indexes = new SegmentIndexes();
+
+  constructor(directory: string, { maxStepsPerPage = MAX_STEPS_PER_PAGE } = {}) {
+    this.#directory = directory;
+    this.#maxStepsPerPage = maxStepsPerPage;
+  }
+
+  /** Matching entries, newest first. The next page begins where this one ends, whatever was appended meanwhile. */
+  async query(filter: AuditFilter, page: AuditPageRequest): Promise<Result<AuditPage, Fault>> {
+    const found = await this.queryLines(filter, page);
+    if (!found.ok) return found;
+    const { lines, nextCursor } = found.value;
+    return ok({ entries: lines.map((line) => JSON.parse(line) as AuditEntry), nextCursor });
+  }
+
+  /** As `query`, for who passes the entries on as JSON. A line that is no JSON any more is left to `svc audit verify`. */
+  async queryLines(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<AuditLines, Fault>> {
+    assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
+    const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
+    if (before === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this gateway gave' });
+    const matches: Match[] = [];
+    let steps = 0;
+    let stoppedAt: number | undefined;
+    for await (const step of this.#walk(compileFilter(filter), { before, newestFirst: true })) {
+      matches.push(...step.matches.filter(({ line }) => entryOf(line) !== undefined));
+      // One more than asked for tells that there is a next page.
+      if (matches.length > perPage) break;
+      steps += step.cost;
+      // Never before something was looked at: the next page would begin where this one did.
+      if (steps >= this.#maxStepsPerPage && step.reached < before) {
+        stoppedAt = step.reached;
+        break;
+      }
+    }
+    const shown = matches.slice(0, perPage);
+    const goOnBefore = matches.length > perPage ? shown.at(-1)?.id : stoppedAt;
+    return ok({ lines: shown.map(({ line }) => utf8Of(line)), nextCursor: goOnBefore === undefined ? null : cursorOf(goOnBefore) });
+  }
+
+  /**
+   * Everything that matches and was in the log when the export began, in pieces of some 64 KB, as fast as they are taken.
+   * NDJSON gives the lines as they are, so that their hashes can be checked.
+   */
+  async *export(filter: AuditFilter, { format, order }: AuditExportRequest): AsyncGenerator<string> {
+    const render = format === 'csv' ? csvOf : (line: string) => `${utf8Of(line)}\n`;
+    const range: Walk = { before: endOfLog(this.#directory), newestFirst: order === 'newest-first' };
+    let piece = format === 'csv' ? CSV_HEADER : '';
+    for await (const { matches } of this.#walk(compileFilter(filter), range)) {
+      for (const { line } of matches) piece += render(line);
+      if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
+      yield piece;
+      piece = '';
+    }
+    if (piece !== '') yield piece;
+  }
+
+  /** Brings the indexes up to date, one segment per call, so that the next query need not; true when there may be more to do. */
+  async refresh(): Promise<boolean> {
+    const segments = listSegments(this.#directory);
+    const newest = segments.at(-1);
+    for (const segment of segments) {
+      const known = await withSegment(segment, (fd) => this.#indexes.of(segment, fd, segment === newest));
+      if (known?.wasBuilt === true) return true;
+    }
+    return false;
+  }
+
+  /** The matches of one chunk after the other, and an empty step for every segment planned. */
+  async *#walk(filter: CompiledFilter, range: Walk): AsyncGenerator<Step> {
+    const segments = listSegments(this.#directory);
+    const newest = segments.at(-1);
+    let reached = range.before;
+    let read = 0;
+    for (const segment of range.newestFirst ? segments.reverse() : segments) {
+      if (segment.firstId >= range.before) continue;
+      const plan = await withSegment(segment, (fd) => this.#plan(segment, fd, segment === newest, filter, range));
+      if (plan === undefined) continue;
+      yield { matches: [], cost: plan.cost, reached };
+      for (const chunk of plan.chunks) {
+        read += 1;
+        if (read % CHUNKS_PER_TURN === 0) await turn();
+        const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, range));
+        if (matches === undefined) break;
+        reached = chunk.firstId;
+        yield { matches, cost: 1, reached };
+      }
+      reached = segment.firstId;
+    }
+  }
+
+  async #plan(segment: Segment, fd: number, grows: boolean, filter: CompiledFilter, range: Walk): Promise<Plan> {
+    const { index, size, wasBuilt } = await this.#indexes.of(segment, fd, grows);
+    const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < range.before);
+    return { chunks: range.newestFirst ? chunks.reverse() : chunks, cost: wasBuilt ? index.chunkCount : 1 };
+  }
+}
+
+/** The lines behind the last indexed chunk: always looked at. */
+function tailOf(fd: number, from: number, to: number): ChunkRange[] {
+  if (from >= to) return [];
+  const start = Buffer.alloc(32);
+  const firstId = idOf(start.subarray(0, readFully(fd, start, from)));
+  return firstId === undefined ? [] : [{ from, to, firstId }];
+}
+
+/** In the order asked for. What is not a whole line yet is left for later. */
+function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter, { before, newestFirst }: Walk): Match[] {
+  const bytes = Buffer.allocUnsafe(to - from);
+  const text = bytes.toString('latin1', 0, readFully(fd, bytes, from));
+  const scanner = new LineScanner();
+  const matches: Match[] = [];
+  for (let start = 0, feed = text.indexOf('\n'); feed !== -1; start = feed + 1, feed = text.indexOf('\n', start)) {
+    if (!scanner.read(text, start) || !filter.matches(scanner)) continue;
+    const id = scanner.id();
+    if (id < before) matches.push({ id, line: text.slice(start, feed) });
+  }
+  return newestFirst ? matches.reverse() : matches;
+}
+
+function endOfLog(directory: string): number {
+  const newest = listSegments(directory).at(-1);
+  return newest === undefined ? 0 : (readTail(newest.path).last?.frame.id ?? newest.firstId - 1) + 1;
+}
+
+const BEYOND_ASCII = /[\x80-\xff]/;
+const utf8Of = (line: string): string => (BEYOND_ASCII.test(line) ? Buffer.from(line, 'latin1').toString('utf8') : line);
+
+function entryOf(line: string): AuditEntry | undefined {
+  try {
+    return JSON.parse(utf8Of(line)) as AuditEntry;
+  } catch {
+    return undefined; // Changed since it was written.
+  }
+}
+
+function csvOf(line: string): string {
+  const entry = entryOf(line);
+  return entry === undefined ? csvDamaged(utf8Of(line)) : csvRow(entry);
+}
+
+const CURSOR = /^before:([1-9]\d{0,15})$/;
+const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
+
+function parseCursor(cursor: string): number | undefined {
+  const digits = CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,97 @@
+/** The indexes of a log's segments: found in memory, in a file, or built. */
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import { IndexBuilder } from './index-builder.ts';
+import { fitsIndexFile, loadIndexFile, writeIndexFile } from './index-file.ts';
+import type { SegmentIndex } from './segment-index.ts';
+import { codeOf, type Segment } from './segments.ts';
+
+/** Some 60 KB each. */
+const MAX_IN_MEMORY = 512;
+
+/** A segment with what is known of it: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
+export type IndexedSegment = { readonly segment: Segment; readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
+
+export class SegmentIndexes {
+  /** The least recently used first. */
+  readonly #sealed = new Map<number, SegmentIndex>();
+  /** Of the segment that still grows, or grew when it was last looked at. */
+  #growing: { readonly firstId: number; builder: IndexBuilder } | undefined;
+  /** Builders are changed by one caller at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** `fd` is the open segment. `grows` says that it is the newest. */
+  async of(segment: Segment, fd: number, grows: boolean): Promise<IndexedSegment> {
+    const size = fstatSync(fd).size;
+    const known = grows ? undefined : this.#known(segment, size);
+    if (known !== undefined) return { segment, index: known, size, wasBuilt: false };
+    const build = this.#turn.then(() => this.#built(segment, fd, grows, size));
+    this.#turn = build.catch(() => undefined);
+    return build;
+  }
+
+  #known(segment: Segment, size: number): SegmentIndex | undefined {
+    const index = this.#sealed.get(segment.firstId) ?? loadIndexFile(indexPath(segment), size);
+    if (index === undefined || index.endOffset !== size) return undefined;
+    this.#remember(segment, index);
+    return index;
+  }
+
+  #remember(segment: Segment, index: SegmentIndex): void {
+    this.#sealed.delete(segment.firstId);
+    this.#sealed.set(segment.firstId, index);
+    if (this.#sealed.size <= MAX_IN_MEMORY) return;
+    const [oldest] = this.#sealed.keys();
+    if (oldest !== undefined) this.#sealed.delete(oldest);
+  }
+
+  async #built(segment: Segment, fd: number, grows: boolean, size: number): Promise<IndexedSegment> {
+    const known = grows ? undefined : this.#known(segment, size);
+    if (known !== undefined) return { segment, index: known, size, wasBuilt: false };
+    const builder = this.#builderOf(segment, fd, grows);
+    const before = builder.endOffset;
+    while (builder.extend(fd, size, !grows)) await turn();
+    if (grows) return { segment, index: builder, size, wasBuilt: builder.endOffset - before > 0 };
+    if (this.#growing?.firstId === segment.firstId) this.#growing = undefined;
+    return { segment, index: this.#seal(segment, builder, size), size, wasBuilt: true };
+  }
+
+  #builderOf(segment: Segment, fd: number, grows: boolean): IndexBuilder {
+    if (this.#growing?.firstId === segment.firstId && this.#growing.builder.isStillTrue(fd)) return this.#growing.builder;
+    const builder = new IndexBuilder();
+    if (grows) this.#growing = { firstId: segment.firstId, builder };
+    return builder;
+  }
+
+  #seal(segment: Segment, builder: IndexBuilder, size: number): SegmentIndex {
+    // A torn end in the middle of a log is not indexed; then nothing is stored, and verification names it.
+    if (builder.endOffset !== size || !fitsIndexFile(builder)) return builder;
+    try {
+      writeIndexFile(indexPath(segment), builder);
+    } catch (error) {
+      // A copy on a read-only or full disk is still read; only the index is built again next time, because one that
+      // was not written is too large to keep.
+      if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(codeOf(error))) throw error;
+      return builder;
+    }
+    return this.#known(segment, size) ?? builder;
+  }
+}
+
+export const indexPath = ({ path }: Segment): string => path.replace(/\.ndjson$/, '.idx');
+
+/** Opens a segment for the time of `use`; undefined when retention has deleted it meanwhile. */
+export async function withSegment<T>(segment: Segment, use: (fd: number) => Promise<T>): Promise<T | undefined> {
+  let fd: number;
+  try {
+    fd = openSync(segment.path, 'r');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return await use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

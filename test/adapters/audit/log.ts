@@ -1,0 +1,31 @@
+/** Logs made for tests: real files in a folder of their own. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
+import { encodeDraft } from '../../../src/core/audit-line.ts';
+import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
+
+export const NOON_MS = Date.UTC(2026, 2, 1, 12);
+
+export function freshDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-audit-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export function openWriter(directory: string, options: Partial<AuditWriterOptions> = {}): AuditWriter {
+  const opened = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS, ...options });
+  if (!opened.ok) throw new Error(`locked by ${opened.fault.holder}`);
+  return opened.value.writer;
+}
+
+/** One batch; returns the id of its first entry. */
+export function append(writer: AuditWriter, drafts: readonly (Partial<AuditDraft> & { readonly timestampMs?: number })[]): number {
+  const bodies = drafts.map(({ timestampMs = NOON_MS, ...draft }) =>
+    encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: 'gateway', ...draft }, timestampMs));
+  const appended = writer.append(bodies.join('\n'), bodies.length);
+  if (!appended.ok) throw new Error(appended.fault.detail);
+  return appended.value.firstId;
+}

@@ -1,0 +1,239 @@
+import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { csvCell } from '../../../src/adapters/audit/csv.ts';
+import { AuditReader } from '../../../src/adapters/audit/reader.ts';
+import { AUDIT_EVENTS, type AuditDraft, type AuditEntry, type AuditFilter } from '../../../src/core/audit.ts';
+import type { OpId } from '../../../src/core/ids.ts';
+import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
+
+const SEGMENT_ONE = '0000000000000001.ndjson';
+
+async function ids(reader: AuditReader, filter: AuditFilter, perPage = 1000): Promise<number[]> {
+  const found: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await reader.query(filter, { perPage, cursor });
+    if (!page.ok) throw new Error(page.fault.kind);
+    found.push(...page.value.entries.map(({ id }) => id));
+    cursor = page.value.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return found;
+}
+
+const names = ['acme', 'globex', 'Ünïcode-組織', 'quo"te\\', 'a'];
+type Row = Pick<AuditDraft, 'eventType' | 'lineage' | 'actor' | 'opId' | 'decision'> & { readonly timestampMs: number };
+const rows: fc.Arbitrary<Row> = fc.record({
+  eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 5)),
+  lineage: fc.record({
+    orgId: fc.constantFrom(null, ...names), teamId: fc.constantFrom(null, ...names), agentId: fc.constantFrom(null, ...names),
+  }),
+  actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:1'),
+  opId: fc.option(fc.nat(30).map((nth) => `t${nth}:s` as OpId), { nil: undefined }),
+  decision: fc.constantFrom(undefined, 'allow', 'deny'),
+  timestampMs: fc.nat(1000).map((ms) => NOON_MS + ms),
+});
+const filters: fc.Arbitrary<AuditFilter> = fc.record({
+  orgId: fc.constantFrom(...names, 'nobody'), teamId: fc.constantFrom(...names), agentId: fc.constantFrom(...names),
+  eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 6)), decision: fc.constantFrom('allow', 'deny'),
+  opId: fc.nat(31).map((nth) => `t${nth}:s`), actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:2'),
+  sinceMs: fc.nat(1000).map((ms) => NOON_MS + ms), untilMs: fc.nat(1000).map((ms) => NOON_MS + ms),
+}, { requiredKeys: [] });
+
+function meets(row: Row, filter: AuditFilter): boolean {
+  return (filter.orgId === undefined || row.lineage.orgId === filter.orgId)
+    && (filter.teamId === undefined || row.lineage.teamId === filter.teamId)
+    && (filter.agentId === undefined || row.lineage.agentId === filter.agentId)
+    && (filter.eventType === undefined || row.eventType === filter.eventType)
+    && (filter.decision === undefined || row.decision === filter.decision)
+    && (filter.opId === undefined || row.opId === filter.opId)
+    && (filter.actor === undefined || row.actor === filter.actor)
+    && (filter.sinceMs === undefined || row.timestampMs >= filter.sinceMs)
+    && (filter.untilMs === undefined || row.timestampMs < filter.untilMs);
+}
+
+test('any filter over any log finds what a look at every entry finds, newest first, with a warm index and a new one', async () => {
+  await fc.assert(fc.asyncProperty(
+    fc.array(rows, { minLength: 1, maxLength: 700, size: 'max' }), fc.array(filters, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 60 }),
+    async (log, asked, perPage) => {
+      const directory = freshDirectory();
+      const writer = openWriter(directory, { segmentBytes: 90_000 });
+      const warm = new AuditReader(directory);
+      for (let from = 0; from < log.length; from += 50) {
+        append(writer, log.slice(from, from + 50));
+        if (from % 200 === 0) await warm.query({ orgId: 'acme' }, { perPage: 1 });
+      }
+      for (const filter of asked) {
+        const expected = log.flatMap((row, index) => (meets(row, filter) ? [index + 1] : [])).reverse();
+        expect(await ids(warm, filter, perPage)).toEqual(expected);
+        expect(await ids(new AuditReader(directory), filter, perPage)).toEqual(expected);
+        expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), filter, perPage)).toEqual(expected);
+      }
+      writer.close();
+      rmSync(directory, { recursive: true });
+    },
+  ), { numRuns: 25 });
+}, 120_000);
+
+const many = (count: number, draft: Partial<AuditDraft> = {}) => Array.from({ length: count }, () => draft);
+const ofOrg = (orgId: string | null): Partial<AuditDraft> => ({ lineage: { orgId, teamId: 't', agentId: 'a' } });
+
+test('an entry without an org is found by no org filter, and an entry comes back as it was written', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, [ofOrg(null), ofOrg('acme'), ofOrg('null'), { ...ofOrg('größe'), reason: 'naïve "quotes"', payload: { a: ['é'] } }]);
+  writer.close();
+  const reader = new AuditReader(directory);
+  expect(await ids(reader, { orgId: 'null' })).toEqual([3]);
+  expect(await ids(reader, { orgId: '' })).toEqual([]);
+  const page = await reader.query({ orgId: 'größe' }, { perPage: 5 });
+  expect(page).toMatchObject({ ok: true, value: { nextCursor: null, entries: [{
+    id: 4, timestamp: '2026-03-01T12:00:00.000Z', event_type: 'ActionAllowed',
+    lineage: { org_id: 'größe', team_id: 't', agent_id: 'a' }, op_id: null, decision: null, reason: 'naïve "quotes"',
+    policy: null, rule_id: null, actor: 'gateway', payload: { a: ['é'] },
+  }] } });
+});
+
+test('pages neither repeat nor lose an entry while new ones arrive', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 100_000 });
+  append(writer, many(600, ofOrg('acme')));
+  const reader = new AuditReader(directory);
+  const seen: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await reader.query({ orgId: 'acme' }, { perPage: 37, cursor });
+    if (!page.ok) throw new Error(page.fault.kind);
+    seen.push(...page.value.entries.map(({ id }) => id));
+    cursor = page.value.nextCursor ?? undefined;
+    append(writer, many(53, ofOrg('acme')));
+  } while (cursor !== undefined);
+  writer.close();
+  expect(seen).toEqual(Array.from({ length: 600 }, (_, index) => 600 - index));
+});
+
+test('the last page has no cursor, and a cursor of somebody’s own making is refused', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, many(10));
+  writer.close();
+  const reader = new AuditReader(directory);
+  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { nextCursor: null } });
+  expect(await new AuditReader(join(directory, 'nowhere')).query({}, { perPage: 10 })).toEqual({ ok: true, value: { entries: [], nextCursor: null } });
+  for (const cursor of ['', 'x', Buffer.from('before:0').toString('base64url'), Buffer.from('before:1e3').toString('base64url')]) {
+    expect(await reader.query({}, { perPage: 10, cursor })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'cursor' } });
+  }
+});
+
+test('a half-written line is not shown before it is whole', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, many(2));
+  writer.close();
+  const path = join(directory, SEGMENT_ONE);
+  const [, second] = readFileSync(path, 'utf8').split('\n');
+  const reader = new AuditReader(directory);
+  truncateSync(path, statSync(path).size - 20);
+  expect(await ids(reader, {})).toEqual([1]);
+  truncateSync(path, statSync(path).size - ((second?.length ?? 0) + 1 - 20));
+  appendFileSync(path, `${second}\n`);
+  expect(await ids(reader, {})).toEqual([2, 1]);
+});
+
+test('what a failed append showed for a moment is forgotten, also by the index', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, many(300, ofOrg('acme')));
+  const path = join(directory, SEGMENT_ONE);
+  const before = readFileSync(path);
+  append(writer, many(300, ofOrg('globex')));
+  writer.close();
+  const reader = new AuditReader(directory);
+  expect(await ids(reader, { orgId: 'globex' })).toHaveLength(300);
+  writeFileSync(path, before);
+  const again = openWriter(directory);
+  append(again, many(300, ofOrg('initech')));
+  again.close();
+  expect(await ids(reader, { orgId: 'initech' })).toHaveLength(300);
+  expect(await ids(reader, { orgId: 'globex' })).toEqual([]);
+});
+
+test('an index that is missing, cut, flipped anywhere or of another log is built again, and the answers stay right', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 100_000 });
+  for (let nth = 0; nth < 10; nth += 1) append(writer, [...many(99, ofOrg('acme')), ofOrg('rare')]);
+  writer.close();
+  const expected = [1000, 900, 800, 700, 600, 500, 400, 300, 200, 100];
+  expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual(expected);
+  const [index] = readdirSync(directory).filter((name) => name.endsWith('.idx'));
+  const path = join(directory, index ?? '');
+  const whole = readFileSync(path);
+  const damages = [whole.subarray(0, whole.length - 1), Buffer.alloc(0), Buffer.from('nonsense'), Buffer.concat([whole, whole])];
+  for (let at = 0; at < whole.length; at += Math.ceil(whole.length / 400)) {
+    const flipped = Buffer.from(whole);
+    flipped[at] = (flipped[at] ?? 0) ^ 0x41;
+    damages.push(flipped);
+  }
+  for (const damaged of damages) {
+    writeFileSync(path, damaged);
+    expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual(expected);
+  }
+  rmSync(path);
+  expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual(expected);
+  expect(readFileSync(path).equals(whole)).toBe(true);
+}, 60_000);
+
+async function exported(reader: AuditReader, filter: AuditFilter, request: Parameters<AuditReader['export']>[1]): Promise<string> {
+  let text = '';
+  for await (const piece of reader.export(filter, request)) text += piece;
+  return text;
+}
+
+test('an NDJSON export is the lines of the log byte for byte, in either order', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 50_000 });
+  for (let nth = 0; nth < 5; nth += 1) append(writer, many(150, ofOrg(nth % 2 === 0 ? 'größe' : 'b')));
+  writer.close();
+  const log = readdirSync(directory).filter((name) => name.endsWith('.ndjson')).sort().map((name) => readFileSync(join(directory, name), 'utf8')).join('');
+  const reader = new AuditReader(directory);
+  expect(await exported(reader, {}, { format: 'ndjson', order: 'oldest-first' })).toBe(log);
+  const reversed = `${log.trimEnd().split('\n').reverse().join('\n')}\n`;
+  expect(await exported(reader, {}, { format: 'ndjson', order: 'newest-first' })).toBe(reversed);
+  const one = await exported(reader, { orgId: 'b' }, { format: 'ndjson', order: 'oldest-first' });
+  expect(one.trimEnd().split('\n').map((line) => (JSON.parse(line) as AuditEntry).id)).toEqual(
+    [...Array.from({ length: 150 }, (_, index) => 151 + index), ...Array.from({ length: 150 }, (_, index) => 451 + index)]);
+});
+
+test('a CSV export quotes what needs it and disarms what a spreadsheet would run', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, [{ lineage: { orgId: 'acme', teamId: '=cmd|x', agentId: 'a,b' }, decision: 'deny', reason: 'say "no"\nplease', payload: { n: 1 } }]);
+  writer.close();
+  const csv = await exported(new AuditReader(directory), {}, { format: 'csv', order: 'oldest-first' });
+  const hash = /[0-9a-f]{64}(?=\r\n$)/.exec(csv)?.[0] ?? '';
+  expect(csv).toBe(
+    'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n'
+    + `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`);
+  expect(['+1', '-1', '@x', '\tx', '\rx', 'plain', null, ''].map(csvCell)).toEqual(
+    ['"\'+1"', '"\'-1"', '"\'@x"', '"\'\tx"', '"\'\rx"', 'plain', '', '']);
+});
+
+test('an export of a large log, taken slowly, holds no more memory than a few pieces, and ends although the log grows', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 8_000_000 });
+  const batch = many(1000, { ...ofOrg('acme'), reason: 'x'.repeat(600) });
+  for (let nth = 0; nth < 60; nth += 1) append(writer, batch);
+  const reader = new AuditReader(directory);
+  while (await reader.refresh());
+  const startBytes = process.memoryUsage().rss;
+  let [highest, lines] = [0, 0];
+  for await (const piece of reader.export({}, { format: 'ndjson', order: 'oldest-first' })) {
+    lines += piece.split('\n').length - 1;
+    highest = Math.max(highest, process.memoryUsage().rss - startBytes);
+    if (lines % 50 === 0) append(writer, many(1));
+  }
+  writer.close();
+  expect(lines).toBe(60_000);
+  expect(highest).toBeLessThan(40 * 1024 * 1024); // of 60 MB
+}, 60_000);
