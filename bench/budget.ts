@@ -1,9 +1,13 @@
 /**
  * What a budget costs on the hot path: 100,000 agents in 1,000 orgs, every tier capped, one operation after another by
- * agents in random order. Run: node bench/budget.ts (Node 22.18 or later), or node dist/bench/budget.js after a build.
+ * agents in random order. First the tracker alone, then its share of a whole check in the governor. Run: node bench/budget.ts (Node 22.18 or later), or node dist/bench/budget.js after a build.
  */
 import { parseBudgetConfig } from '../src/core/budget-config.ts';
 import { BudgetTracker, type BudgetHandle } from '../src/core/budget.ts';
+import type { CheckCommand } from '../src/core/commands.ts';
+import { Governor } from '../src/core/governor.ts';
+import type { OpId, SecretDigest } from '../src/core/ids.ts';
+import { ok } from '../src/core/result.ts';
 
 const ORGS = 1_000;
 const TEAMS_PER_ORG = 5;
@@ -36,7 +40,7 @@ const picked = Array.from(order, (index) => handles[index] as BudgetHandle);
 
 function measure(name: string, each: (handle: BudgetHandle, op: number, nowMs: number) => void): void {
   let bestNs = Infinity;
-  for (let run = 0; run < 4; run += 1) {
+  for (let run = 0; run < 3; run += 1) {
     const start = process.hrtime.bigint();
     for (let index = 0; index < ROUNDS; index += 1) each(picked[index] as BudgetHandle, index & 0xffff, NOW_MS + index / 500);
     bestNs = Math.min(bestNs, Number(process.hrtime.bigint() - start) / ROUNDS);
@@ -55,3 +59,45 @@ measure('… 4,000 in flight', (handle, op, nowMs) => {
   budget.release((op - 4_000) & 0xffff);
 });
 measure('record', (handle, _op, nowMs) => budget.record(handle, 1, {}, nowMs));
+
+/** Takes every reservation and counts nothing: what is left is the governor without budgets. */
+class NoBudget extends BudgetTracker {
+  override reserve() { return ok(undefined); }
+  override release() { return false; }
+}
+
+function governorWith(budgets: BudgetTracker): Governor {
+  const decision = { kind: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined } as const;
+  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0 });
+  for (const [index, identity] of agents.entries()) governor.restoreAgent({ identity, credential: credentialOf(index), registeredAtMs: NOW_MS, parent: undefined });
+  return governor;
+}
+const credentialOf = (index: number) => `digest-${index}`.padEnd(43, 'x') as SecretDigest;
+
+/** Check, complete and sweep of operations that are all new; nanoseconds for each. */
+function checksTakeNs(governor: Governor, run: number): number {
+  const commands = Array.from({ length: 40_000 }, (_, index): CheckCommand => {
+    const agent = order[index]!;
+    return {
+      type: 'check', agent: agents[agent]!, credential: credentialOf(agent), principal: undefined, caller: undefined, dryRun: false,
+      opId: `4bf92f3577b34da6a3ce929d0e0e47${run}:${index.toString(16).padStart(16, '0')}` as OpId,
+      action: 'llm.call', resource: 'model', attributes: undefined, estimatedCostMicroUsd: 1_000,
+    };
+  });
+  const start = process.hrtime.bigint();
+  for (const [index, command] of commands.entries()) {
+    governor.apply(command, NOW_MS);
+    governor.apply({ type: 'complete-op', agent: command.agent, credential: command.credential, principal: undefined, opId: command.opId }, NOW_MS);
+    if (index % 1_000 === 0) governor.sweep(NOW_MS);
+  }
+  return Number(process.hrtime.bigint() - start) / commands.length;
+}
+
+const withBudget = governorWith(new BudgetTracker(parsed.value, NOW_MS));
+const without = governorWith(new NoBudget(undefined, NOW_MS));
+let [bestWith, bestWithout] = [Infinity, Infinity];
+for (let run = 0; run < 5; run += 1) {
+  bestWithout = Math.min(bestWithout, checksTakeNs(without, run));
+  bestWith = Math.min(bestWith, checksTakeNs(withBudget, run));
+}
+console.log(`check + complete  ${Math.round(bestWith)} ns with a reservation, ${Math.round(bestWithout)} ns without budgets: ${Math.round((1 - bestWithout / bestWith) * 100)} % of the rate`);

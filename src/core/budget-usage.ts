@@ -33,6 +33,12 @@ export class UsageMemory {
     this.#changes.set(key, row);
   }
 
+  /** The store has yet to be told of it, if it is still remembered. */
+  requeue(row: UsageRow): void {
+    const key = keyOfUsage(row);
+    if (this.#orgs.get(row.orgId)?.get(key) === row) this.#changes.set(key, row);
+  }
+
   /** Takes back what a store has kept; rows that are over are removed from it with the next changes. */
   restore(rows: readonly UsageRow[], nowMs: number): void {
     for (const row of rows.toSorted((a, b) => a.recordedAtMs - b.recordedAtMs)) {

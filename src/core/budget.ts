@@ -1,10 +1,10 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
 import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Exceeded } from './budget-envelope.ts';
-import { Ledger } from './budget-ledger.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
 import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage, type BudgetStatusRow } from './budget-status.ts';
+import { EnvelopeTree } from './budget-tree.ts';
 import { USAGE_MEMORY_LIMITS, UsageMemory, type UsageMemoryLimits } from './budget-usage.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
@@ -54,20 +54,16 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
 export class BudgetTracker {
   readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
   readonly #epoch = { month: 0, day: 0 };
-  readonly #ledger = new Ledger();
-  readonly #root: Envelope;
+  readonly #tree = new EnvelopeTree(this.#caps);
   readonly #reservations: Reservations;
   readonly #usages: UsageMemory;
   #calendar: PeriodCalendar;
   #window: PeriodWindow;
   #timeMs: number; // the latest time seen
-  #sequence = 0;
   #dirty: Envelope[] = [];
   #dropped = new Set<string>(); // keys of rows the store need not keep
-  #sweep: Generator<Envelope> | undefined;
 
   constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
-    this.#root = new Envelope('global', '', undefined, this.#sequence, this.#caps.global, this.#ledger.take());
     this.#reservations = new Reservations(options.reservationTtlMs ?? RESERVATION_TTL_MS);
     this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
@@ -113,11 +109,12 @@ export class BudgetTracker {
     return RESERVED;
   }
 
-  /** What `reserve` would answer for an operation that holds nothing yet. Holds nothing. */
-  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number): Exceeded | undefined {
+  /** What `reserve` would answer, for a new operation or the one given. Holds nothing. */
+  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number, op?: OpNumber): Exceeded | undefined {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
-    return this.#resolve(agent).firstExceeded(costMicroUsd, 0, this.#epoch);
+    const envelope = this.#resolve(agent);
+    return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
   }
 
   /** The operation is over. Tells whether it held anything. */
@@ -153,28 +150,15 @@ export class BudgetTracker {
   /** Forgets usage ids that are over and owners that have neither spend nor a handle, some at a time. Returns how many. */
   sweep(nowMs: number): number {
     this.#advance(nowMs);
-    let forgotten = this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
-    this.#sweep ??= bottomUp(this.#root);
-    for (let looked = 0; looked < MOST_PER_TURN; looked += 1) {
-      const { value: envelope } = this.#sweep.next();
-      if (envelope === undefined) {
-        this.#sweep = undefined;
-        break;
-      }
-      if (envelope.parent === undefined || !envelope.isIdle(this.#epoch)) continue;
-      envelope.removed = true;
-      this.#ledger.giveBack(envelope.row);
-      envelope.parent.children?.delete(envelope.name);
-      if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
-      forgotten += 1;
-    }
-    return forgotten;
+    const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch);
+    for (const envelope of removed) if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+    return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
   /** Dollars an org has spent in the running month and day (spec: Budget configuration). */
   spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
     this.#advance(nowMs);
-    const org = orgId === '' ? undefined : this.#root.children?.get(orgId);
+    const org = orgId === '' ? undefined : this.#tree.org(orgId);
     const spentIn = (period: Period) => microToUsd(org?.spend(period, this.#epoch).spentMicroUsd ?? 0);
     return { monthly: spentIn('monthly'), daily: spentIn('daily') };
   }
@@ -184,7 +168,7 @@ export class BudgetTracker {
     this.#advance(nowMs);
     const rows: BudgetStatusRow[] = [];
     let last: Envelope | undefined;
-    for (const envelope of envelopesAfter(this.#root, filter)) {
+    for (const envelope of envelopesAfter(this.#tree.root, filter)) {
       if (last !== undefined && rows.length >= (filter.limit ?? DEFAULT_PAGE)) return { rows, nextCursor: cursorOf(last) };
       rows.push(statusRow(envelope, this.#window, this.#epoch));
       last = envelope;
@@ -210,9 +194,18 @@ export class BudgetTracker {
     return changes.concat(this.#usages.drainChanges());
   }
 
+  /** The store could not write them: what is in them comes again with the next changes, as it is then. */
+  requeueChanges(changes: readonly BudgetChange[]): void {
+    for (const { row } of changes) {
+      if (row === undefined) continue; // a row too many is let go by the next restore
+      if (row.kind === 'usage') this.#usages.requeue(row);
+      else this.#markDirty(this.#ownerOf(row));
+    }
+  }
+
   /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is let go. */
   restore(rows: Iterable<BudgetRow>, nowMs: number): void {
-    assert(this.#root.children?.size === 0, 'a tracker is restored before it is used');
+    assert(this.#tree.isEmpty, 'a tracker is restored before it is used');
     this.#advance(nowMs);
     const all = [...rows];
     const spends = all.filter((row) => row.kind === 'spend');
@@ -237,7 +230,7 @@ export class BudgetTracker {
       this.#dropped.add(keyOfOwner(row));
       return;
     }
-    const envelope = row.tier === 'global' ? this.#root : this.#grow(this.#root, [row.orgId, row.teamId, row.agentId].filter((name) => name !== null));
+    const envelope = this.#ownerOf(row);
     envelope.setSpend(monthly, daily, this.#epoch);
     envelope.stored = true;
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
@@ -294,21 +287,11 @@ export class BudgetTracker {
   }
 
   #envelopeOf({ orgId, teamId, agentId }: AgentIdentity): Envelope {
-    return this.#grow(this.#root, [orgId, teamId, agentId]);
+    return this.#tree.at(orgId, teamId, agentId);
   }
 
-  #grow(from: Envelope, names: readonly string[]): Envelope {
-    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), from);
-  }
-
-  #plant(parent: Envelope, name: string): Envelope {
-    const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
-    assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
-    this.#sequence += 1;
-    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
-    const envelope = new Envelope(tier, name, parent, this.#sequence, caps, this.#ledger.take());
-    parent.children.set(name, envelope);
-    return envelope;
+  #ownerOf({ orgId, teamId, agentId }: SpendRow): Envelope {
+    return this.#tree.at(...[orgId, teamId, agentId].filter((name) => name !== null));
   }
 }
 
@@ -323,9 +306,3 @@ function usageOf(agent: Envelope, usageId: string): Omit<UsageRow, 'recordedAtMs
 
 const alertsOf = (envelope: Envelope, epoch: { readonly month: number; readonly day: number }): BudgetAlert[] =>
   [...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)), ...envelope.takeAlerts(epoch)];
-
-/** Children before their parent, so that one that loses its last child is looked at after. */
-function* bottomUp(envelope: Envelope): Generator<Envelope> {
-  for (const child of envelope.children?.values() ?? []) yield* bottomUp(child);
-  yield envelope;
-}

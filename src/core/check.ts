@@ -53,7 +53,7 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   const opState = state.ops.stateOf(slot);
   const closed = CLOSED[opState];
   if (closed !== undefined) return answer(state, command, actor, closed, opState, []);
-  if (command.dryRun) return rehearse(state, command, entry, actor, opState, nowMs);
+  if (command.dryRun) return rehearse(state, command, entry, actor, slot, nowMs);
   return evaluate(state, command, entry, actor, slot, nowMs, []);
 }
 
@@ -68,9 +68,10 @@ function checkNew(state: CheckState, command: CheckCommand, entry: AgentEntry, a
 }
 
 /** What a check would be answered, without an operation and without holding any money for it. */
-function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, opState: OpState | undefined, nowMs: number): CheckOutcome {
+function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, slot: OpSlot | undefined, nowMs: number): CheckOutcome {
+  const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
   const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(entry.budget ?? entry.identity, command.estimatedCostMicroUsd, nowMs) : undefined;
+  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(entry.budget ?? entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
   state.agents.forgetIfUnused(entry);
   return exceeded === undefined ? answer(state, command, actor, decision, opState, []) : answerExceeded(state, command, actor, exceeded, opState, []);
 }

@@ -29,6 +29,7 @@ export type Fault =
   | { readonly kind: 'account_store_unavailable' }
   | { readonly kind: 'store_unreachable'; readonly retryAfterSecs: number }
   | { readonly kind: 'audit_unavailable' }
+  | { readonly kind: 'shutting_down'; readonly retryAfterSecs: number }
   | { readonly kind: 'overloaded'; readonly retryAfterSecs: number; readonly what: string }
   | { readonly kind: 'method_not_allowed'; readonly allowed: readonly string[] }
   | { readonly kind: 'unsupported_media_type'; readonly expected: string }
@@ -61,6 +62,7 @@ export function explain(fault: Fault): string {
     case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
     case 'store_unreachable': return 'the database cannot be reached at the moment; try again shortly';
     case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
+    case 'shutting_down': return 'this gateway is shutting down; connect again';
     case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;
     case 'method_not_allowed': return `this path takes ${fault.allowed.join(', ')}`;
     case 'unsupported_media_type': return `send the body as ${fault.expected}`;

@@ -218,7 +218,8 @@ export class Governor {
     const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op: owned?.value }, nowMs);
     this.agents.forgetIfUnused(entry);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
-    if (duplicate) return unchanged(reply);
+    // A retry may overtake the first record on its way to the disk, and must not be answered before it.
+    if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };
     const effects: Effect[] = [{ kind: 'spend-changed' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
     if (exceeded !== undefined) {
       const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId ?? null, ...exceededPayload(exceeded) };

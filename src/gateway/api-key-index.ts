@@ -65,4 +65,5 @@ export class ApiKeyIndex {
 }
 
 type Place = { readonly id: string; readonly createdAtMs: number };
-const oldestFirst = (a: Place, b: Place): number => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+/** The order of creation, which is the order in which `set` takes keys most cheaply. */
+export const oldestFirst = (a: Place, b: Place): number => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

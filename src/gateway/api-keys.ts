@@ -8,7 +8,7 @@ import { assert, fail, ok } from '../core/result.ts';
 import type { Result } from '../core/result.ts';
 import { SCOPES, holds, seesOrg } from '../core/scope.ts';
 import type { Principal, Scope } from '../core/scope.ts';
-import { ApiKeyIndex } from './api-key-index.ts';
+import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog, Clock } from './ports.ts';
 import type { Secrets } from './secrets.ts';
@@ -150,7 +150,7 @@ export class ApiKeys {
     const startedMs = this.#deps.clock.nowMs();
     const stored = await read(this.#deps.store);
     if (!stored.ok) return stored;
-    for (const key of stored.value) this.#adopt(key);
+    for (const key of stored.value.toSorted(oldestFirst)) this.#adopt(key);
     this.#loadedAtMs = startedMs;
     return ok(undefined);
   }

@@ -151,7 +151,7 @@ export class Switchboard {
           for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
           break;
         case 'spend-changed':
-          durable = this.#options.budgets.save(this.#options.governor.budgets.drainChanges());
+          durable = this.#saveSpend();
           break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
@@ -166,6 +166,17 @@ export class Switchboard {
       this.events.publishEffect(effect, nowMs);
     }
     return durable;
+  }
+
+  async #saveSpend(): Promise<void> {
+    const { budgets, governor } = this.#options;
+    const changes = governor.budgets.drainChanges();
+    try {
+      await budgets.save(changes);
+    } catch (error) {
+      governor.budgets.requeueChanges(changes);
+      throw error;
+    }
   }
 
   async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], durable: Promise<void>): Promise<void> {

@@ -41,6 +41,7 @@ export const RPC_CODE = {
   account_store_unavailable: 'unavailable',
   store_unreachable: 'unavailable',
   audit_unavailable: 'unavailable',
+  shutting_down: 'unavailable',
   overloaded: 'resource_exhausted',
   payload_too_large: 'resource_exhausted',
   internal: 'internal',

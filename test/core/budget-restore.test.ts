@@ -70,6 +70,20 @@ test('only what has changed since is written, and a total written many times is 
   expect(tracker.drainChanges()).toEqual([]);
 });
 
+test('what a store could not write comes again, with all that has happened since', () => {
+  const store = createStore();
+  const tracker = new BudgetTracker(CAPS, NOON);
+  tracker.record(ada, 3 * USD, { usageId: 'u1' }, NOON);
+  const failed = tracker.drainChanges();
+  tracker.record(ada, 4 * USD, {}, NOON);
+  tracker.requeueChanges(failed);
+  store.write(tracker.drainChanges());
+  expect(tracker.drainChanges()).toEqual([]);
+  const after = restart(store, NOON);
+  expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 7, daily: 7 });
+  expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
+});
+
 test('a usage id sent again after a crash counts once and hears the first answer', () => {
   const store = createStore();
   const before = new BudgetTracker(CAPS, NOON);

@@ -129,6 +129,15 @@ test('a second check of an operation replaces what it holds, and a refused one l
   expect(reserved()).toBe(0);
 });
 
+test('a rehearsed check counts what its own operation holds no second time', () => {
+  const budget = tracker({ org_daily_limit_usd: 10 });
+  budget.reserve(ada, 1, 8 * USD, NOON);
+  expect(budget.wouldExceed(ada, 10 * USD, NOON, 1)).toBeUndefined();
+  expect(budget.wouldExceed(ada, 10 * USD + 1, NOON, 1)).toMatchObject({ tier: 'org' });
+  expect(budget.wouldExceed(ada, 3 * USD, NOON, 2)).toMatchObject({ tier: 'org' });
+  expect(budget.wouldExceed(bob, 3 * USD, NOON, 1)).toMatchObject({ tier: 'org' });
+});
+
 test('recorded usage takes the place of what its operation reserved, whether less or more', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   budget.reserve(ada, 1, 6 * USD, NOON);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import type { Server } from 'node:net';
-import { join, relative } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative, resolve as absolute } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fail, ok } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
@@ -20,8 +21,9 @@ const SETTLE_MS = 20;
  */
 export async function lockDataDir(dataDir: string): Promise<Result<DataDirLock, DataDirInUse>> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const path = join(dataDir, 'lock');
-  const own = join(dataDir, `.lock-${randomBytes(4).toString('hex')}`);
+  const folder = absolute(dataDir);
+  const path = join(folder, 'lock');
+  const own = join(folder, `.lock-${randomBytes(4).toString('hex')}`);
   const server = await listen(own);
   const inode = inodeOf(own);
   const giveUp = async () => {
@@ -60,20 +62,31 @@ export async function lockDataDir(dataDir: string): Promise<Result<DataDirLock, 
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
 
-/** A socket's path may have some 100 bytes; the shorter of the two ways to say it is taken. */
-const shortest = (path: string): string => {
-  const fromHere = relative(process.cwd(), path);
-  return fromHere.length < path.length ? fromHere : path;
-};
+const MAX_SOCKET_PATH_BYTES = 100; // the kernel takes 103 or 107
 
-function listen(path: string): Promise<Server> {
+/** The same file under a path that is short enough for a socket: as it is, from here, or through a link made for `use`. */
+async function withShortPath<T>(path: string, use: (shortPath: string) => Promise<T>): Promise<T> {
+  const short = [path, relative(process.cwd(), path)].find((candidate) => Buffer.byteLength(candidate) <= MAX_SOCKET_PATH_BYTES);
+  if (short !== undefined) return use(short);
+  const folder = mkdtempSync(join(tmpdir(), 'svc-'));
+  try {
+    symlinkSync(dirname(path), join(folder, 'data'));
+    return await use(join(folder, 'data', basename(path)));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const listen = (path: string): Promise<Server> => withShortPath(path, (shortPath) => listenAt(shortPath));
+
+function listenAt(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy()); // the asker hung up: nothing is owed to it
       socket.end(String(process.pid));
     });
     server.once('error', reject);
-    server.listen(shortest(path), () => {
+    server.listen(path, () => {
       server.unref();
       resolve(server);
     });
@@ -93,9 +106,11 @@ function linked(from: string, to: string): boolean {
 }
 
 /** `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still holds. */
-function askHolder(path: string): Promise<string | undefined> {
+const askHolder = (path: string): Promise<string | undefined> => withShortPath(path, (shortPath) => askHolderAt(shortPath));
+
+function askHolderAt(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const socket = connect(shortest(path));
+    const socket = connect(path);
     let answer = '';
     const holds = () => {
       socket.destroy();

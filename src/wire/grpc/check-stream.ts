@@ -2,7 +2,8 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { explain, type Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
-import { MAX_MESSAGE_BYTES } from '../methods.ts';
+import { MAX_MESSAGE_BYTES, voucherPrincipal } from '../methods.ts';
+import type { WirePorts } from '../ports.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
@@ -12,6 +13,13 @@ import { grpcError } from './status.ts';
 
 export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
 type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;
+
+export type CheckStreamOptions = {
+  readonly check: Check;
+  /** Called once for each check. */
+  readonly count: () => void;
+  readonly onDefect: (error: unknown) => void;
+};
 
 /** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
 export const MAX_UNANSWERED = 1024;
@@ -26,8 +34,7 @@ const undecided = (correlationId: string, fault: Fault): StreamCheckActionsRespo
 /** One stream's life: open, half-closed by the client while answers are still due, over. */
 export class CheckStream {
   readonly #call: CheckCall;
-  readonly #check: Check;
-  readonly #onDefect: (error: unknown) => void;
+  readonly #options: CheckStreamOptions;
   readonly #authorization: string | undefined;
   #unanswered = 0;
   #isHalfClosed = false;
@@ -36,10 +43,9 @@ export class CheckStream {
   #isBlocked = false;
   #endsWith: Fault | undefined;
 
-  constructor(call: CheckCall, check: Check, onDefect: (error: unknown) => void) {
+  constructor(call: CheckCall, options: CheckStreamOptions) {
     this.#call = call;
-    this.#check = check;
-    this.#onDefect = onDefect;
+    this.#options = options;
     this.#authorization = bearerOf(call.metadata);
     call.on('data', (bytes) => this.#receive(bytes));
     call.on('end', () => {
@@ -55,14 +61,22 @@ export class CheckStream {
 
   /** Takes no further check, sends the answers that are due, then ends with the fault. */
   close(fault: Fault): void {
-    if (this.#endsWith !== undefined) return;
+    if (this.#isOver || this.#endsWith !== undefined) return;
     this.#endsWith = fault;
     this.#call.pause();
     this.#endIfDone();
   }
 
+  /** Closes the stream when its bearer has been revoked. */
+  async recheckBearer(ports: WirePorts): Promise<void> {
+    if (this.#authorization === undefined) return;
+    const principal = await voucherPrincipal(ports, '', this.#authorization);
+    if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
+  }
+
   #receive(bytes: Buffer): void {
     if (this.#isOver || this.#endsWith !== undefined) return;
+    this.#options.count();
     const request = bytes.length > MAX_MESSAGE_BYTES ? TOO_LARGE : decode(bytes);
     if (!request.ok) {
       const correlationId = correlationIdOf(bytes);
@@ -73,10 +87,10 @@ export class CheckStream {
     this.#unanswered += 1;
     if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
     const { correlationId } = request.value;
-    this.#check(request.value, this.#authorization).then(
+    this.#options.check(request.value, this.#authorization).then(
       (answer) => this.#answer(correlationId, answer),
       (error: unknown) => {
-        this.#onDefect(error);
+        this.#options.onDefect(error);
         this.#answer(correlationId, INTERNAL);
       },
     );

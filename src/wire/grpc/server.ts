@@ -24,6 +24,10 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
+  /** After a revocation: ends the streams of checks whose bearer is not valid any more. */
+  readonly recheckBearers: () => void;
+  /** Calls since the start, each message of a stream of checks counted as one. */
+  readonly calls: () => number;
 };
 
 export type GrpcServerOptions = {
@@ -43,22 +47,26 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
-const SHUTTING_DOWN: Fault = { kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' };
+const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
 export function createGrpcServer({ ports, control, onDefect }: GrpcServerOptions): GrpcServer {
   const server = new Server(SERVER_OPTIONS);
-  const streams = new Set<{ close(fault: Fault): void }>();
+  const checkStreams = new Set<CheckStream>();
+  const controlStreams = new Set<ControlStream>();
+  let calls = 0;
+  const count = (): void => { calls += 1; };
   const handlers = new Map<string, UntypedHandleCall>();
-  for (const method of unaryMethods(ports)) handlers.set(method.name, unaryHandler(method, onDefect));
+  for (const method of unaryMethods(ports)) handlers.set(method.name, unaryHandler(method, { count, onDefect }));
   const check = checkHandler(ports);
   handlers.set('StreamCheckActions', (call: CheckCall) => {
-    const stream = new CheckStream(call, check, onDefect);
-    streams.add(stream);
-    call.on('close', () => streams.delete(stream));
+    const stream = new CheckStream(call, { check, count, onDefect });
+    checkStreams.add(stream);
+    call.on('close', () => checkStreams.delete(stream));
   });
   handlers.set('OpControlStream', (call: ControlCall) => {
-    const stream = new ControlStream(call, { ports, control, onDefect, onOver: () => streams.delete(stream) });
-    streams.add(stream);
+    count();
+    const stream = new ControlStream(call, { ports, control, onDefect, onOver: () => controlStreams.delete(stream) });
+    controlStreams.add(stream);
   });
   addServices(server, handlers);
   addReflection(server);
@@ -69,9 +77,13 @@ export function createGrpcServer({ ports, control, onDefect }: GrpcServerOptions
     serve: (socket) => injector.injectConnection(socket),
     drain: (graceMs) => {
       for (const service of ['', POLICY_SERVICE, AGENT_SERVICE]) health.setStatus(service, 'NOT_SERVING');
-      for (const stream of streams) stream.close(SHUTTING_DOWN);
+      for (const stream of [...checkStreams, ...controlStreams]) stream.close(SHUTTING_DOWN);
       injector.drain(graceMs);
     },
+    recheckBearers: () => {
+      for (const stream of checkStreams) stream.recheckBearer(ports).catch(onDefect);
+    },
+    calls: () => calls,
   };
 }
 
@@ -99,9 +111,12 @@ function definitionOf({ path, requestStream, responseStream, response }: MethodS
   return { path, requestStream, responseStream, requestSerialize: same, requestDeserialize: same, responseSerialize: encode as (value: unknown) => Buffer, responseDeserialize: same };
 }
 
-function unaryHandler({ request, maxBytes, handle }: UnaryMethod, onDefect: (error: unknown) => void): UntypedHandleCall {
+type Watch = { readonly count: () => void; readonly onDefect: (error: unknown) => void };
+
+function unaryHandler({ request, maxBytes, handle }: UnaryMethod, { count, onDefect }: Watch): UntypedHandleCall {
   const { decode } = binaryCodec(request);
   return (call: ServerUnaryCall<Buffer, unknown>, respond: sendUnaryData<unknown>) => {
+    count();
     const bytes = call.request;
     if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
     const message = decode(bytes);

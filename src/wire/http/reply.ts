@@ -28,6 +28,7 @@ export const HTTP_STATUS = {
   account_store_unavailable: 503,
   store_unreachable: 503,
   audit_unavailable: 503,
+  shutting_down: 503,
   overloaded: 503,
 } as const satisfies Record<FaultKind, number>;
 
@@ -53,6 +54,7 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
     case 'account_locked':
     case 'rate_limited':
     case 'store_unreachable':
+    case 'shutting_down':
     case 'overloaded': return { retry_after_secs: fault.retryAfterSecs };
     case 'policy_invalid': return { problems: fault.problems };
     default: return {};
@@ -71,6 +73,7 @@ function headersOf(fault: Fault): readonly (readonly [string, string])[] {
     ];
     case 'account_locked':
     case 'store_unreachable':
+    case 'shutting_down':
     case 'overloaded': return [['Retry-After', String(fault.retryAfterSecs)]];
     case 'audit_unavailable': return [['Retry-After', '1']];
     default: return [];

@@ -71,6 +71,17 @@ test('one process at a time holds a data directory, and its death frees it', asy
   if (third.ok) await third.value.release();
 });
 
+test('a data directory may have a path longer than that of a socket', async () => {
+  const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
+  const first = await lockDataDir(folder);
+  expect(first.ok).toBe(true);
+  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: `process ${process.pid}` } });
+  if (first.ok) await first.value.release();
+  const second = await lockDataDir(folder);
+  expect(second.ok).toBe(true);
+  if (second.ok) await second.value.release();
+});
+
 test('of many that start at once on a stale lock one gets it', async () => {
   const folder = temporaryFolder();
   const child = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`]);

@@ -217,6 +217,22 @@ test('a stream whose bearer is no longer valid is closed', async () => {
   expect(await ended).toMatchObject({ code: 'UNAUTHENTICATED' });
 });
 
+test('revoking a bearer closes the streams of checks it has opened, idle or not', async () => {
+  const { call, answers, ended } = openChecks(bearer(WRITE_KEY));
+  const other = openChecks();
+  call.write(check({ credentialToken: '', correlationId: 'before' }));
+  other.call.write(check());
+  await until(() => answers.length === 1 && other.answers.length === 1);
+  server.recheckBearers();
+  await checkAction(check());
+  const { authenticate } = gateway;
+  gateway = { ...gateway, authenticate: async () => authenticate('revoked') };
+  server.recheckBearers();
+  expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the key is unknown or revoked' });
+  other.call.end();
+  expect(await other.ended).toMatchObject({ code: 'OK' });
+});
+
 test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
   const waiting: (() => void)[] = [];
   gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
@@ -355,6 +371,35 @@ test('the health service says that all is well', async () => {
   const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', '{"service":"svc.governance.v1.PolicyService"}', '--schema', join(import.meta.dirname, '../../../node_modules/grpc-health-check/proto'));
   expect(error).toBe('');
   expect(JSON.parse(out)).toEqual({ status: 'SERVING' });
+});
+
+test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
+  const draining = createGrpcServer({ ports: gateway, control, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, onConnection: draining.serve, onError: (error) => defects.push(error) });
+  const kept = client;
+  client = new Client(`127.0.0.1:${other.port}`, credentials.createInsecure());
+  try {
+    let release = (): void => undefined;
+    const signals = openControl();
+    await until(() => signals.signals.length === 2);
+    const stream = openChecks();
+    stream.call.write(check({ correlationId: 'last' }));
+    await until(() => stream.answers.length === 1);
+    gateway.answer = () => new Promise((resolve) => { release = () => resolve(undefined as never); });
+    const inFlight = checkAction(check());
+    await until(() => gateway.asked.filter(({ type }) => type === 'check').length === 2);
+    draining.drain(5_000);
+    const closed = other.close();
+    expect(await signals.ended).toEqual({ code: 'UNAVAILABLE', details: 'this gateway is shutting down; connect again' });
+    expect(await stream.ended).toMatchObject({ code: 'UNAVAILABLE' });
+    release();
+    expect(await inFlight).toMatchObject({ decision: 'allow' });
+    await closed;
+    expect(draining.calls()).toBe(3);
+  } finally {
+    client.close();
+    client = kept;
+  }
 });
 
 test('connections that speak no HTTP/2, or break off at once, do no harm', async () => {

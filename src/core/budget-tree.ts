@@ -1,0 +1,66 @@
+import { TIERS, type Tier } from './budget-config.ts';
+import { Envelope, NO_CAPS, type Caps, type Epoch } from './budget-envelope.ts';
+import { Ledger } from './budget-ledger.ts';
+import { assert } from './result.ts';
+
+/** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
+export class EnvelopeTree {
+  readonly root: Envelope;
+  readonly #caps: Readonly<Record<Tier, Caps>>;
+  readonly #ledger = new Ledger();
+  #sequence = 0;
+  #walk: Generator<Envelope> | undefined;
+
+  constructor(caps: Readonly<Record<Tier, Caps>>) {
+    this.#caps = caps;
+    this.root = new Envelope('global', '', undefined, this.#sequence, caps.global, this.#ledger.take());
+  }
+
+  get isEmpty(): boolean {
+    return this.root.children?.size === 0;
+  }
+
+  /** The envelope at the end of the path: org, team, agent, or the beginning of it. */
+  at(...names: readonly string[]): Envelope {
+    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.root);
+  }
+
+  org(orgId: string): Envelope | undefined {
+    return this.root.children?.get(orgId);
+  }
+
+  /** Looks at `most` envelopes, going on where it last stopped, and removes those that are idle. Returns them. */
+  sweep(most: number, epoch: Epoch): Envelope[] {
+    const removed: Envelope[] = [];
+    this.#walk ??= bottomUp(this.root);
+    for (let looked = 0; looked < most; looked += 1) {
+      const { value: envelope } = this.#walk.next();
+      if (envelope === undefined) {
+        this.#walk = undefined;
+        return removed;
+      }
+      if (envelope.parent === undefined || !envelope.isIdle(epoch)) continue;
+      envelope.removed = true;
+      envelope.parent.children?.delete(envelope.name);
+      this.#ledger.giveBack(envelope.row);
+      removed.push(envelope);
+    }
+    return removed;
+  }
+
+  #plant(parent: Envelope, name: string): Envelope {
+    const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
+    assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
+    this.#sequence += 1;
+    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
+    const envelope = new Envelope(tier, name, parent, this.#sequence, caps, this.#ledger.take());
+    parent.children.set(name, envelope);
+    return envelope;
+  }
+}
+
+/** Children before their parent, so that one that loses its last child is looked at after. */
+function* bottomUp(envelope: Envelope): Generator<Envelope> {
+  for (const child of envelope.children?.values() ?? []) yield* bottomUp(child);
+  yield envelope;
+}

@@ -1,0 +1,34 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { canSharePort, listenForGrpc } from '../../../src/wire/grpc/listener.ts';
+
+test.each([
+  ['20.19.0', 'linux', false], ['22.11.0', 'linux', false], ['22.12.0', 'linux', true], ['23.0.0', 'linux', false],
+  ['23.1.0', 'linux', true], ['24.0.0', 'linux', true], ['24.0.0', 'darwin', false],
+] as const)('Node.js %s on %s: threads can share a port: %s', (version, platform, expected) => {
+  expect(canSharePort(version, platform)).toBe(expected);
+});
+
+const options = { host: '127.0.0.1', isShared: false, onConnection: () => undefined, onError: () => undefined };
+
+test('an address that is taken is an error with the name of the reason', async () => {
+  const first = await listenForGrpc({ ...options, port: 0 });
+  await expect(listenForGrpc({ ...options, port: first.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await first.close();
+});
+
+test.runIf(canSharePort())('two listeners on one port each get some of the connections', async () => {
+  const got = [0, 0];
+  const listen = (index: 0 | 1, port: number) => listenForGrpc({ ...options, port, isShared: true, onConnection: (socket) => { got[index]! += 1; socket.destroy(); } });
+  const first = await listen(0, 0);
+  const second = await listen(1, first.port);
+  await Promise.all(Array.from({ length: 100 }, () => new Promise<void>((resolve) => {
+    const socket = connect(first.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve());
+    socket.resume();
+  })));
+  expect(got[0]! + got[1]!).toBe(100);
+  expect(Math.min(...got)).toBeGreaterThan(0);
+  await Promise.all([first.close(), second.close()]);
+});
