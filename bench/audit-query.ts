@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AuditReader } from '../src/adapters/audit/reader.ts';
+import { verifyAuditLog } from '../src/adapters/audit/verify.ts';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import type { AuditFilter } from '../src/core/audit.ts';
@@ -90,3 +91,5 @@ const [size, exportMs] = await timed(async () => {
   return characters;
 });
 console.log(`export of everything: ${Math.round(size / 1e3 / exportMs)} MB/s, ${Math.round(process.memoryUsage().rss / 1e6)} MB resident`);
+const [report, verifyMs] = await timed(() => verifyAuditLog(directory));
+console.log(`verification: ${report.ok ? 'whole' : 'BROKEN'}, ${Math.round(total / verifyMs)} k entries/s`);

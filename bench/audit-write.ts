@@ -5,6 +5,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
+import { redactAttributes, redactedKeys } from '../src/core/audit-redact.ts';
 import type { AuditDraft } from '../src/core/audit.ts';
 import type { OpId } from '../src/core/ids.ts';
 
@@ -36,6 +37,10 @@ function nsPerCall(calls: number, work: (nth: number) => unknown): number {
 const jsonNs = nsPerCall(200_000, (nth) => JSON.stringify(drafts[nth % AGENTS]).length);
 const encodeNs = nsPerCall(200_000, (nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS + (nth >> 6)).length);
 console.log(`encodeDraft: ${Math.round(encodeNs)} ns (JSON.stringify of the draft alone: ${Math.round(jsonNs)} ns, ratio ${(encodeNs / jsonNs).toFixed(2)})`);
+
+const keys = redactedKeys();
+const attributes = { query: 'quarterly report', size: 12, tags: ['a', 'b'], caller: 'batch' };
+console.log(`redactAttributes, four harmless ones: ${Math.round(nsPerCall(200_000, () => redactAttributes(attributes, keys)))} ns`);
 
 const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));

@@ -144,6 +144,9 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
 const SHORTEST_SECRET = 22;
 
+/** A free text, such as a resource, as it may be logged: whole, unless something in it looks like a credential. */
+export const redactText = (text: string): string => (looksSecret(text) ? REDACTED : text);
+
 function looksSecret(text: string): boolean {
   return text.length >= SHORTEST_SECRET
     && (API_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys } from '../../src/core/audit-redact.ts';
+import { MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys, redactText } from '../../src/core/audit-redact.ts';
 
 const keys = redactedKeys();
 const redact = (attributes: Readonly<Record<string, unknown>>) => JSON.parse(JSON.stringify(redactAttributes(attributes, keys))) as unknown;
@@ -26,6 +26,11 @@ test('a string that looks like a credential is redacted wherever it stands, also
     a: '[redacted]', b: '[redacted]', c: ['[redacted]'], d: '[redacted]', e: '[redacted]', '[redacted]': 1,
     f: 'svc_account is a plain word', g: 'bearer of news',
   });
+});
+
+test('a resource that carries a credential is not logged', () => {
+  expect(redactText('https://example.org/?key=svc_k7Qm2_0123456789abcdefABCDEF0123456789abcd')).toBe('[redacted]');
+  expect(redactText('https://example.org/reports/2026/03')).toBe('https://example.org/reports/2026/03');
 });
 
 test('attributes with nothing to hide come back as the same object', () => {

@@ -39,6 +39,8 @@ export class AuditReader {
   readonly #directory: string;
   readonly #maxStepsPerPage: number;
   readonly #indexes = new SegmentIndexes();
+  /** Segments with a smaller first id are sealed and have an index. */
+  #refreshedBefore = 0;
 
   constructor(directory: string, { maxStepsPerPage = MAX_STEPS_PER_PAGE } = {}) {
     this.#directory = directory;
@@ -94,12 +96,15 @@ export class AuditReader {
     if (piece !== '') yield piece;
   }
 
-  /** Brings the indexes up to date, one segment per call, so that the next query need not; true when there may be more to do. */
+  /** Brings the indexes up to date, at most one whole segment per call, so that the next query need not; true when there is more to do. */
   async refresh(): Promise<boolean> {
     const segments = listSegments(this.#directory);
     const newest = segments.at(-1);
     for (const segment of segments) {
+      if (segment.firstId < this.#refreshedBefore) continue;
       const known = await withSegment(segment, (fd) => this.#indexes.of(segment, fd, segment === newest));
+      if (segment === newest) return false;
+      this.#refreshedBefore = segment.firstId + 1;
       if (known?.wasBuilt === true) return true;
     }
     return false;

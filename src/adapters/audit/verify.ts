@@ -63,6 +63,8 @@ export type VerifyOptions = {
 };
 
 const READ_BYTES = 1024 * 1024;
+/** Far beyond what an entry can be; keeps memory constant over a file that is no log. */
+const MAX_LINE_BYTES = 16 * READ_BYTES;
 const LINE_FEED = 10;
 
 type Chain = { readonly nextId: number; readonly prevHash: string; readonly entries: number; readonly last: Place };
@@ -141,6 +143,10 @@ async function walkSegment(
         from = feed + 1;
       }
       rest = bytes.subarray(from);
+      if (rest.length > MAX_LINE_BYTES) {
+        line += 1;
+        return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end' });
+      }
       onProgress?.(chain.entries);
       await turn();
     }

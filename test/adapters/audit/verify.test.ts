@@ -147,6 +147,12 @@ test('a line that is being written or was torn is no break, in the newest segmen
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 9, tornBytes: (lines[9]?.length ?? 0) + 1 - 30 });
 });
 
+test('a file without an end of line is named, not read into memory', async () => {
+  const { directory, path } = tenEntries();
+  appendFileSync(path, Buffer.alloc(40 * 1024 * 1024, 'x'));
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 10, firstBroken: { id: 11, line: 11, problem: 'changed' } });
+});
+
 test('retention deletes the oldest segments by age and by size, and what is left verifies from the signed anchor', async () => {
   const base = freshDirectory();
   const directory = join(base, 'audit');
