@@ -1,7 +1,7 @@
 /** The account use cases put together: what the wire may call by name, and what main does around them. */
 import { ACCESS_TOKEN_SECS } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
-import { fail, type Result } from '../core/result.ts';
+import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
@@ -15,6 +15,8 @@ import { logout, refresh } from './sessions.ts';
 type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
 
 export type AccountUseCases = {
+  /** How one can authenticate here (spec: Authentication endpoints); never fails. */
+  readonly signInMethods: (input: Record<never, never>) => Promise<Result<readonly ('api_key' | 'password')[], Fault>>;
   readonly register: Asked<typeof register>;
   readonly login: (input: Parameters<typeof login>[2]) => ReturnType<typeof login>;
   readonly refresh: Asked<typeof refresh>;
@@ -59,6 +61,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
   return {
     useCases: {
+      signInMethods: async () => ok(['api_key', 'password']),
       register: bind(register),
       login: (input) => login(context, decoy, input),
       refresh: bind(refresh),
@@ -76,7 +79,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     },
     warmUp: () => decoy.get(),
     syncRevocations: () => syncRevocations(context),
-    prune: () => context.store.transact(async (transaction) => ({ ok: true, value: await transaction.prune(context.clock.nowMs()) })),
+    prune: () => context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs()))),
     idle: () => backlog.idle(),
   };
 }
@@ -85,6 +88,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 export function withoutAccountStore(): AccountUseCases {
   const refuse = async () => fail({ kind: 'account_store_unavailable' } as const);
   return {
+    signInMethods: async () => ok(['api_key']),
     register: refuse, login: refuse, refresh: refuse, logout: refuse, invite: refuse, acceptInvite: refuse,
     requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
     changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
@@ -97,5 +101,5 @@ async function syncRevocations(context: AccountsContext): Promise<Result<void, F
   const revoked = await context.store.read((reads) => reads.accountsRevokedSince(sinceMs));
   if (!revoked.ok) return revoked;
   for (const { id, tokenEpoch } of revoked.value) revokeTokens(context, id, tokenEpoch);
-  return { ok: true, value: undefined };
+  return ok(undefined);
 }

@@ -8,6 +8,7 @@ import type { SignIn } from './login.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 
 export type RefreshInput = { readonly refreshToken: string };
+export type LogoutInput = { readonly refreshToken: string | undefined };
 
 type Live = { readonly token: RefreshToken; readonly account: StoredAccount };
 type Standing = { readonly kind: 'live' } & Live | { readonly kind: 'replayed'; readonly token: RefreshToken } | { readonly kind: 'dead' };
@@ -54,7 +55,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
 }
 
 /** Ends the session of that cookie, also of an old one. Nothing to end is no fault. */
-export async function logout(context: AccountsContext, { refreshToken }: Partial<RefreshInput>): Promise<Result<void, Fault>> {
+export async function logout(context: AccountsContext, { refreshToken }: LogoutInput): Promise<Result<void, Fault>> {
   const digest = refreshToken === undefined ? undefined : digestOfPresented(refreshToken);
   if (digest === undefined) return ok(undefined);
   const ended = await context.store.transact(async (transaction) => {

@@ -3,6 +3,7 @@ import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';
 import type { Principal, Scope } from '../core/scope.ts';
+import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, CreatedApiKey, ListApiKeys } from './api-keys.ts';
 import type { AccessToken } from './ports.ts';
 import type { PublicJwk } from './signing-keys.ts';
@@ -17,7 +18,7 @@ export type Authenticated = {
 
 type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
-export type UseCases = {
+export type UseCases = AccountUseCases & {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
   readonly exchangeToken: UseCase<{ readonly bearer: string; readonly scopes: readonly Scope[] | undefined }, AccessToken>;
   readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;

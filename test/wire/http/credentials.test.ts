@@ -5,12 +5,14 @@ import { openSigningKeys } from '../../../src/adapters/signing-keys.ts';
 import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
 import { createLmdbRevocationStore } from '../../../src/adapters/store/lmdb-revocations.ts';
 import { ok } from '../../../src/core/result.ts';
+import { withoutAccountStore } from '../../../src/gateway/accounts.ts';
 import { ApiKeys } from '../../../src/gateway/api-keys.ts';
 import { createAuthenticator } from '../../../src/gateway/authenticate.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
 import { createCredentialUseCases } from '../../../src/gateway/credential-use-cases.ts';
 import { RevocationList } from '../../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../../src/gateway/tokens.ts';
+import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import { createCryptoPool } from '../../../src/threads/crypto-pool.ts';
@@ -37,7 +39,7 @@ async function serve() {
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
-  const useCases = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
+  const useCases: UseCases = { ...withoutAccountStore(), ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
   const link: Link = {
     ask: () => Promise.reject(new Error('these rows command nothing')),
     call: async (name, input) => decode(encode(await useCases[name](decode(encode(input)) as never))) as never,

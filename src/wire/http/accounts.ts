@@ -1,0 +1,184 @@
+/** People: signing in and out, invites, resets, and looking after accounts (spec: Authentication endpoints). */
+import { z } from 'zod';
+import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
+import { fail, ok } from '../../core/result.ts';
+import { ROLES } from '../../core/scope.ts';
+import type { SignIn } from '../../gateway/login.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { name, readBody, readPage, rfc3339 } from './body.ts';
+import { refuseForeignOrigin } from './origin.ts';
+import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
+import { problemOf } from './reply.ts';
+import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
+
+export type AccountRouteOptions = {
+  /** SVC_DATABASE_URL is set. Without it every row but `methods` answers 503, whoever asks and whatever is sent. */
+  readonly hasAccountStore: boolean;
+  /** The origin of SVC_PUBLIC_URL and those of SVC_CORS_ORIGINS. */
+  readonly ownOrigins: readonly string[];
+};
+
+const registration = z.strictObject({ email: z.string(), password: z.string() });
+const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: z.boolean().optional() });
+const role = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
+const invitation = z.strictObject({ email: z.string(), role: role.default('developer'), org_id: name.nullable().optional() });
+const acceptance = z.strictObject({ invite_token: z.string(), password: z.string() });
+const resetRequest = z.strictObject({ email: z.string() });
+const resetConfirmation = z.strictObject({ reset_token: z.string(), new_password: z.string() });
+const roleChange = z.strictObject({ role });
+
+/** As its owner sees it right after it was made. */
+const newAccountView = ({ id, email, role, orgId, createdAtMs }: Account) =>
+  ({ id, email, role, org_id: orgId, created_at: rfc3339(createdAtMs) });
+
+const accountView = (account: Account) => ({
+  ...newAccountView(account),
+  disabled: account.disabled,
+  last_login_at: account.lastLoginAtMs === null ? null : rfc3339(account.lastLoginAtMs),
+});
+
+const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpReply => ok({
+  status: 200,
+  headers: [setRefreshCookie(refreshToken, refreshLifetimeMs)],
+  body: { access_token: access.token, token_type: 'Bearer', expires_in: ACCESS_TOKEN_SECS, expires_at: access.expiresAtSecs, scopes: access.scopes },
+});
+
+async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const found = await link.call('signInMethods', {});
+  return found.ok ? ok({ status: 200, body: { methods: found.value } }) : found;
+}
+
+async function register({ body }: HttpRequest, link: Link): Promise<HttpReply> {
+  const asked = readBody(registration, body);
+  if (!asked.ok) return asked;
+  const registered = await link.call('register', asked.value);
+  return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
+}
+
+async function login({ body, remoteAddress }: HttpRequest, link: Link): Promise<HttpReply> {
+  const asked = readBody(loginRequest, body);
+  if (!asked.ok) return asked;
+  const { email, password, remember_me: rememberMe = false } = asked.value;
+  const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress });
+  return signedIn.ok ? signInReply(signedIn.value) : signedIn;
+}
+
+const refresh = (ownOrigins: readonly string[]) => async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
+  const refused = refuseForeignOrigin(headers, ownOrigins);
+  if (refused !== undefined) return refused;
+  const refreshToken = readRefreshCookie(headers);
+  if (refreshToken === undefined) return fail({ kind: 'unauthenticated', detail: 'there is no refresh cookie; sign in' });
+  const refreshed = await link.call('refresh', { refreshToken });
+  if (refreshed.ok) return signInReply(refreshed.value);
+  if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
+  // The cookie will never be good again, so the browser may forget it.
+  const problem = problemOf(refreshed.fault);
+  return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
+};
+
+/** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
+const logout = (ownOrigins: readonly string[]) => async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
+  const refused = refuseForeignOrigin(headers, ownOrigins);
+  if (refused !== undefined) return refused;
+  const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
+  return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
+};
+
+async function invite({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readBody(invitation, body);
+  if (!asked.ok) return asked;
+  const { email, role, org_id: orgId } = asked.value;
+  const made = await link.call('invite', { principal, email, role, orgId: orgId ?? undefined });
+  if (!made.ok) return made;
+  const { inviteToken, expiresAtMs, ...rest } = made.value;
+  return ok({ status: 201, body: { invite_token: inviteToken, email: rest.email, role: rest.role, org_id: rest.orgId, expires_at: rfc3339(expiresAtMs) } });
+}
+
+async function acceptInvite({ body }: HttpRequest, link: Link): Promise<HttpReply> {
+  const asked = readBody(acceptance, body);
+  if (!asked.ok) return asked;
+  const accepted = await link.call('acceptInvite', { inviteToken: asked.value.invite_token, password: asked.value.password });
+  return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
+}
+
+async function requestPasswordReset({ body }: HttpRequest, link: Link): Promise<HttpReply> {
+  const asked = readBody(resetRequest, body);
+  if (!asked.ok) return asked;
+  const taken = await link.call('requestPasswordReset', asked.value);
+  return taken.ok ? ok({ status: 202 }) : taken;
+}
+
+async function confirmPasswordReset({ body }: HttpRequest, link: Link): Promise<HttpReply> {
+  const asked = readBody(resetConfirmation, body);
+  if (!asked.ok) return asked;
+  const confirmed = await link.call('confirmPasswordReset', { resetToken: asked.value.reset_token, newPassword: asked.value.new_password });
+  return confirmed.ok ? ok({ status: 204 }) : confirmed;
+}
+
+async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
+  const found = await link.call('me', { principal });
+  return found.ok ? ok({ status: 200, body: { account: accountView(found.value), scopes: principal.scopes } }) : found;
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const listed = await link.call('listAccounts', { principal, ...page.value });
+  return listed.ok ? ok({ status: 200, body: { accounts: listed.value.items.map(accountView), next_cursor: listed.value.next ?? null } }) : listed;
+}
+
+async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const found = await link.call('getAccount', { principal, accountId: params.id ?? '' });
+  return found.ok ? ok({ status: 200, body: { account: accountView(found.value) } }) : found;
+}
+
+async function changeRole({ principal, params, body }: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readBody(roleChange, body);
+  if (!asked.ok) return asked;
+  const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: asked.value.role });
+  return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+}
+
+const setDisabled = (disabled: boolean) => async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
+  const changed = await link.call('setDisabled', { principal, accountId: params.id ?? '', disabled });
+  return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+};
+
+/** Of the account in the path, or, on the path without one, of whoever asks. */
+async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const accountId = params.id ?? principal.subject.replace(/^account:/, '');
+  const revoked = await link.call('revokeSessions', { principal, accountId });
+  return revoked.ok ? ok({ status: 204 }) : revoked;
+}
+
+const ADMIN = { scope: 'admin' } as const;
+const READ = { scope: 'read' } as const;
+
+const nativeRoutes = (ownOrigins: readonly string[]): readonly Route[] => [
+  { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', handle: register },
+  { method: 'post', path: '/api/v1/auth/login', access: 'public', summary: 'Signs in with e-mail and password', handle: login },
+  { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', handle: refresh(ownOrigins) },
+  { method: 'post', path: '/api/v1/auth/logout', access: 'public', summary: 'Ends the session of the refresh cookie', handle: logout(ownOrigins) },
+  { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', handle: invite },
+  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', handle: acceptInvite },
+  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', handle: requestPasswordReset },
+  { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', handle: confirmPasswordReset },
+  { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', handle: me },
+  { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the account that asks out everywhere', handle: revokeSessions },
+  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', handle: list },
+  { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', handle: get },
+  { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', handle: changeRole },
+  { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Shuts an account out', handle: setDisabled(true) },
+  { method: 'post', path: '/api/v1/accounts/:id/enable', access: ADMIN, summary: 'Lets an account in again', handle: setDisabled(false) },
+  { method: 'post', path: '/api/v1/accounts/:id/sessions/revoke', access: ADMIN, summary: 'Signs an account out everywhere', handle: revokeSessions },
+];
+
+const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
+
+export function accountRoutes({ hasAccountStore, ownOrigins }: AccountRouteOptions): readonly Route[] {
+  const native = nativeRoutes(ownOrigins);
+  return [
+    { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', handle: methods },
+    ...(hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', handle: unavailable }))),
+  ];
+}

@@ -1,0 +1,15 @@
+/** Which pages may make a browser act with the cookie it holds. */
+import type { Fault } from '../../core/fault.ts';
+import { fail, type Result } from '../../core/result.ts';
+
+/**
+ * A fault when the request comes from a page of another site. A request without an `Origin` comes from no page, or from
+ * a browser that vouches for its own by SameSite. One's own pages are those of the host that was asked, which a proxy
+ * passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
+ */
+export function refuseForeignOrigin(headers: ReadonlyMap<string, string>, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
+  const origin = headers.get('origin');
+  if (origin === undefined || ownOrigins.includes(origin)) return undefined;
+  const host = URL.canParse(origin) ? new URL(origin).host : '';
+  return host !== '' && host === headers.get('host')?.toLowerCase() ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
+}

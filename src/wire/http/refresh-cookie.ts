@@ -1,0 +1,21 @@
+/** The cookie that carries the refresh token (spec: Authentication 5). */
+
+const NAME = 'svc_refresh';
+
+/** Only ever sent back over TLS (or to localhost), by pages of this site, to the authentication endpoints; no script can read it. */
+const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
+
+type Header = readonly [name: string, value: string];
+
+export const setRefreshCookie = (token: string, lifetimeMs: number): Header =>
+  ['Set-Cookie', `${NAME}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`];
+
+export const clearRefreshCookie = (): Header => ['Set-Cookie', `${NAME}=; Max-Age=0; ${ATTRIBUTES}`];
+
+export function readRefreshCookie(headers: ReadonlyMap<string, string>): string | undefined {
+  for (const pair of headers.get('cookie')?.split(';') ?? []) {
+    const [name, value] = pair.split('=', 2);
+    if (name?.trim() === NAME) return value?.trim();
+  }
+  return undefined;
+}
