@@ -18,6 +18,7 @@ import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/au
 import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
 import { Governor } from './core/governor.ts';
+import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
 import { createCredentialUseCases } from './gateway/credential-use-cases.ts';
@@ -108,6 +109,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
 
   const useCases: UseCases = {
+    ...withoutAccountStore(),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
@@ -125,6 +127,8 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     maxPending: config.SVC_MAX_PENDING,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     corsOrigins: config.SVC_CORS_ORIGINS,
+    hasAccountStore: config.SVC_DATABASE_URL !== undefined,
+    ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
   };
   const supervisor = new Supervisor({
     switchboard, audit, ioData,

@@ -12,7 +12,7 @@ import { digestOfPresented } from './credential-digests.ts';
 import { canSharePort, listenForGrpc, type GrpcListener } from './grpc/listener.ts';
 import { createGrpcServer } from './grpc/server.ts';
 import { HttpDoor } from './http/door.ts';
-import { routes } from './http/routes.ts';
+import { routesOf } from './http/routes.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
 export type IoData = {
@@ -21,6 +21,9 @@ export type IoData = {
   readonly maxPending: number;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
+  /** Whether people have accounts here, and which pages may act with their cookies. */
+  readonly hasAccountStore: boolean;
+  readonly ownOrigins: readonly string[];
 };
 
 const STATS_EVERY_MS = 1_000;
@@ -47,7 +50,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
 
   const ports = { link, authenticate };
-  const http = new HttpDoor({ link, routes, authenticate, ports, corsOrigins: data.corsOrigins, onError });
+  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, onError });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.io === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

@@ -1,7 +1,8 @@
 /** The whole HTTP API as rows. */
+import { accountRoutes, type AccountRouteOptions } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { credentialRoutes } from './credentials.ts';
 import { opRoutes } from './ops.ts';
 import type { Route } from './route.ts';
 
-export const routes: readonly Route[] = [...credentialRoutes, ...opRoutes, ...agentRoutes];
+export const routesOf = (options: AccountRouteOptions): readonly Route[] => [...credentialRoutes, ...accountRoutes(options), ...opRoutes, ...agentRoutes];
