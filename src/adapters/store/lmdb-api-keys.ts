@@ -42,3 +42,15 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
     },
   };
 }
+
+/** After the keys have moved to another store: a copy that stays behind would not hear of their revocation. */
+export async function forgetLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
+  const rows = store.table<string, ApiKey>('api-keys');
+  const owners = store.table<string, string>('api-key-digests');
+  await rows.transaction((table) => {
+    for (const { id, digest } of keys) {
+      table.remove(id);
+      void owners.remove(digest); // joins the transaction
+    }
+  });
+}

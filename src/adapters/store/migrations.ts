@@ -75,4 +75,25 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX password_resets_by_expiry ON password_resets (expires_at);
     `,
   },
+  {
+    number: 2,
+    name: 'api keys',
+    sql: `
+      CREATE TABLE api_keys (
+        id text PRIMARY KEY,
+        digest text NOT NULL UNIQUE,
+        name text NOT NULL,
+        hint text NOT NULL,
+        scopes text[] NOT NULL,
+        org_id text,
+        created_at timestamptz NOT NULL,
+        created_by text NOT NULL,
+        expires_at timestamptz,
+        revoked_at timestamptz,
+        last_used_at timestamptz
+      );
+      CREATE INDEX api_keys_by_creation ON api_keys (created_at);
+      CREATE INDEX api_keys_by_revocation ON api_keys (revoked_at) WHERE revoked_at IS NOT NULL;
+    `,
+  },
 ];

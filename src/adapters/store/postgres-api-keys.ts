@@ -1,0 +1,95 @@
+/** API keys in PostgreSQL, where every gateway on the same database finds them. */
+import type { ApiKey } from '../../core/api-key.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { SecretDigest } from '../../core/ids.ts';
+import { ok, type Result } from '../../core/result.ts';
+import type { Scope } from '../../core/scope.ts';
+import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
+import { forgetLmdbApiKeys } from './lmdb-api-keys.ts';
+import type { EmbeddedStore } from './lmdb.ts';
+import type { Postgres, Queryable } from './postgres.ts';
+
+/** Any number that no other advisory lock of the gateway has. */
+const FIRST_KEY_LOCK = 7_201_554_312;
+
+const COLUMNS = 'id, digest, name, hint, scopes, org_id, created_at, created_by, expires_at, revoked_at, last_used_at';
+
+type ApiKeyRow = {
+  readonly id: string; readonly digest: string; readonly name: string; readonly hint: string; readonly scopes: readonly string[]; readonly org_id: string | null;
+  readonly created_at: Date; readonly created_by: string;
+  readonly expires_at: Date | null; readonly revoked_at: Date | null; readonly last_used_at: Date | null;
+};
+
+const msOrNull = (time: Date | null): number | null => time?.getTime() ?? null;
+const at = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+const keyOf = (row: ApiKeyRow): ApiKey => ({
+  id: row.id,
+  name: row.name,
+  digest: row.digest as SecretDigest,
+  hint: row.hint,
+  scopes: row.scopes as readonly Scope[],
+  orgId: row.org_id,
+  createdAtMs: row.created_at.getTime(),
+  createdBy: row.created_by,
+  expiresAtMs: msOrNull(row.expires_at),
+  revokedAtMs: msOrNull(row.revoked_at),
+  lastUsedAtMs: msOrNull(row.last_used_at),
+});
+
+export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
+  return {
+    all: () => postgres.attempt((on) => select(on, '', [])),
+    changedSince: (sinceMs) => postgres.attempt((on) => select(on, 'WHERE created_at >= $1 OR revoked_at >= $1', [at(sinceMs)])),
+    insert: (key) => postgres.attempt((on) => insert(on, key)),
+    insertFirst: (key) =>
+      postgres.transact(async (on) => {
+        // Without the lock two gateways would both find the table empty.
+        await on.query('SELECT pg_advisory_xact_lock($1)', [FIRST_KEY_LOCK]);
+        const { rowCount } = await on.query('SELECT 1 FROM api_keys LIMIT 1');
+        return ok(rowCount > 0 ? 'exists' : await insert(on, key));
+      }),
+    revoke: (id, revokedAtMs) =>
+      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL', [id, at(revokedAtMs)]))),
+    touch: (uses) =>
+      postgres.attempt(async (on) => {
+        await on.query(
+          `UPDATE api_keys SET last_used_at = used.at FROM unnest($1::text[], $2::timestamptz[]) AS used (id, at)
+            WHERE api_keys.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`,
+          [uses.map(({ id }) => id), uses.map(({ lastUsedAtMs }) => at(lastUsedAtMs))],
+        );
+      }),
+  };
+}
+
+async function select(on: Queryable, where: string, values: readonly unknown[]): Promise<readonly ApiKey[]> {
+  const { rows } = await on.query<ApiKeyRow>(`SELECT ${COLUMNS} FROM api_keys ${where}`, values);
+  return rows.map(keyOf);
+}
+
+async function insert(on: Queryable, key: ApiKey): Promise<'inserted' | 'exists'> {
+  const { rowCount } = await on.query(
+    `INSERT INTO api_keys (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+    [key.id, key.digest, key.name, key.hint, key.scopes, key.orgId, at(key.createdAtMs), key.createdBy, at(key.expiresAtMs), at(key.revokedAtMs), at(key.lastUsedAtMs)],
+  );
+  return rowCount > 0 ? 'inserted' : 'exists';
+}
+
+/**
+ * Moves the keys of the embedded store to the database: for the first start of a gateway that is given one. A key that
+ * the database has already keeps what it says there, but a revocation is carried over. Resolves with how many moved;
+ * stopped in the middle, the next start goes on.
+ */
+export async function moveApiKeys(embedded: EmbeddedStore, from: ApiKeyStore, to: ApiKeyStore): Promise<Result<number, Fault>> {
+  const keys = await from.all();
+  if (!keys.ok) return keys;
+  for (const key of keys.value) {
+    const inserted = await to.insert(key);
+    if (!inserted.ok) return inserted;
+    if (inserted.value === 'inserted' || key.revokedAtMs === null) continue;
+    const revoked = await to.revoke(key.id, key.revokedAtMs);
+    if (!revoked.ok) return revoked;
+  }
+  await forgetLmdbApiKeys(embedded, keys.value);
+  return ok(keys.value.length);
+}

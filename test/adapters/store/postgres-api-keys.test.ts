@@ -1,0 +1,86 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
+import { createPostgresApiKeyStore, moveApiKeys } from '../../../src/adapters/store/postgres-api-keys.ts';
+import { Postgres, POSTGRES_DEFAULTS } from '../../../src/adapters/store/postgres.ts';
+import type { ApiKey } from '../../../src/core/api-key.ts';
+import type { SecretDigest } from '../../../src/core/ids.ts';
+import { fail, ok } from '../../../src/core/result.ts';
+import type { ApiKeyStore } from '../../../src/gateway/api-key-store.ts';
+import { temporaryStore } from '../../gateway/harness.ts';
+import { valueOf } from '../../support/accounts.ts';
+import { SILENT, withPostgres } from '../../support/postgres.ts';
+
+const newDatabase = withPostgres();
+
+const KEY: ApiKey = {
+  id: 'k1', name: 'ci', digest: 'd1' as SecretDigest, hint: 'svc_k1…', scopes: ['read', 'admin'], orgId: 'acme',
+  createdAtMs: 1000, createdBy: 'key:k0', expiresAtMs: 5000, revokedAtMs: null, lastUsedAtMs: null,
+};
+const OTHER: ApiKey = { ...KEY, id: 'k2', digest: 'd2' as SecretDigest, orgId: null, expiresAtMs: null, createdAtMs: 2000 };
+
+async function open(url?: string): Promise<{ store: ApiKeyStore; postgres: Postgres }> {
+  const postgres = new Postgres({ url: url ?? await newDatabase(), ...POSTGRES_DEFAULTS }, SILENT);
+  onTestFinished(() => postgres.close());
+  return { store: createPostgresApiKeyStore(postgres), postgres };
+}
+
+test('a key comes back as it was put in, and neither its id nor its digest is taken twice', async () => {
+  const { store } = await open();
+  expect(await store.insert(KEY)).toEqual(ok('inserted'));
+  expect(await store.insert({ ...OTHER, id: 'k1' })).toEqual(ok('exists'));
+  expect(await store.insert({ ...OTHER, digest: 'd1' as SecretDigest })).toEqual(ok('exists'));
+  expect(await store.all()).toEqual(ok([KEY]));
+});
+
+test('of ten gateways that start at once one puts in the first key', async () => {
+  const { store } = await open();
+  const results = await Promise.all(Array.from({ length: 10 }, (_, i) => store.insertFirst({ ...KEY, id: `k${i}`, digest: `d${i}` as SecretDigest })));
+  expect(results.filter((result) => result.ok && result.value === 'inserted')).toHaveLength(1);
+  expect(valueOf(await store.all())).toHaveLength(1);
+});
+
+test('the first revocation counts, and the latest use', async () => {
+  const { store } = await open();
+  await store.insert(KEY);
+  await store.revoke('k1', 3000);
+  await store.revoke('k1', 4000);
+  expect(await store.revoke('unknown', 4000)).toEqual(ok(undefined));
+  await store.touch([{ id: 'k1', lastUsedAtMs: 2500 }, { id: 'unknown', lastUsedAtMs: 1 }]);
+  await store.touch([{ id: 'k1', lastUsedAtMs: 1500 }]);
+  expect(await store.all()).toEqual(ok([{ ...KEY, revokedAtMs: 3000, lastUsedAtMs: 2500 }]));
+});
+
+test('another gateway is told what was created or revoked since it last asked', async () => {
+  const { store } = await open();
+  await store.insert(KEY);
+  await store.insert(OTHER);
+  const idsSince = async (ms: number) => valueOf(await store.changedSince(ms)).map(({ id }) => id).sort();
+  expect(await idsSince(1000)).toEqual(['k1', 'k2']);
+  expect(await idsSince(1001)).toEqual(['k2']);
+  await store.revoke('k1', 3000);
+  expect(await idsSince(2001)).toEqual(['k1']);
+});
+
+test('the keys of the embedded store move once, and none stays behind', async () => {
+  const embedded = temporaryStore();
+  const from = createLmdbApiKeyStore(embedded);
+  const { store: to } = await open();
+  await from.insert(KEY);
+  await from.insert({ ...OTHER, revokedAtMs: 2500 });
+  await to.insert(OTHER); // an earlier move was stopped after it
+  expect(await moveApiKeys(embedded, from, to)).toEqual(ok(2));
+  expect(valueOf(await to.all()).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([KEY, { ...OTHER, revokedAtMs: 2500 }]);
+  expect(await from.all()).toEqual(ok([]));
+  expect(await moveApiKeys(embedded, from, to)).toEqual(ok(0));
+  expect(await from.insert(KEY)).toEqual(ok('inserted'));
+});
+
+test('a move that the database interrupts leaves the keys where they were', async () => {
+  const embedded = temporaryStore();
+  const from = createLmdbApiKeyStore(embedded);
+  const { store: to, postgres } = await open();
+  await from.insert(KEY);
+  await postgres.close();
+  expect(await moveApiKeys(embedded, from, to)).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(await from.all()).toEqual(ok([KEY]));
+});

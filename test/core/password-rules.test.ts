@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
+import { acceptPassword, readPassword } from '../../src/core/password-rules.ts';
+
+const common = loadCommonPasswords();
+const problemOf = (password: string): string | undefined => {
+  const result = acceptPassword(password, common, 'owner@example.com');
+  return result.ok ? undefined : result.fault.problem;
+};
+
+test.each([
+  'correct horse battery', 'aB3$xY9!kL2#', '\u{1f600}'.repeat(3) + 'neun Zeichen', 'пароль из двенадцати слов', 'supernatural chess', ' twelve blank ',
+  `${'long '.repeat(51)}!`,
+])('%j is taken', (password) => expect(problemOf(password)).toBeUndefined());
+
+test.each([
+  ['', 'the password is shorter than 12 characters'],
+  ['elevenchars', 'the password is shorter than 12 characters'],
+  ['\u{1f600}'.repeat(11), 'the password is shorter than 12 characters'],
+  ['x'.repeat(200) + 'y'.repeat(57), 'the password is longer than 256 characters'],
+  ['a'.repeat(1_000_000), 'the password is longer than 256 characters'],
+  ['not unicode \ud800', 'the password is not valid Unicode'],
+  ['Owner@Example.com', 'the password is the e-mail address'],
+])('%.40j is refused with its reason', (password, problem) => expect(problemOf(password)).toBe(problem));
+
+test.each(['1qaz2wsx3edc', 'Administrator', 'QWERTY123456', 'password1234', 'Password!!!!!', 'passwordpassword', 'aaaaaaaaaaaa', '123123123123', 'letmeinletmein!!', 'ｐａｓｓｗｏｒｄ1234'])(
+  '%s is among the most common ones', (password) => expect(problemOf(password)).toBe('the password is among the first that an attacker tries; choose another'));
+
+test('the length is counted in characters after normalisation', () => {
+  expect(problemOf('e\u0301'.repeat(8))).toBe('the password is shorter than 12 characters');
+  expect(problemOf('\u{1f600}\u{1f601}\u{1f602}\u{1f603}\u{1f604}\u{1f605}\u{1f606}\u{1f607}\u{1f608}\u{1f609}\u{1f60a}\u{1f60b}')).toBeUndefined();
+});
+
+test('whatever is taken can be read back as the same password, in every normalisation', () => {
+  fc.assert(fc.property(fc.string({ unit: 'grapheme', minLength: 8, maxLength: 300 }), (text) => {
+    const accepted = acceptPassword(text, new Set(), 'owner@example.com');
+    if (!accepted.ok) return;
+    for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) expect(readPassword(text.normalize(form))).toBe(accepted.value);
+  }));
+});
