@@ -99,7 +99,7 @@ export class CheckStream {
   #answer(correlationId: string, answer: Result<CheckActionResponse, Fault>): void {
     this.#unanswered -= 1;
     if (this.#isOver) return;
-    this.#write(answer.ok ? withoutError(answer.value) : undecided(correlationId, answer.fault));
+    this.#write(answer.ok ? answer.value : undecided(correlationId, answer.fault));
     // Nothing more will be decided for a bearer that is not valid any more.
     if (!answer.ok && answer.fault.kind === 'unauthenticated') this.close(answer.fault);
     this.#resumeIfCalm();
@@ -128,5 +128,3 @@ export class CheckStream {
 
 const INTERNAL = { ok: false, fault: { kind: 'internal' } } as const;
 const TOO_LARGE = { ok: false, fault: { kind: 'payload_too_large', limitBytes: MAX_MESSAGE_BYTES } } as const;
-
-const withoutError = (response: CheckActionResponse): StreamCheckActionsResponse => ({ ...response, error: undefined });

@@ -35,7 +35,7 @@ export type CheckActionResponse = {
 export type BatchCheckActionsRequest = { readonly requests: readonly CheckActionRequest[] };
 export type BatchCheckActionsResponse = { readonly responses: readonly CheckActionResponse[] };
 export type StreamCheckActionsRequest = CheckActionRequest;
-export type StreamCheckActionsResponse = CheckActionResponse & { readonly error: CheckError | undefined };
+export type StreamCheckActionsResponse = CheckActionResponse & { readonly error?: CheckError | undefined };
 export type CheckError = { readonly code: string; readonly message: string; readonly retryAfterSecs: number };
 
 export type RegisterAgentRequest = {
