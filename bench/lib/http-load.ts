@@ -1,0 +1,101 @@
+/** An HTTP client that is not the bottleneck: wrk where it is installed, else autocannon. */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import autocannon from 'autocannon';
+
+export type Load = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The JSON body; every `<id>` in it becomes a number of its own for each request. */
+  readonly body: string;
+  readonly connections: number;
+  readonly seconds: number;
+};
+
+export type LoadResult = {
+  readonly client: 'wrk' | 'autocannon';
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly failed: number;
+};
+
+const isThere = (command: string): boolean => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
+
+export const httpClient: LoadResult['client'] = isThere('wrk') ? 'wrk' : 'autocannon';
+
+export function loadHttp(load: Load): Promise<LoadResult> {
+  return httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load);
+}
+
+async function loadWithWrk({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const script = join(folder, 'load.lua');
+  const pieces = body.split('<id>').map((piece) => JSON.stringify(piece).replaceAll('\\/', '/'));
+  writeFileSync(script, [
+    'local n = 0',
+    // The start time keeps the ids of one run apart from those of the last.
+    `local base = ${Date.now() % 1_000_000_000}`,
+    ...Object.entries(headers).map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`),
+    'request = function()',
+    '  n = n + 1',
+    `  local id = string.format("%d%08d", base, n)`,
+    `  return wrk.format("POST", nil, nil, ${pieces.join(' .. id .. ')})`,
+    'end',
+  ].join('\n'));
+  try {
+    const output = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]);
+    return {
+      client: 'wrk',
+      perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+      p50Ms: msOf(/50%\s+([\d.]+)(us|ms|s)/.exec(output)),
+      p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
+      failed: Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0),
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const UNIT_MS = { us: 0.001, ms: 1, s: 1000 } as const;
+const msOf = (match: RegExpExecArray | null): number => Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'ms') as keyof typeof UNIT_MS];
+
+async function loadWithAutocannon({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
+  let sent = 0;
+  const base = Date.now() % 1_000_000_000;
+  const result = await autocannon({
+    url,
+    method: 'POST',
+    connections,
+    duration: seconds,
+    headers,
+    setupClient: (client) => {
+      const next = (): void => {
+        sent += 1;
+        client.setBody(body.replaceAll('<id>', `${base}${sent}`));
+      };
+      next();
+      client.on('response', next);
+    },
+  });
+  return { client: 'autocannon', perSecond: result.requests.average, p50Ms: result.latency.p50, p99Ms: result.latency.p99, failed: result.non2xx + result.errors };
+}
+
+export function run(command: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+    child.once('error', reject);
+    child.once('exit', (code) => (code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code}`))));
+  });
+}
+
+/** Processor seconds a process has used so far, all its threads together; Linux only, else NaN. */
+export function cpuSecondsOf(pid: number): number {
+  const stat = spawnSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' }).stdout;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

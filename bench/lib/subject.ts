@@ -1,0 +1,66 @@
+/** What is measured: the gateway itself, as its users start it, or a bare server to compare it with. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+
+export const ADMIN_KEY = 'bench-admin-key-0123456789-0123456789-0123456789';
+export const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler-17' };
+export const TOKEN = 'crawler-17-token-0123456789-0123456789-0123456789';
+
+/** One check as an agent sends it, with ids of the usual length. */
+export const CHECK_BODY = JSON.stringify({
+  agent: AGENT,
+  credentialToken: TOKEN,
+  traceId: '4bf92f3577b34da6<id>',
+  spanId: '00f067aa0ba902b7',
+  action: 'tool.call',
+  resource: 'web_search',
+});
+
+export type Subject = { readonly url: string; readonly grpc: string; readonly pid: number; stop(): Promise<void> };
+
+/** The gateway with the starter policy, audit on, one agent registered. */
+export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
+    env: { ...process.env, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: ADMIN_KEY, SVC_LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const output = await until(child, /HTTP core .*\n/);
+  const url = /HTTP\s+(http:\S+)/.exec(output)?.[1] ?? '';
+  const grpc = /gRPC\s+(\S+)/.exec(output)?.[1] ?? '';
+  const registered = await fetch(`${url}/svc.governance.v1.AgentService/RegisterAgent`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ agent: AGENT, credentialToken: TOKEN }),
+  });
+  if (registered.status !== 200) throw new Error(await registered.text());
+  return { url, grpc, pid: child.pid ?? 0, stop: () => end(child, folder) };
+}
+
+/** A bare server of bench/lib, named by its file, that prints its port. */
+export async function startBare(file: string): Promise<Subject> {
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const port = /port (\d+)/.exec(await until(child, /port \d+\n/))?.[1];
+  return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, stop: () => end(child, undefined) };
+}
+
+function until(child: ChildProcess, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (pattern.test(output)) resolve(output);
+    });
+    child.once('exit', (code) => reject(new Error(`ended with ${code}:\n${output}`)));
+  });
+}
+
+async function end(child: ChildProcess, folder: string | undefined): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await ended;
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+}
