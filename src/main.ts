@@ -26,6 +26,7 @@ import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
 import { createTokenIssuer } from './gateway/tokens.ts';
 import type { UseCases } from './gateway/use-cases.ts';
+import type { AuditThreadOptions } from './threads/audit-thread.ts';
 import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
@@ -134,7 +135,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     switchboard, audit, ioData,
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
-    auditData: { directory: join(dataDir, 'audit'), fsync: config.SVC_AUDIT_FSYNC },
+    auditData: { directory: join(dataDir, 'audit'), fsync: config.SVC_AUDIT_FSYNC, counters: audit.counters } satisfies AuditThreadOptions,
     note: (level, message, fields) => log[level](message, fields),
   });
   const opened = await supervisor.startAudit().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });

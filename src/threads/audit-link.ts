@@ -12,12 +12,28 @@ export type Written = (isWritten: boolean) => void;
 
 type Port = Pick<MessagePort, 'postMessage'>;
 
-/** The main thread's end of the audit thread: what is handed over, and what has become of it. */
+type Waiting = { readonly batch: number; readonly count: number; readonly written: Written };
+
+/** The number of the last batch written, and how many have failed. */
+export const WRITTEN = 0;
+export const FAILED = 1;
+
+/** Batches that may wait before it is looked up how many of them are written. */
+const LOOK_EVERY_BATCHES = 64;
+
+/**
+ * The main thread's end of the audit thread: what is handed over, and what has become of it. Batches are written in their
+ * order, so the number of the last one written, in shared memory, says all there is to know in the usual case: a message
+ * per batch would wake this thread as often as the requests do. Only who waits for the word is sent one.
+ */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
   readonly #onTrouble: (reason: string) => void;
-  readonly #batches = new Map<number, { readonly count: number; readonly written: Written }>();
+  /** Oldest first. */
+  #batches: Waiting[] = [];
   #port: Port | undefined;
+  readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  #failuresHeard = 0;
   #lastBatch = 0;
   #entriesInFlight = 0;
   #isWritable = true;
@@ -30,7 +46,14 @@ export class AuditLink implements AuditLog {
   /** False from the first failed write until the log takes entries again. */
   get isWritable(): boolean { return this.#isWritable; }
 
-  get entriesInFlight(): number { return this.#entriesInFlight; }
+  /** Entries handed over and not yet known to be written. */
+  get entriesInFlight(): number {
+    this.#settleWritten();
+    return this.#entriesInFlight;
+  }
+
+  /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN and FAILED. */
+  get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
   /** Connects the thread that writes, the first one or one started in place of a crashed one. */
   connect(port: Port): void {
@@ -38,40 +61,35 @@ export class AuditLink implements AuditLog {
     this.#isWritable = true;
   }
 
-  /** The thread is gone: nobody will ever tell what became of these. */
+  /** The thread is gone: of what it had not counted nobody will ever tell what became of it. */
   disconnect(): void {
     this.#port = undefined;
     this.#isWritable = false;
-    const lost = [...this.#batches.keys()];
-    for (const batch of lost) this.#settle(batch, false);
+    this.#settleWritten();
+    for (const waiting of this.#takeAll()) waiting.written(false);
+    this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
-  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. */
-  append(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, written: Written): void {
-    if (this.#port === undefined) return written(false);
-    this.#lastBatch += 1;
-    const batch = this.#lastBatch;
-    this.#batches.set(batch, { count: bodies.length, written });
-    this.#entriesInFlight += bodies.length;
-    const message: MainToAudit = { type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies };
-    const bytes = encode(message);
-    this.#port.postMessage(bytes, [bytes.buffer]);
+  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. `written` may learn of it late. */
+  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, written: Written): void {
+    this.#handOver(io, bodies, replies, written);
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
-      this.append(undefined, [body], undefined, (isWritten) => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' })));
+      this.#handOver(undefined, [body], undefined, (isWritten) => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' })));
     });
   }
 
   receive(message: AuditToMain): void {
     switch (message.type) {
-      case 'written': return this.#settle(message.batch, true);
+      case 'written': return this.#settleWritten();
       case 'not-written':
         this.#isWritable = false;
         this.#onTrouble(message.reason);
-        return this.#settle(message.batch, false);
+        this.#failuresHeard += 1;
+        return this.#settleFailed(message.batch);
       case 'writable':
         this.#isWritable = true;
         return;
@@ -79,11 +97,45 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  #settle(batch: number, isWritten: boolean): void {
-    const waiting = this.#batches.get(batch);
-    if (waiting === undefined) return;
-    this.#batches.delete(batch);
-    this.#entriesInFlight -= waiting.count;
-    waiting.written(isWritten);
+  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, written: Written): void {
+    if (this.#port === undefined) return written(false);
+    this.#lastBatch = (this.#lastBatch + 1) | 0;
+    const batch = this.#lastBatch;
+    this.#batches.push({ batch, count: bodies.length, written });
+    this.#entriesInFlight += bodies.length;
+    if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
+    const bytes = encode({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies } satisfies MainToAudit);
+    this.#port.postMessage(bytes, [bytes.buffer]);
+  }
+
+  #settleWritten(): void {
+    const last = Atomics.load(this.#counters, WRITTEN);
+    // A batch that failed lies below the last one written too. Until the word of it has come, nothing is concluded.
+    if (Atomics.load(this.#counters, FAILED) !== this.#failuresHeard) return;
+    let written = 0;
+    // The difference, not the order, because the numbers start again from the least after the greatest.
+    while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) written += 1;
+    if (written === 0) return;
+    const settled = this.#batches.slice(0, written);
+    this.#batches = this.#batches.slice(written);
+    for (const waiting of settled) {
+      this.#entriesInFlight -= waiting.count;
+      waiting.written(true);
+    }
+  }
+
+  #settleFailed(batch: number): void {
+    const at = this.#batches.findIndex((waiting) => waiting.batch === batch);
+    if (at === -1) return;
+    const [waiting] = this.#batches.splice(at, 1);
+    this.#entriesInFlight -= waiting!.count;
+    waiting!.written(false);
+  }
+
+  #takeAll(): readonly Waiting[] {
+    const all = this.#batches;
+    this.#batches = [];
+    this.#entriesInFlight = 0;
+    return all;
   }
 }

@@ -3,10 +3,16 @@ import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter } from '../adapters/audit/writer.ts';
+import { FAILED, WRITTEN } from './audit-link.ts';
 import { decode, encode } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 
-export type AuditThreadOptions = { readonly directory: string; readonly fsync: 'always' | 'never' };
+export type AuditThreadOptions = {
+  readonly directory: string;
+  readonly fsync: 'always' | 'never';
+  /** What it counts for the main thread to look up: WRITTEN and FAILED of the audit link. */
+  readonly counters: SharedArrayBuffer;
+};
 
 /** Connects an I/O thread that was started, or started again, so that its answers can be released to it. */
 export type ConnectIo = { readonly io: IoIndex; readonly port: MessagePort };
@@ -28,6 +34,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
   if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by ${opened.fault.holder}; stop that gateway first, or choose another SVC_DATA_DIR`);
   const { writer, notices } = opened.value;
+  const counters = new Int32Array(options.counters);
   const ios = new Map<IoIndex, MessagePort>();
   const waiting: Append[] = [];
   let isClosing = false;
@@ -62,9 +69,14 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
     let firstId = written.ok ? written.value.firstId : 0;
     for (const { batch, io, count: entries, replies } of group) {
       if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
-      tell(written.ok ? { type: 'written', batch, firstId } : { type: 'not-written', batch, reason: written.fault.detail });
+      if (written.ok) Atomics.store(counters, WRITTEN, batch);
+      else {
+        Atomics.add(counters, FAILED, 1);
+        tell({ type: 'not-written', batch, reason: written.fault.detail });
+      }
       firstId += entries;
     }
+    if (written.ok && group.some(({ io }) => io === undefined)) tell({ type: 'written' });
     if (!written.ok) startProbing();
   };
 

@@ -69,7 +69,8 @@ export type AuditToIo = { readonly type: 'released'; readonly firstId: number; r
 
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
-  | { readonly type: 'written'; readonly batch: number; readonly firstId: number }
+  /** Sent for batches without replies, whose sender waits for the word; of the others the shared counter tells. */
+  | { readonly type: 'written' }
   | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
   | { readonly type: 'writable' }
   | { readonly type: 'closed' };
