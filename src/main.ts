@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Logger } from './adapters/log.ts';
 import { createClock } from './adapters/clock.ts';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { watchPolicies } from './adapters/policy-watch.ts';
 import { secrets } from './adapters/secrets.ts';
 import { openSigningKeys } from './adapters/signing-keys.ts';
 import { lockDataDir } from './adapters/store/data-dir-lock.ts';
@@ -17,11 +18,13 @@ import type { Address, Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
+import { fail } from './core/result.ts';
 import { Governor } from './core/governor.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
 import { createCredentialUseCases } from './gateway/credential-use-cases.ts';
+import { PolicyKeeper } from './gateway/policies.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
 import { createTokenIssuer } from './gateway/tokens.ts';
@@ -43,6 +46,8 @@ export type Gateway = {
   readonly policies: LoadedPolicies;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
+  /** Reads policies and signing keys again; what cannot be read or is wrong leaves the old in force, and is logged. */
+  reload(actor: string): Promise<void>;
   /** Takes no more requests, answers those in flight, writes what is on its way, and lets go of everything. */
   stop(): Promise<void>;
 };
@@ -69,7 +74,11 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   await refuseTakenPort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR);
 
   const clock = createClock();
-  const policies = await readPolicies(config.SVC_POLICY_PATH ?? STARTER_POLICY);
+  const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
+  let onPolicyChange = (): void => {};
+  const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
+  undo.push(() => policyWatcher.close());
+  const policies = await readPolicies(policyPath);
   const store = openEmbeddedStore(dataDir);
   undo.push(() => store.close());
   const crypto = createCryptoPool({
@@ -109,8 +118,23 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
 
+  const policyKeeper = new PolicyKeeper({
+    policies: policies.policies,
+    load: async () => {
+      const loaded = await loadPolicies(policyPath);
+      return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+    },
+    install: (set) => {
+      governor.policies = set;
+      budgets.reconfigure(set.budget, clock.nowMs());
+    },
+    audit, clock, log,
+  });
+
   const useCases: UseCases = {
     ...withoutAccountStore(),
+    listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
+    reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
@@ -148,22 +172,38 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
 
   const timers = [
-    setInterval(() => sweep(governor, clock.nowMs()), config.SVC_OPS_SWEEP_SECS * 1000),
+    setInterval(() => {
+      sweep(governor, clock.nowMs());
+      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+    }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void apiKeys.flushUses().then((flushed) => { if (!flushed.ok) log.warn('the use of API keys was not noted', { reason: explain(flushed.fault) }); }), API_KEY_USES_EVERY_MS),
     setInterval(() => revocations.prune(), API_KEY_USES_EVERY_MS),
   ];
 
+  onPolicyChange = () => void policyKeeper.reload('gateway').catch((error: unknown) => onError(error, 'reloading policies'));
+  const reload = async (actor: string): Promise<void> => {
+    await policyKeeper.reload(actor);
+    try {
+      const { kid, changed } = await signingKeys.reload();
+      log.info('signing keys reloaded', { kid, changed });
+    } catch (error) {
+      log.error('signing keys were not reloaded', { reason: error instanceof Error ? error.message : String(error) });
+    }
+  };
+
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
+    policyWatcher.close();
     await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
     await apiKeys.flushUses();
+    await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await supervisor.closeAudit();
     await crypto.close();
     await store.close();
     await lock.value.release();
   };
-  return { listening, policies, bootstrap: bootstrap.value, stop: () => (stopping ??= stop()) };
+  return { listening, policies, bootstrap: bootstrap.value, reload, stop: () => (stopping ??= stop()) };
 }
 
 /** Entries that may be on their way to the audit log; some seconds' worth at full speed. */

@@ -15,6 +15,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   try {
     const gateway = await startGateway(config.value, log);
     process.stdout.write(welcome(config.value, gateway));
+    const onHangup = (): void => void gateway.reload('gateway').catch((error: unknown) => log.error('failed: reloading', { error: String(error) }));
+    process.on('SIGHUP', onHangup);
     return await untilStopped(gateway, log.info);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;

@@ -48,7 +48,8 @@ function timestampOf(timestampMs: number): string {
 function lineageOf(lineage: Lineage): string {
   if (lineage !== lineageSeen) {
     const { orgId, teamId, agentId } = lineage;
-    lineageText = `{"org_id":${quoteOrNull(orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
+    // Spec: an agent without an org has none in the log.
+    lineageText = `{"org_id":${quoteOrNull(orgId === '' ? null : orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
     lineageSeen = lineage;
   }
   return lineageText;

@@ -51,7 +51,7 @@ export class PolicySet {
       return { name, scope, source, rules: rules.map((rule) => compileRule(rule, document)) };
     });
     this.#index = new ScopeIndex(this.#compiled);
-    this.#version = hashText(JSON.stringify(this.#documents.map(({ source: _, ...meaning }) => meaning)));
+    this.#version = versionOf(this.#documents);
   }
 
   decide(subject: CheckSubject): PolicyDecision {
@@ -94,13 +94,18 @@ export class PolicySet {
     return this.#version;
   }
 
-  summary(): PolicySummary {
+  /** With `orgId`, as if the documents of all other orgs were not there. */
+  summary(orgId?: string): PolicySummary {
+    const documents = orgId === undefined ? this.#documents : this.#documents.filter(({ scope }) => scope.tier === 'global' || scope.orgId === orgId);
     return {
-      version: this.#version,
-      documents: this.#documents.map(({ name, scope, rules, source }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
+      version: orgId === undefined ? this.#version : versionOf(documents),
+      documents: documents.map(({ name, scope, rules, source }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
     };
   }
 }
+
+const versionOf = (documents: readonly PolicyDocument[]): string =>
+  hashText(JSON.stringify(documents.map(({ source: _, ...meaning }) => meaning)));
 
 /** Global documents first, then those of orgs, teams and agents; as given within a tier. */
 const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>

@@ -5,6 +5,7 @@ import type { ApiKey } from '../core/api-key.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, CreatedApiKey, ListApiKeys } from './api-keys.ts';
+import type { PoliciesInForce, Reloaded } from './policies.ts';
 import type { AccessToken } from './ports.ts';
 import type { PublicJwk } from './signing-keys.ts';
 
@@ -26,6 +27,8 @@ export type UseCases = AccountUseCases & {
   readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
+  readonly listPolicies: UseCase<{ readonly principal: Principal; readonly perPage: number; readonly cursor: string | undefined }, PoliciesInForce>;
+  readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
 };

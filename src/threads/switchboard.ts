@@ -151,7 +151,7 @@ export class Switchboard {
           for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
           break;
         case 'spend-changed':
-          durable = this.#saveSpend();
+          durable = this.saveSpend();
           break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
@@ -168,7 +168,8 @@ export class Switchboard {
     return durable;
   }
 
-  async #saveSpend(): Promise<void> {
+  /** Resolves once the store has all spend; what it could not take comes again with the next call. */
+  async saveSpend(): Promise<void> {
     const { budgets, governor } = this.#options;
     const changes = governor.budgets.drainChanges();
     try {

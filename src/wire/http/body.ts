@@ -22,7 +22,7 @@ export const agentIdentity = z
   .strictObject({ org_id: z.union([z.literal(''), name]).default(''), team_id: name, agent_id: name })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
 
-const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
+export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
 
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   const opId = parseOpId(text);

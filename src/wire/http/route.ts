@@ -1,8 +1,10 @@
 /** What a row of the HTTP API is made of. A handler translates and decides nothing. */
+import type { z } from 'zod';
 import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
 import type { Principal, Scope } from '../../core/scope.ts';
 import type { Link } from '../../threads/io-link.ts';
+import type { QueryName } from './query-names.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -39,7 +41,22 @@ export type HttpResponse = {
 
 export type HttpReply = Result<HttpResponse, Fault>;
 
-type Common = { readonly method: Method; readonly path: `/${string}`; readonly limit?: Limit; /** One line for the API description. */ readonly summary: string };
+/** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
+export type Answer = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
+
+type Common = {
+  readonly method: Method;
+  readonly path: `/${string}`;
+  readonly limit?: Limit;
+  // From here on, what the API description tells of the row.
+  /** One line. */
+  readonly summary: string;
+  /** The JSON body it takes. */
+  readonly body?: z.ZodType;
+  readonly query?: readonly QueryName[];
+  /** By status. */
+  readonly answers?: Readonly<Record<number, Answer>>;
+};
 
 export type Route =
   | (Common & { readonly access: 'public'; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })

@@ -5,7 +5,6 @@ import { openSigningKeys } from '../../../src/adapters/signing-keys.ts';
 import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
 import { createLmdbRevocationStore } from '../../../src/adapters/store/lmdb-revocations.ts';
 import { ok } from '../../../src/core/result.ts';
-import { withoutAccountStore } from '../../../src/gateway/accounts.ts';
 import { ApiKeys } from '../../../src/gateway/api-keys.ts';
 import { createAuthenticator } from '../../../src/gateway/authenticate.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
@@ -39,10 +38,10 @@ async function serve() {
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
-  const useCases: UseCases = { ...withoutAccountStore(), ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
+  const useCases: Partial<UseCases> = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
   const link: Link = {
     ask: () => Promise.reject(new Error('these rows command nothing')),
-    call: async (name, input) => decode(encode(await useCases[name](decode(encode(input)) as never))) as never,
+    call: async (name, input) => decode(encode(await useCases[name]!(decode(encode(input)) as never))) as never,
   };
   const cached = new CachedAuthenticator({
     cache: new VerifiedCache(),

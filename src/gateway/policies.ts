@@ -1,0 +1,84 @@
+/** The policies in force: shown, and replaced as a whole (contract: Policy documents). */
+import type { Fault } from '../core/fault.ts';
+import { explain } from '../core/fault.ts';
+import { NO_LINEAGE } from '../core/audit.ts';
+import type { PolicySet, PolicySummary } from '../core/policy.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { holds, type Principal } from '../core/scope.ts';
+import type { AuditLog, Clock } from './ports.ts';
+
+/** Problems are sentences that name file, line and column. */
+export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
+
+export type PoliciesInForce = PolicySummary & { readonly loadedAtMs: number; readonly nextCursor: string | null };
+export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
+
+export type PolicyKeeperDeps = {
+  readonly policies: PolicySet;
+  readonly load: LoadPolicies;
+  /** Puts the set in force, from the next check on. */
+  readonly install: (policies: PolicySet) => void;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
+};
+
+export class PolicyKeeper {
+  readonly #deps: PolicyKeeperDeps;
+  #policies: PolicySet;
+  #loadedAtMs: number;
+  #reloading: Promise<unknown> = Promise.resolve();
+  readonly reloads = { done: 0, failed: 0 };
+
+  constructor(deps: PolicyKeeperDeps) {
+    this.#deps = deps;
+    this.#policies = deps.policies;
+    this.#loadedAtMs = deps.clock.nowMs();
+  }
+
+  /** A principal that is bound to an org sees the global documents and those of its org. */
+  list(principal: Principal, { perPage, cursor }: { readonly perPage: number; readonly cursor: string | undefined }): Result<PoliciesInForce, Fault> {
+    const from = cursor === undefined ? 0 : Number(cursor);
+    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this listing gave out' });
+    const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
+    const next = from + perPage;
+    return ok({ version, loadedAtMs: this.#loadedAtMs, documents: documents.slice(from, next), nextCursor: next < documents.length ? String(next) : null });
+  }
+
+  /** The set holds for every org, so an admin of one org does not replace it. */
+  async reloadFor(principal: Principal): Promise<Result<Reloaded, Fault>> {
+    if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
+    if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: '*' });
+    return this.reload(principal.subject);
+  }
+
+  /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
+  reload(actor: string): Promise<Result<Reloaded, Fault>> {
+    const reloaded = this.#reloading.then(() => this.#reload(actor));
+    this.#reloading = reloaded.catch(() => {}); // told to the caller; the next one starts afresh
+    return reloaded;
+  }
+
+  async #reload(actor: string): Promise<Result<Reloaded, Fault>> {
+    const { load, install, audit, clock, log } = this.#deps;
+    const loaded = await load();
+    if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
+    const { policies, warnings } = loaded.value;
+    const { version, documents: { length: documents } } = policies.summary();
+    const changed = version !== this.#policies.version;
+    const recorded = await audit.record({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor, payload: { version, documents, changed } });
+    if (!recorded.ok) return this.#failed(recorded.fault, actor);
+    install(policies);
+    this.#policies = policies;
+    this.#loadedAtMs = clock.nowMs();
+    this.reloads.done += 1;
+    log.info('policies reloaded', { version, documents, changed, by: actor, ...(warnings.length > 0 ? { warnings } : {}) });
+    return ok({ version, documents, changed, warnings });
+  }
+
+  #failed(fault: Fault, actor: string): Result<never, Fault> {
+    this.reloads.failed += 1;
+    this.#deps.log.error('policies were not reloaded', { reason: explain(fault), by: actor });
+    return fail(fault);
+  }
+}

@@ -1,0 +1,65 @@
+/** Budgets: what was spent, and what is left of it (contract: HTTP shapes, Budgets). */
+import { z } from 'zod';
+import type { BudgetStatusRow, PeriodStatus } from '../../core/budget-status.ts';
+import { parseOpId } from '../../core/ids.ts';
+import { MAX_COST_USD, microToUsd, usdToMicro } from '../../core/money.ts';
+import { ok } from '../../core/result.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { agentIdentity, OP_ID_RULE, readBody, readPage, rfc3339 } from './body.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+import { budgetPage, usageStatus } from './shapes.ts';
+
+const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
+const USAGE_ID_RULE = 'must be 1 to 256 characters';
+
+const usage = z.strictObject({
+  agent: agentIdentity,
+  cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE),
+  op_id: z.string().refine((text) => parseOpId(text) !== undefined, OP_ID_RULE).optional(),
+  usage_id: z.string().min(1, USAGE_ID_RULE).max(256, USAGE_ID_RULE).optional(),
+});
+
+async function record({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
+  const read = readBody(usage, body);
+  if (!read.ok) return read;
+  const { agent, cost_usd, op_id, usage_id } = read.value;
+  const { reply } = await link.ask<'record-usage'>({
+    type: 'record-usage',
+    principal,
+    credential: undefined,
+    agent,
+    costMicroUsd: usdToMicro(cost_usd) ?? 0,
+    opId: op_id === undefined ? undefined : parseOpId(op_id),
+    usageId: usage_id,
+  });
+  return reply.ok ? ok({ status: 200, body: reply.value }) : reply;
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const { reply } = await link.ask<'list-budgets'>({ type: 'list-budgets', principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+  return reply.ok ? ok({ status: 200, body: { budgets: reply.value.items.map(budgetView), next_cursor: reply.value.next ?? null } }) : reply;
+}
+
+const budgetView = ({ tier, orgId, teamId, agentId, daily, monthly, reservedMicroUsd }: BudgetStatusRow) => ({
+  tier,
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+  daily: periodView(daily),
+  monthly: periodView(monthly),
+  reserved_usd: microToUsd(reservedMicroUsd),
+});
+
+const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: PeriodStatus) => ({
+  spent_usd: microToUsd(spentMicroUsd),
+  limit_usd: limitMicroUsd === undefined ? null : microToUsd(limitMicroUsd),
+  period_start: rfc3339(periodStartMs),
+  reset: rfc3339(resetMs),
+});
+
+export const budgetRoutes: readonly Route[] = [
+  { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', body: usage, answers: { 200: usageStatus }, handle: record },
+  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, summary: 'Shows spend, reservations and caps, the widest tier first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: budgetPage }, handle: list },
+];

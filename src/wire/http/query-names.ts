@@ -1,0 +1,28 @@
+/** The query parameters of the API: what each means, wherever it is taken. Each means the same in every row. */
+import { z } from 'zod';
+import { AUDIT_EVENTS } from '../../core/audit.ts';
+import { OP_STATES } from '../../core/op-state.ts';
+
+const time = z.iso.datetime({ offset: true });
+
+export const QUERY = {
+  org_id: z.string().meta({ description: 'Only what belongs to this org. Without it: the org of the credential, or every org when it is bound to none.' }),
+  team_id: z.string().meta({ description: 'Only what belongs to a team of this name.' }),
+  agent_id: z.string().meta({ description: 'Only what belongs to an agent of this name.' }),
+  state: z.enum(OP_STATES).meta({ description: 'Only operations in this state.' }),
+  event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this kind.' }),
+  decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
+  op_id: z.string().meta({ description: 'Only entries about this operation.' }),
+  actor: z.string().meta({ description: 'Only what this actor caused, such as `key:<id>`.' }),
+  since: time.meta({ description: 'Only entries of this time or later.' }),
+  until: time.meta({ description: 'Only entries before this time.' }),
+  format: z.enum(['ndjson', 'csv']).meta({ description: 'How the entries are written.', default: 'ndjson' }),
+  order: z.enum(['newest-first', 'oldest-first']).meta({ description: 'Which entry comes first.', default: 'newest-first' }),
+  per_page: z.int().min(1).max(1000).meta({ description: 'How many to answer at once.', default: 50 }),
+  cursor: z.string().meta({ description: '`next_cursor` of the page before.' }),
+  snapshot: z.boolean().meta({ description: 'Sends the operations in flight first.', default: false }),
+  types: z.string().meta({ description: 'Kinds of events, separated by commas; without it: all.' }),
+  ticket: z.string().meta({ description: 'A ticket in place of a bearer.' }),
+} as const satisfies Record<string, z.ZodType>;
+
+export type QueryName = keyof typeof QUERY;

@@ -1,0 +1,33 @@
+/** What the API answers, as schemas: they become its description, and the tests hold real answers against them. */
+import { z } from 'zod';
+import { PERIODS, TIERS } from '../../core/budget-config.ts';
+
+const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
+const nextCursor = z.string().nullable().meta({ description: 'Goes on from here; null at the end.' });
+const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) => z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
+
+export const usageStatus = z.union([
+  z.strictObject({ status: z.literal('ok') }),
+  z.strictObject({ status: z.literal('limit_exceeded'), tier: z.enum(TIERS), period: z.enum(PERIODS) }),
+]);
+
+const budgetPeriod = z.strictObject({ spent_usd: z.number(), limit_usd: z.number().nullable(), period_start: rfc3339, reset: rfc3339 });
+
+export const budgetPage = pageOf('budgets', z.strictObject({
+  tier: z.enum(TIERS),
+  org_id: z.string().nullable(),
+  team_id: z.string().nullable(),
+  agent_id: z.string().nullable(),
+  daily: budgetPeriod,
+  monthly: budgetPeriod,
+  reserved_usd: z.number(),
+}));
+
+export const policyPage = z.strictObject({
+  version: z.string().meta({ description: 'Changes when and only when what the documents say changes.' }),
+  loaded_at: rfc3339,
+  documents: z.array(z.strictObject({ name: z.string(), scope: z.string(), rule_count: z.int(), source: z.string() })),
+  next_cursor: nextCursor,
+});
+
+export const policyReload = z.strictObject({ version: z.string(), documents: z.int(), changed: z.boolean(), warnings: z.array(z.string()) });
