@@ -57,7 +57,7 @@ test('any draft, whatever its characters, is one line of JSON that says what the
       const expected = {
         timestamp: `1970-01-01T00:00:00.00${ms}Z`,
         event_type: draft.eventType,
-        lineage: { org_id: draft.lineage.orgId, team_id: draft.lineage.teamId, agent_id: draft.lineage.agentId },
+        lineage: { org_id: draft.lineage.orgId === '' ? null : draft.lineage.orgId, team_id: draft.lineage.teamId, agent_id: draft.lineage.agentId },
         op_id: draft.opId ?? null,
         decision: draft.decision ?? null,
         reason: draft.reason ?? null,

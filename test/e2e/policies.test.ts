@@ -1,0 +1,108 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
+import { auditEntries } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
+import { ALLOW_ALL, policyFile } from '../support/policies.ts';
+
+async function start(path: string, options: GatewayOptions = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: path } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  return gateway;
+}
+
+let checks = 0;
+async function check(gateway: TestGateway, orgId = 'acme'): Promise<string> {
+  checks += 1;
+  const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+    agent: { orgId, teamId: 'search', agentId: 'crawler' }, traceId: `t${checks}`, spanId: 's', action: 'tool.call', resource: 'web_search',
+  });
+  return body.decision;
+}
+
+const DENY_ACME = `---
+name: acme-freeze
+scope: org:acme
+rules:
+  - { id: freeze, actions: ["*"], resources: ["*"], effect: deny, reason: frozen }
+`;
+const OTHERS = `---
+name: globex-team
+scope: team:globex/search
+rules: []
+`;
+const BROKEN = `name: broken\nscope: nowhere\nrules: []\n`;
+
+const key = async (gateway: TestGateway, scopes: readonly string[], org_id: string | null = null): Promise<string> =>
+  (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes, org_id })).body.key;
+
+test('the documents in force are shown, and to a credential of an org only the global ones and its own', async () => {
+  const { path } = policyFile(ALLOW_ALL + DENY_ACME + OTHERS);
+  const gateway = await start(path);
+  const { body } = await gateway.call('GET', '/api/v1/policies');
+  expect(policyPage.safeParse(body).error).toBeUndefined();
+  expect(body.documents.map(({ name, scope, rule_count }: any) => [name, scope, rule_count])).toEqual([
+    ['everything', 'global', 1], ['acme-freeze', 'org:acme', 1], ['globex-team', 'team:globex/search', 0],
+  ]);
+  const seen = async (org: string) => (await gateway.call('GET', '/api/v1/policies', undefined, await key(gateway, ['read'], org))).body;
+  expect((await seen('acme')).documents.map(({ name }: any) => name)).toEqual(['everything', 'acme-freeze']);
+  expect((await seen('globex')).documents.map(({ name }: any) => name)).toEqual(['everything', 'globex-team']);
+  const page = (await gateway.call('GET', '/api/v1/policies?per_page=2')).body;
+  expect((await gateway.call('GET', `/api/v1/policies?per_page=2&cursor=${page.next_cursor}`)).body.documents.map(({ name }: any) => name)).toEqual(['globex-team']);
+});
+
+test('what another org writes does not change the version that an org sees', async () => {
+  const policies = policyFile(ALLOW_ALL + DENY_ACME);
+  const gateway = await start(policies.path);
+  const acme = await key(gateway, ['read'], 'acme');
+  const before = (await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version;
+  policies.write(ALLOW_ALL + DENY_ACME + OTHERS);
+  expect((await gateway.call('POST', '/api/v1/policies/reload')).body).toMatchObject({ changed: true, documents: 3 });
+  expect((await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version).toBe(before);
+});
+
+test('a reload decides from the next check on and is in the audit log; only an admin of every org may ask for it', async () => {
+  const policies = policyFile(ALLOW_ALL);
+  const gateway = await start(policies.path);
+  expect(await check(gateway)).toBe('DECISION_ALLOW');
+  policies.write(ALLOW_ALL + DENY_ACME);
+  expect((await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['write']))).status).toBe(403);
+  expect((await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['admin'], 'acme'))).body.code).toBe('org_forbidden');
+  const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
+  expect(status).toBe(200);
+  expect(policyReload.safeParse(body).error).toBeUndefined();
+  expect([await check(gateway), await check(gateway, 'globex')]).toEqual(['DECISION_DENY', 'DECISION_ALLOW']);
+  expect(auditEntries(gateway.dataDir).at(-3)).toMatchObject({ event_type: 'PolicyReloaded', lineage: { org_id: null }, payload: { version: body.version, documents: 2 } });
+});
+
+test('a set with a mistake leaves the old one in force and says where the mistake is', async () => {
+  const policies = policyFile(ALLOW_ALL);
+  const gateway = await start(policies.path);
+  policies.write(BROKEN);
+  const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
+  expect([status, body.code]).toEqual([409, 'policy_invalid']);
+  expect(body.problems[0]).toContain('policies.yaml:2:8');
+  expect(await check(gateway)).toBe('DECISION_ALLOW');
+  expect(gateway.output.stderr).toContain('policies were not reloaded');
+});
+
+test('a changed file is loaded without being asked, and SIGHUP loads it and the signing keys', async () => {
+  const policies = policyFile(ALLOW_ALL);
+  const gateway = await start(policies.path);
+  policies.write(ALLOW_ALL + DENY_ACME);
+  await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
+  gateway.process.kill('SIGHUP');
+  await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
+  expect(gateway.process.exitCode).toBeNull();
+});
+
+test('of reloads that come together the last one read is in force', async () => {
+  const policies = policyFile(ALLOW_ALL);
+  const gateway = await start(policies.path);
+  const reloads = Array.from({ length: 20 }, (_, n) => {
+    policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);
+    return gateway.call('POST', '/api/v1/policies/reload');
+  });
+  expect((await Promise.all(reloads)).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+  expect(await check(gateway)).toBe('DECISION_ALLOW');
+});
