@@ -61,6 +61,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
       case 'signal': return control.deliver(message.stream, message.message);
       case 'revoked':
         credentials.drop(message.subject);
+        grpc?.recheckBearers();
         return control.revokeSubject(message.subject);
       case 'agent-revoked': return control.revokeAgent(message.agent);
       case 'drain': return void drain(message.graceMs);
@@ -82,7 +83,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   }
 
   const stats = setInterval(() => {
-    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: 0, droppedEvents: 0, requests: { ...http.requests, grpc: 0 } } });
+    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: 0, droppedEvents: 0, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
   }, STATS_EVERY_MS);
   stats.unref();
 
