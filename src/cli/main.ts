@@ -1,15 +1,27 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
-import { Command } from 'commander';
+import { COMMANDS, GROUPS } from './commands.ts';
+import { codeOf, CliError, renderError } from './errors.ts';
+import { parseCommandLine } from './program.ts';
 
-const program = new Command('svc').description('Policy gateway for software agents, and its command line client').showHelpAfterError();
-
-program
-  .command('serve')
-  .description('start the gateway')
-  .action(async () => {
-    const { serve } = await import('./serve.ts');
-    process.exitCode = await serve(process.env);
+// Whoever reads along may have had enough, as `head` does: that is no error.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error) => {
+    if (codeOf(error) !== 'EPIPE') throw error;
+    process.exit();
   });
+}
 
-await program.parseAsync();
+const parsed = await parseCommandLine(COMMANDS, GROUPS, process.argv.slice(2));
+if (parsed.kind === 'over') {
+  process.exitCode = parsed.status;
+} else {
+  const { run, args, options, globals } = parsed.chosen;
+  try {
+    const status = await run({ args, options, globals, env: process.env });
+    if (status !== undefined) process.exitCode = status;
+  } catch (error) {
+    process.stderr.write(renderError(error, globals.debug === true));
+    process.exitCode = error instanceof CliError ? error.status : 1;
+  }
+}

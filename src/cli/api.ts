@@ -1,0 +1,87 @@
+/** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
+import { CliError } from './errors.ts';
+import { jsonOf, problemIn, send, type HttpCall, type Query } from './http.ts';
+import type { Invocation } from './invocation.ts';
+import { isRunningOut, notLoggedIn, renew } from './session.ts';
+import { readSession, type Session } from './session-file.ts';
+import type { Row } from './table.ts';
+import { resolveTarget, type Target } from './target.ts';
+
+const MAX_PAGE = 1000;
+
+export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
+
+/** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */
+export class Api {
+  readonly target: Target;
+  #session: Session | undefined;
+
+  constructor(target: Target, session: Session | undefined) {
+    this.target = target;
+    this.#session = session;
+  }
+
+  static async of({ globals, env }: Invocation): Promise<Api> {
+    const target = await resolveTarget(globals, env);
+    return new Api(target, await readSession(target.label, target.apiUrl));
+  }
+
+  get = (path: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query });
+  post = (path: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body });
+  delete = (path: string): Promise<Row> => this.#json({ method: 'DELETE', path });
+
+  /** Up to `limit` items of the list under `key`, from as many pages as they take. */
+  async list(path: string, key: string, query: Query, limit: number): Promise<List> {
+    const rows: Row[] = [];
+    let cursor: string | null = null;
+    do {
+      const page = await this.get(path, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
+      const items = page[key];
+      if (!Array.isArray(items)) throw new CliError(`the gateway answered ${path} without ${key}.`, 'It may be older or newer than this svc: compare `svc --version` with it.');
+      rows.push(...(items as Row[]));
+      cursor = typeof page.next_cursor === 'string' ? page.next_cursor : null;
+    } while (cursor !== null && rows.length < limit);
+    return { rows, nextCursor: cursor };
+  }
+
+  /** The answer with its body unread. */
+  stream = (path: string, query: Query = {}): Promise<Response> => this.#answer({ method: 'GET', path, query, isStream: true });
+
+  /** What stands for this client in an Authorization header. A session that runs out is renewed before. */
+  async bearer(): Promise<string | undefined> {
+    if (this.#session === undefined) return this.target.apiKey;
+    if (isRunningOut(this.#session, Date.now())) await this.renew();
+    return this.#session.token;
+  }
+
+  /** False when there is no session, and so nothing to renew. */
+  async renew(): Promise<boolean> {
+    if (this.#session === undefined) return false;
+    this.#session = await renew(this.target, this.#session);
+    return true;
+  }
+
+  async #json(call: HttpCall): Promise<Row> {
+    const answer = await jsonOf(this.target.apiUrl, await this.#answer(call));
+    return typeof answer === 'object' && answer !== null ? (answer as Row) : {};
+  }
+
+  async #answer(call: HttpCall): Promise<Response> {
+    const first = await send(this.target.apiUrl, call, await this.bearer());
+    // One renewal after a 401: a second one in a row is a rejection that is meant.
+    const response = first.status === 401 && (await this.renew()) ? await send(this.target.apiUrl, call, await this.bearer()) : first;
+    if (!response.ok) throw await this.#refusal(response);
+    return response;
+  }
+
+  async #refusal(response: Response): Promise<CliError> {
+    const { status, detail, code } = await problemIn(response);
+    const sentence = /[.!?]$/.test(detail) ? detail : `${detail}.`;
+    switch (status) {
+      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : 'the gateway rejected the credential');
+      case 403: return new CliError(sentence, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
+      case 429: return new CliError(sentence, `Wait ${response.headers.get('retry-after') ?? 'some'} seconds and try again.`);
+      default: return new CliError(sentence);
+    }
+  }
+}

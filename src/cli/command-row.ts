@@ -1,0 +1,31 @@
+/** What a command of `svc` is: one row of the table that its parser, its help and its completion are made from. */
+import type { Run } from './invocation.ts';
+
+export type OptionRow = {
+  /** `--scope <scope>` takes a value, `--explain` is a switch, `--attr <pair...>` may be repeated. */
+  readonly flags: string;
+  readonly meaning: string;
+  readonly choices?: readonly string[];
+  readonly isRequired?: boolean;
+};
+
+export type CommandRow = {
+  /** `ops pause <op_id>`: the words of the command, then its arguments. */
+  readonly synopsis: string;
+  readonly summary: string;
+  readonly options?: readonly OptionRow[];
+  readonly example: string;
+  /** Loads the code of this command alone, which keeps the others from slowing its start. */
+  readonly load: () => Promise<Run>;
+};
+
+const isArgument = (word: string): boolean => word.startsWith('<') || word.startsWith('[');
+
+/** `['ops', 'pause']` */
+export const wordsOf = ({ synopsis }: CommandRow): readonly string[] => synopsis.split(' ').filter((word) => !isArgument(word));
+
+/** `['<op_id>']` */
+export const argumentsOf = ({ synopsis }: CommandRow): readonly string[] => synopsis.split(' ').filter(isArgument);
+
+/** What the help of `svc` says of each first word, in its order. */
+export type GroupRow = { readonly name: string; readonly summary: string };

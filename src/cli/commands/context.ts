@@ -1,0 +1,69 @@
+/** `svc context add|use|ls|rm`: named gateways. */
+import { hintOf } from '../../core/api-key.ts';
+import { isContextName, putContext, readCliConfig, removeContext, useContext } from '../config-file.ts';
+import { CliError, usageError } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { note, show, showTable } from '../output.ts';
+import { askHidden } from '../prompt.ts';
+import { isSecret, readSessions, removeSession, type Session } from '../session-file.ts';
+import type { Column } from '../table.ts';
+import { isSentInClear, malformedKey, parseApiUrl } from '../target.ts';
+
+export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
+  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-".');
+  const apiUrl = parseApiUrl(url);
+  if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted: whoever is on the way can read keys. Use https.`);
+  const apiKey = options.isSet('withKey') ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
+  const { replaced, isCurrent: wasCurrent } = await putContext(name, { apiUrl, apiKey });
+  if (options.isSet('use')) await useContext(name);
+  const isCurrent = wasCurrent || options.isSet('use');
+  await show(globals.output, { name, api_url: apiUrl, current: isCurrent }, () => [
+    `${replaced ? 'Replaced' : 'Added'} context ${name} for ${apiUrl}${isCurrent ? '; it is the one in use' : `; use it with \`svc context use ${name}\``}.`,
+  ]);
+}
+
+async function keyToStore(given: string | undefined): Promise<string> {
+  const key = given?.trim() || (await askHidden('API key:'));
+  if (key === '') throw new CliError('no API key provided.', 'Leave --with-key out to store none, and run `svc login` later.');
+  if (!isSecret(key)) throw malformedKey();
+  return key;
+}
+
+export async function use({ args: [name = ''], globals }: Invocation): Promise<void> {
+  if (!(await useContext(name))) throw await unknownContext(name);
+  await show(globals.output, { current: name }, () => [`Context ${name} is the one in use.`]);
+}
+
+export async function rm({ args: [name = ''], globals }: Invocation): Promise<void> {
+  if (!(await removeContext(name))) throw await unknownContext(name);
+  const hadSession = await removeSession(name);
+  await show(globals.output, { removed: name, was_logged_in: hadSession }, () => [`Removed context ${name}${hadSession ? ' and its session' : ''}.`]);
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'CONTEXT', cell: 'name', isWhole: true },
+  { title: 'IN USE', cell: ({ current }) => (current === true ? 'yes' : '') },
+  { title: 'GATEWAY', cell: 'api_url' },
+  { title: 'KEY', cell: 'api_key_hint' },
+  { title: 'SESSION', cell: 'session' },
+];
+
+export async function ls({ globals }: Invocation): Promise<void> {
+  const [{ current, contexts }, sessions] = await Promise.all([readCliConfig(), readSessions()]);
+  const rows = [...contexts].map(([name, { apiUrl, apiKey }]) => ({
+    name,
+    current: name === current,
+    api_url: apiUrl,
+    api_key_hint: apiKey === undefined ? null : hintOf(apiKey),
+    session: stateOf(sessions.get(name), Date.now()),
+  }));
+  await showTable(globals.output, { contexts: rows }, COLUMNS, rows, 'There are no contexts; add one with `svc context add <name> <url>`.');
+}
+
+const stateOf = (session: Session | undefined, nowMs: number): string =>
+  session === undefined ? 'none' : session.expiresAtSecs * 1000 <= nowMs ? 'expired' : 'valid';
+
+async function unknownContext(name: string): Promise<CliError> {
+  const known = [...(await readCliConfig()).contexts.keys()];
+  return new CliError(`there is no context ${name}.`, known.length === 0 ? 'There are none yet; add one with `svc context add <name> <url>`.' : `There are ${known.join(', ')}.`);
+}

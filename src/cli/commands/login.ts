@@ -1,0 +1,39 @@
+/** `svc login [--scope <read|write|admin>]` (spec: CLI commands, login). */
+import { coarse } from '../coarse-time.ts';
+import { CliError } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { note, show } from '../output.ts';
+import { askHidden } from '../prompt.ts';
+import { exchangeKey } from '../session.ts';
+import { isSecret, putSession, type Session } from '../session-file.ts';
+import { isSentInClear, malformedKey, resolveTarget, type Target } from '../target.ts';
+import { printable } from '../printable.ts';
+
+export async function run({ globals, env, options }: Invocation): Promise<void> {
+  const target = await resolveTarget(globals, env);
+  if (isSentInClear(target.apiUrl)) note(`warning: ${target.apiUrl} is not encrypted: whoever is on the way can read the key. Use https.`);
+  const key = target.apiKey ?? (await askForKey());
+  const scope = options.text('scope');
+  const session = await obtain(target, key, scope === undefined ? undefined : [scope]);
+  await putSession(target.label, session);
+  const { scopes, expiresAtSecs } = session;
+  await show(globals.output, { context: target.label, api_url: target.apiUrl, scopes, expires_at: expiresAtSecs }, () => [
+    printable(`Logged in to ${target.label} with ${scopes.join(', ')}; the session expires in about ${coarse(expiresAtSecs * 1000 - Date.now())}.`),
+  ]);
+}
+
+async function askForKey(): Promise<string> {
+  const key = await askHidden('API key:');
+  if (key === '') throw new CliError('no API key provided.', 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
+  if (!isSecret(key)) throw malformedKey();
+  return key;
+}
+
+async function obtain({ apiUrl }: Target, key: string, scopes: readonly string[] | undefined): Promise<Session> {
+  const exchange = await exchangeKey(apiUrl, key, scopes);
+  switch (exchange.kind) {
+    case 'minted': return exchange.session;
+    case 'rejected': throw new CliError('authentication failed: the API key was rejected.', `Check that it is a key of ${apiUrl}, whole and not revoked.`);
+    case 'forbidden': throw new CliError(/[.!?]$/.test(exchange.detail) ? exchange.detail : `${exchange.detail}.`, 'Leave --scope out to get all scopes that the key holds.');
+  }
+}

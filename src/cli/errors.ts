@@ -1,0 +1,46 @@
+/** Errors of the command line: one sentence what happened, one what to do. */
+
+/** Exit statuses, also in the help of `svc`. */
+export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, interrupted: 130 } as const;
+export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
+
+/** Thrown by a command that cannot do its work. Neither sentence ever holds a key or a token. */
+export class CliError extends Error {
+  readonly advice: string | undefined;
+  readonly status: ExitStatus;
+
+  constructor(message: string, advice?: string, status: ExitStatus = EXIT.failed, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'CliError';
+    this.advice = advice;
+    this.status = status;
+  }
+}
+
+export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
+
+/** What is shown of an error: its two sentences, and with `debug` the stacks of it and of its causes. */
+export function renderError(error: unknown, isDebug: boolean): string {
+  const { message, advice } = error instanceof CliError ? error : unexpected(error);
+  const lines = [`svc: ${message}`];
+  if (advice !== undefined) lines.push(advice);
+  if (isDebug) lines.push(...stacksOf(error));
+  return `${lines.join('\n')}\n`;
+}
+
+const unexpected = (error: unknown): { message: string; advice: string } => ({
+  message: `something unexpected went wrong: ${error instanceof Error ? error.message : String(error)}`,
+  advice: 'Run the command again with --debug to see where.',
+});
+
+function stacksOf(error: unknown): readonly string[] {
+  const stacks: string[] = [];
+  for (let at: unknown = error; at instanceof Error && stacks.length < 10; at = at.cause) stacks.push(at.stack ?? at.message);
+  return stacks;
+}
+
+/** The code of a system error, such as ENOENT; undefined for anything else. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

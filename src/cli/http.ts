@@ -1,0 +1,102 @@
+/** One HTTP exchange with a gateway, and what its refusals mean in sentences. */
+import { CliError, codeOf } from './errors.ts';
+import { printable } from './printable.ts';
+
+const ANSWER_TIMEOUT_MS = 30_000;
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export type HttpCall = {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+  /** The caller reads the body piece by piece, so that only the wait for the head is limited. */
+  readonly isStream?: boolean;
+};
+
+/** Resolves with whatever the gateway answers; rejects only when it cannot be reached. */
+export async function send(apiUrl: string, { method, path, query = {}, body, isStream = false }: HttpCall, bearer: string | undefined): Promise<Response> {
+  const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new DOMException('no answer', 'TimeoutError')), ANSWER_TIMEOUT_MS);
+  try {
+    const response = await fetch(`${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`, {
+      method,
+      redirect: 'manual', // a bearer is not carried to wherever an answer points
+      headers: { accept: 'application/json', ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: limit.signal,
+    });
+    if (response.status >= 300 && response.status < 400) throw redirected(apiUrl, response);
+    return isStream ? response : await whole(response);
+  } catch (error) {
+    throw error instanceof CliError ? error : unreachable(apiUrl, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The body is read within the time limit of the answer. */
+async function whole(response: Response): Promise<Response> {
+  const bytes = await response.arrayBuffer();
+  const hasBody = ![101, 204, 205, 304].includes(response.status);
+  return new Response(hasBody ? bytes : null, { status: response.status, headers: response.headers });
+}
+
+function redirected(apiUrl: string, response: Response): CliError {
+  const location = response.headers.get('location') ?? '';
+  const origin = URL.canParse(location, apiUrl) ? new URL(location, apiUrl).origin : 'elsewhere';
+  return new CliError(`${apiUrl} redirects to ${printable(origin)}.`, 'Name the gateway by its final URL, with --api-url or `svc context add`.');
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'its name could not be resolved',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  ETIMEDOUT: 'it does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+};
+
+export function unreachable(apiUrl: string, error: unknown): CliError {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
+  const reason = isTimeout ? 'it does not answer' : (REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed'));
+  return new CliError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, 'Start it with `svc serve`, or name another with --context or --api-url.', undefined, error);
+}
+
+/** The body as JSON. */
+export async function jsonOf(apiUrl: string, response: Response): Promise<unknown> {
+  const text = await response.text();
+  if (text === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CliError(`what answers at ${apiUrl} does not speak like a gateway.`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, error);
+  }
+}
+
+export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };
+
+/** What the gateway says about a refusal; its status in words when it says nothing. */
+export async function problemIn(response: Response): Promise<Problem> {
+  const raw = asObject(parsed(await response.text()));
+  // Connect answers with `message`, everything else with `detail`.
+  const detail = [raw.detail, raw.message, raw.title].find((text) => typeof text === 'string' && text !== '');
+  const code = typeof raw.code === 'string' ? raw.code : undefined;
+  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `the gateway answered with status ${response.status}` };
+}
+
+const asObject = (raw: unknown): Readonly<Record<string, unknown>> => (typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {});
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // A proxy's page: the status is all there is to tell.
+  }
+}

@@ -1,0 +1,114 @@
+/** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (spec: CLI commands, login 4). */
+import { randomBytes } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { replaceFile } from '../adapters/durable-file.ts';
+import { CliError, codeOf } from './errors.ts';
+
+const FOLDER_MODE = 0o700;
+const LOCK_RETRY_MS = 15;
+const LOCK_PATIENCE_MS = 10_000;
+/** A lock is held for the milliseconds of one write; one that is this old was left behind by a crash. */
+const LOCK_STALE_MS = 5_000;
+
+export const svcFolder = (): string => join(homedir(), '.svc');
+export const pathInFolder = (name: string): string => join(svcFolder(), name);
+
+/** The text of a file of the folder; undefined when there is none. */
+export async function readPrivateFile(name: string): Promise<string | undefined> {
+  const path = pathInFolder(name);
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+    throw cannot('read', path, error);
+  }
+}
+
+/**
+ * Replaces a file of the folder by what `change` makes of its present text, which is undefined when there is none. Of
+ * commands that run at once each sees what the one before it wrote. When `change` answers undefined, nothing is written.
+ */
+export async function changePrivateFile(name: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<void> {
+  const path = pathInFolder(name);
+  try {
+    await makePrivateFolder();
+    const unlock = await lock(`${path}.lock`);
+    try {
+      const next = await change(await readPrivateFile(name));
+      if (next !== undefined) await replaceFile(path, next);
+    } finally {
+      await unlock();
+    }
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw cannot('write', path, error);
+  }
+}
+
+/** A folder that was there before, and open to others, is tightened. */
+async function makePrivateFolder(): Promise<void> {
+  const folder = svcFolder();
+  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  if (((await stat(folder)).mode & 0o777) !== FOLDER_MODE) await chmod(folder, FOLDER_MODE);
+}
+
+/** Resolves with the way to give the lock up again. */
+async function lock(path: string): Promise<() => Promise<void>> {
+  const own = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  const giveUpAtMs = Date.now() + LOCK_PATIENCE_MS;
+  await writeFile(own, '', { flag: 'wx', mode: 0o600 });
+  try {
+    while (!(await linked(own, path))) {
+      await clearWhenStale(path, `${own}.stale`);
+      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command has kept ${path} for too long.`, 'If none is running, delete that file and try again.');
+      await setTimeout(LOCK_RETRY_MS);
+    }
+  } finally {
+    await rm(own, { force: true });
+  }
+  return () => rm(path, { force: true });
+}
+
+/** A link appears complete or not at all, so of two commands exactly one gets the name. */
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Takes a stale lock away under a name of one's own first: what is deleted is then what was looked at. */
+async function clearWhenStale(path: string, aside: string): Promise<void> {
+  const seen = await statOf(path);
+  if (seen === undefined || Date.now() - seen.mtimeMs < LOCK_STALE_MS) return;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return; // another command was faster
+    throw error;
+  }
+  // Between the look and the renaming another command may have cleared the stale lock and taken its own: give that back.
+  if ((await statOf(aside))?.ino !== seen.ino) await linked(aside, path);
+  await rm(aside, { force: true });
+}
+
+async function statOf(path: string): Promise<{ readonly ino: number; readonly mtimeMs: number } | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = ({ EACCES: 'permission denied', EPERM: 'it belongs to another user', EROFS: 'the file system is read-only', ENOSPC: 'the disk is full', EISDIR: 'it is a folder', ENOTDIR: 'a part of the path is a file' } as Record<string, string>)[code ?? ''];
+  return new CliError(`cannot ${verb} ${path}: ${why ?? message}.`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
+}

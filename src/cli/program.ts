@@ -1,0 +1,83 @@
+/** The parser of the command line, made from the table of commands. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError, Option } from 'commander';
+import { PACKAGE_ROOT } from '../package-files.ts';
+import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';
+import { EXIT } from './errors.ts';
+import { helpOf, type HelpText } from './help.ts';
+import { Options, OUTPUT_FORMATS, type Globals, type Run } from './invocation.ts';
+
+export type Chosen = { readonly run: Run; readonly args: readonly string[]; readonly options: Options; readonly globals: Globals };
+
+/** A command that was chosen, or the exit status of a parse that ended in help or in a mistake it has told. */
+export type Parsed = { readonly kind: 'command'; readonly chosen: Chosen } | { readonly kind: 'over'; readonly status: number };
+
+export async function parseCommandLine(rows: readonly CommandRow[], groups: readonly GroupRow[], argv: readonly string[]): Promise<Parsed> {
+  let chosen: Chosen | undefined;
+  const root = styled(new Command('svc'), { kind: 'root', groups });
+  root.version(versionOf(), '-V, --version', 'show the version').helpCommand(false);
+  for (const option of globalOptions()) root.addOption(option);
+  const parents = new Map<string, Command>();
+  for (const row of rows) {
+    const words = wordsOf(row);
+    const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
+    describe(command, row).action(async () => {
+      chosen = { run: await row.load(), args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() };
+    });
+  }
+  try {
+    await root.parseAsync(argv, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return { kind: 'over', status: error.exitCode === 0 ? EXIT.done : EXIT.usage };
+    throw error;
+  }
+  return chosen === undefined ? { kind: 'over', status: EXIT.usage } : { kind: 'command', chosen };
+}
+
+/** The command that those of two words hang on, made when its first one comes. */
+function parentOf(root: Command, parents: Map<string, Command>, words: readonly string[], rows: readonly CommandRow[], groups: readonly GroupRow[]): Command {
+  const [first = ''] = words;
+  if (words.length === 1) return root;
+  const known = parents.get(first);
+  if (known !== undefined) return known;
+  const summary = groups.find(({ name }) => name === first)?.summary ?? '';
+  const parent = styled(root.command(first), { kind: 'group', name: first, summary, rows: rows.filter((row) => wordsOf(row)[0] === first && wordsOf(row).length > 1) });
+  parent.helpCommand(false);
+  parents.set(first, parent);
+  return parent;
+}
+
+function describe(command: Command, row: CommandRow): Command {
+  for (const argument of argumentsOf(row)) command.argument(argument);
+  for (const option of row.options ?? []) command.addOption(optionOf(option));
+  return styled(command, { kind: 'command', row });
+}
+
+function optionOf({ flags, meaning, choices, isRequired = false }: OptionRow): Option {
+  const option = new Option(flags, meaning).makeOptionMandatory(isRequired);
+  return choices === undefined ? option : option.choices(choices);
+}
+
+const globalOptions = (): readonly Option[] => [
+  new Option('--context <name>'),
+  new Option('--api-url <url>'),
+  new Option('--api-key <key>'),
+  new Option('-o, --output <format>').choices(OUTPUT_FORMATS).default('table'),
+  new Option('--debug'),
+];
+
+function styled(command: Command, text: HelpText): Command {
+  return command
+    .exitOverride()
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({ formatHelp: () => helpOf(text) })
+    .showHelpAfterError(`Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` to see how it is used.`)
+    .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
+}
+
+/** A key that was put behind a mistyped option, or where no argument belongs, is not shown again. */
+const withoutValues = (message: string): string =>
+  message.replace(/^error: /, 'svc: ').replace(/^(svc: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
+
+const versionOf = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

@@ -1,0 +1,62 @@
+/** Asks for a secret on standard error, without showing what is typed (spec: CLI commands, login 1). */
+import { createInterface } from 'node:readline';
+import { CliError, EXIT } from './errors.ts';
+
+/** What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of standard input. */
+export async function askHidden(label: string): Promise<string> {
+  const isTerminal = process.stdin.isTTY === true;
+  // Before the label: who reads it may type at once, and none of that is to be echoed.
+  if (isTerminal) process.stdin.setRawMode(true);
+  process.stderr.write(`${label} `);
+  const entry = isTerminal ? await typed() : await firstLine();
+  process.stderr.write('\n');
+  return entry.trim();
+}
+
+async function firstLine(): Promise<string> {
+  const lines = createInterface({ input: process.stdin });
+  try {
+    for await (const line of lines) return line;
+    return '';
+  } finally {
+    lines.close();
+    process.stdin.destroy();
+  }
+}
+
+const ENTER = /[\r\n]/;
+// Sequences of arrow and function keys, and the marks around what is pasted.
+const KEY_SEQUENCE = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?/g;
+
+function typed(): Promise<string> {
+  const { stdin } = process;
+  let entry = '';
+  return new Promise((resolve, reject) => {
+    const finish = (settle: () => void): void => {
+      stdin.off('data', take).off('end', end);
+      stdin.setRawMode(false);
+      stdin.pause();
+      settle();
+    };
+    const end = (): void => finish(() => resolve(entry));
+    const take = (chunk: string): void => {
+      for (const character of chunk.replace(KEY_SEQUENCE, '')) {
+        if (ENTER.test(character) || character === '\u0004') return end();
+        if (character === '\u0003') {
+          return finish(() => { process.stderr.write('\n'); reject(new CliError('interrupted.', undefined, EXIT.interrupted)); });
+        }
+        entry = afterKey(entry, character);
+      }
+    };
+    stdin.setEncoding('utf8').on('data', take).on('end', end).resume();
+  });
+}
+
+function afterKey(entry: string, character: string): string {
+  switch (character) {
+    case '\u007f':
+    case '\b': return [...entry].slice(0, -1).join('');
+    case '\u0015': return ''; // Ctrl-U
+    default: return character < ' ' ? entry : entry + character;
+  }
+}

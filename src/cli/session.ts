@@ -1,0 +1,43 @@
+/** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
+import { CliError } from './errors.ts';
+import { jsonOf, problemIn, send } from './http.ts';
+import { isSecret, renewSession, type Session } from './session-file.ts';
+import type { Target } from './target.ts';
+
+/** A token that has less than this left is renewed first: it has to live until the request arrives. */
+const RENEW_AHEAD_SECS = 30;
+
+export type Exchange = { readonly kind: 'minted'; readonly session: Session } | { readonly kind: 'rejected' } | { readonly kind: 'forbidden'; readonly detail: string };
+
+/** `scopes` undefined asks for all that the key holds. */
+export async function exchangeKey(apiUrl: string, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
+  const response = await send(apiUrl, { method: 'POST', path: '/api/v1/auth/token', body: scopes === undefined ? {} : { scopes } }, key);
+  if (response.status === 401) return { kind: 'rejected' };
+  if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
+  if (!response.ok) throw new CliError(`the gateway did not give a session: ${(await problemIn(response)).detail}.`.replace('..', '.'), response.status === 429 ? 'Wait a moment and try again.' : undefined);
+  const session = sessionFrom(apiUrl, key, await jsonOf(apiUrl, response));
+  if (session === undefined) throw new CliError(`what answers at ${apiUrl} does not speak like a gateway.`, 'Check the URL: it must be the HTTP address of svc-gateway.');
+  return { kind: 'minted', session };
+}
+
+function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session | undefined {
+  const { token, expires_at: expiresAtSecs, scopes } = (raw ?? {}) as Readonly<Record<string, unknown>>;
+  const isWhole = isSecret(token) && typeof expiresAtSecs === 'number' && Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string');
+  return isWhole ? { apiUrl, token, expiresAtSecs, scopes, sourceKey } : undefined;
+}
+
+export const isRunningOut = ({ expiresAtSecs }: Session, nowMs: number): boolean => nowMs / 1000 >= expiresAtSecs - RENEW_AHEAD_SECS;
+
+/** Mints the next token of a session and keeps it. Rejects as not logged in when its key is no longer good. */
+export async function renew({ label, apiUrl }: Target, session: Session): Promise<Session> {
+  const exchange = await exchangeKey(apiUrl, session.sourceKey, session.scopes);
+  switch (exchange.kind) {
+    case 'rejected': throw notLoggedIn(label, 'the session is over, because its API key was revoked, rotated or has expired');
+    case 'forbidden': throw new CliError(`the session on ${label} cannot be renewed: ${exchange.detail}.`.replace('..', '.'), 'Run `svc login` again.');
+    case 'minted':
+      await renewSession(label, session, exchange.session);
+      return exchange.session;
+  }
+}
+
+export const notLoggedIn = (label: string, why: string): CliError => new CliError(`not logged in to ${label}: ${why}.`, 'Run `svc login` first.');

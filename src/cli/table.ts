@@ -1,0 +1,58 @@
+/** Rows as columns of text. */
+import { clipped, padded, printable, widthOf } from './printable.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export type Column = {
+  readonly title: string;
+  /** Where the cell's value lies in the row, `agent.org_id`, or how it is made from the row. */
+  readonly cell: string | ((row: Row) => unknown);
+  /** Never shortened, because people copy it into the next command. */
+  readonly isWhole?: boolean;
+};
+
+const GAP = '  ';
+const LEAST_WIDTH = 6;
+
+/** `width` is that of the terminal; undefined shortens nothing. The first line is the heading. */
+export function tableLines(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly string[] {
+  const cells = rows.map((row) => columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))));
+  const natural = columns.map(({ title }, at) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)));
+  const widths = width === undefined ? natural : fitted(columns, natural, width);
+  return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(row, widths));
+}
+
+const lineOf = (cells: readonly string[], widths: readonly number[]): string =>
+  cells.map((cell, at) => padded(clipped(cell, widths[at] ?? 0), widths[at] ?? 0)).join(GAP).trimEnd();
+
+/** Takes columns away from the widest cells until all fit, or until nothing more may be taken. */
+function fitted(columns: readonly Column[], natural: readonly number[], width: number): readonly number[] {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, each) => sum + each, GAP.length * (widths.length - 1)) - width;
+  while (excess > 0) {
+    const widest = columns.reduce((best, { isWhole }, at) => (isWhole !== true && (widths[at] ?? 0) > (widths[best] ?? 0) ? at : best), -1);
+    if (widest === -1 || (widths[widest] ?? 0) <= LEAST_WIDTH) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+/** `label  value` lines. */
+export function fieldLines(fields: readonly (readonly [string, unknown])[]): readonly string[] {
+  const width = fields.reduce((widest, [label]) => Math.max(widest, label.length), 0);
+  return fields.map(([label, value]) => `${padded(label, width)}${GAP}${cellText(value)}`);
+}
+
+export function valueAt(row: Row, path: string): unknown {
+  let value: unknown = row;
+  for (const step of path.split('.')) value = typeof value === 'object' && value !== null ? (value as Row)[step] : undefined;
+  return value;
+}
+
+/** Nothing is a dash, so that a table can be cut into columns by other programs. */
+export function cellText(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '-';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellText).join(',');
+  return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
+}

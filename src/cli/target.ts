@@ -1,0 +1,73 @@
+/** Which gateway a command speaks to, as whom, and under which name its session is kept. */
+import { isContextName, readCliConfig, type CliConfig } from './config-file.ts';
+import { CliError, usageError } from './errors.ts';
+import type { Globals } from './invocation.ts';
+import { isSecret } from './session-file.ts';
+
+export const DEFAULT_API_URL = 'http://127.0.0.1:8080';
+
+export type Target = {
+  /** The name of the context, or the URL of an unnamed one: what people read, and the name of the session. */
+  readonly label: string;
+  readonly apiUrl: string;
+  /** From --api-key, SVC_CLI_API_KEY or the context, in this order (spec: CLI commands, login 1). */
+  readonly apiKey: string | undefined;
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export const resolveTarget = async (globals: Globals, env: Environment): Promise<Target> => targetFrom(globals, env, await readCliConfig());
+
+/**
+ * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming a
+ * context stands for an unnamed one: the key and the session of the context in use are not for another gateway.
+ */
+export function targetFrom(globals: Globals, env: Environment, config: CliConfig): Target {
+  const urlFlag = given(globals.apiUrl);
+  const urlVariable = given(env.SVC_CLI_API_URL);
+  const named = given(globals.context) ?? given(env.SVC_CLI_CONTEXT);
+  const name = named ?? (urlFlag === undefined && urlVariable === undefined ? config.current : undefined);
+  const context = name === undefined ? undefined : config.contexts.get(name);
+  // --context says more than a variable that was set for the whole shell.
+  const outranksVariable = given(globals.context) !== undefined ? context?.apiUrl : undefined;
+  const url = urlFlag ?? outranksVariable ?? urlVariable ?? context?.apiUrl;
+  if (name !== undefined && context === undefined) refuseUnknown(name, url, config);
+  const apiUrl = parseApiUrl(url ?? DEFAULT_API_URL);
+  return { label: name ?? apiUrl, apiUrl, apiKey: apiKeyFrom(globals, env, context?.apiKey) };
+}
+
+const given = (text: string | undefined): string | undefined => (text === undefined || text.trim() === '' ? undefined : text.trim());
+
+function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefined): string | undefined {
+  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank.', 'Leave --api-key out to be asked for the key.');
+  const key = given(globals.apiKey) ?? given(env.SVC_CLI_API_KEY) ?? given(stored);
+  if (key !== undefined && !isSecret(key)) throw malformedKey();
+  return key;
+}
+
+export const malformedKey = (): CliError => new CliError('the API key holds characters that no key has.', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
+
+/** A name that is not in the file is fine when its URL is given with it. */
+function refuseUnknown(name: string, url: string | undefined, { contexts }: CliConfig): void {
+  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-".');
+  if (url !== undefined) return;
+  const known = contexts.size === 0 ? 'There are none yet' : `There are ${[...contexts.keys()].join(', ')}`;
+  throw new CliError(`there is no context ${name}.`, `${known}; add one with \`svc context add ${name} <url>\`.`);
+}
+
+/** Without the slash at its end, so that one gateway has one spelling. */
+export function parseApiUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw usageError('the gateway URL must be http://host:port or https://host, with nothing behind its path.', `For example ${DEFAULT_API_URL}.`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** True when a key sent there can be read on the way. */
+export function isSentInClear(apiUrl: string): boolean {
+  const { protocol, hostname } = new URL(apiUrl);
+  return protocol === 'http:' && !LOOPBACK.test(hostname);
+}

@@ -1,0 +1,223 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createCliHome, type CliHome } from '../support/cli.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let cli: CliHome;
+
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(async () => { await gateway.stop(); });
+beforeEach(() => { cli = createCliHome(); });
+afterEach(() => cli.remove());
+
+const here = () => ({ SVC_CLI_API_URL: gateway.url });
+const withKey = (key = ADMIN_KEY) => ({ ...here(), SVC_CLI_API_KEY: key });
+const credentials = () => readFileSync(join(cli.folder, 'credentials.yaml'), 'utf8');
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+async function createKey(scopes: readonly string[]): Promise<{ id: string; key: string }> {
+  const { status, body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'cli-test', scopes });
+  expect(status).toBe(201);
+  return body;
+}
+
+test('login asks for the key on the terminal without showing it, and says in one line what it got', async () => {
+  const terminal = cli.inTerminal(['login', '--api-url', gateway.url]);
+  await terminal.until('API key:');
+  terminal.type(`${ADMIN_KEY}\r`);
+  expect(await terminal.ended).toBe(0);
+  expect(terminal.shown()).toContain(`Logged in to ${gateway.url} with admin; the session expires in about 24 hours.`);
+  expect(terminal.shown()).not.toContain(ADMIN_KEY);
+  expect(terminal.shown()).not.toContain('eyJ');
+});
+
+test('the prompt is on standard error and the result alone on standard output', async () => {
+  const { status, stdout, stderr } = await cli.run(['login'], { env: here(), input: `${ADMIN_KEY}\n` });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: `Logged in to ${gateway.url} with admin; the session expires in about 24 hours.\n`, stderr: 'API key: \n' });
+});
+
+test('keys for editing work at the prompt, and Ctrl-C leaves it with nothing stored', async () => {
+  const edited = cli.inTerminal(['login', '--api-url', gateway.url]);
+  await edited.until('API key:');
+  edited.type(`wrong\u0015${ADMIN_KEY}xy\u007f\u007f\u001b[C\r`);
+  expect(await edited.ended).toBe(0);
+  cli.remove();
+  const left = cli.inTerminal(['login', '--api-url', gateway.url]);
+  await left.until('API key:');
+  left.type('abc\u0003');
+  expect(await left.ended).toBe(130);
+  expect((await cli.run(['whoami', '-o', 'json'], { env: here() })).stdout).toBe('{\n  "logged_in": false\n}\n');
+});
+
+test('a blank entry is rejected', async () => {
+  for (const input of ['\n', '   \n', '']) {
+    const { status, stderr } = await cli.run(['login'], { env: here(), input });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: 'API key: \nsvc: no API key provided.\nEnter it at the prompt, or set SVC_CLI_API_KEY.\n' });
+  }
+});
+
+test('the key of the flag goes before that of the environment, and that before the one of the context; none is asked for then', async () => {
+  const { key } = await createKey(['read']);
+  await cli.run(['context', 'add', 'stored', gateway.url, '--with-key'], { input: `${key}\n` });
+  expect((await cli.run(['login'])).stdout).toContain('Logged in to stored with read;');
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).stdout).toContain('with admin;');
+  expect((await cli.run(['login', '--api-key', key], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).stdout).toContain('with read;');
+  expect(await cli.run(['login', '--api-key', ''], { env: here() })).toMatchObject({ status: 2, stdout: '' });
+});
+
+test('a scope narrows the session, and one that the key lacks is refused in the words of the server', async () => {
+  const both = await createKey(['read', 'write']);
+  expect((await cli.run(['login', '--scope', 'write'], { env: withKey(both.key) })).stdout).toContain('with write;');
+  expect((await cli.run(['login'], { env: withKey(both.key) })).stdout).toContain('with read, write;');
+  const { key } = await createKey(['read']);
+  const refused = await cli.run(['login', '--scope', 'admin'], { env: withKey(key) });
+  expect(refused.status).toBe(1);
+  const { body } = await gateway.call('POST', '/api/v1/auth/token', { scopes: ['admin'] }, key);
+  expect(refused.stderr).toContain(body.detail);
+  expect(await cli.run(['login', '--scope', 'all'], { env: withKey() })).toMatchObject({ status: 2 });
+});
+
+test('a wrong key is told as such and shown nowhere', async () => {
+  const wrong = 'svc_00000000000_wrong-0123456789-0123456789-0123456789';
+  for (const args of [['login'], ['login', '--debug'], ['login', '-o', 'json']]) {
+    const { status, stdout, stderr } = await cli.run(args, { env: withKey(wrong) });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain('svc: authentication failed: the API key was rejected.\n');
+    expect(stderr).not.toContain('wrong-');
+  }
+  const broken = await cli.run(['login', '--debug'], { env: here(), input: 'two words\u0001\n' });
+  expect(broken.stderr).toContain('svc: the API key holds characters that no key has.');
+  expect(broken.stderr).not.toContain('two words');
+});
+
+test('a key behind a mistyped option, or where no argument belongs, is not shown again', async () => {
+  for (const args of [['login', `--apikey=${'svc_AAAAAAAAAAA_secret'}`], ['login', 'svc_AAAAAAAAAAA_secret'], ['svc_AAAAAAAAAAA_secret'], ['--apikey=other-secret', 'login']]) {
+    const { status, stdout, stderr } = await cli.run(args, { env: here() });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).not.toContain('secret');
+  }
+});
+
+test('the session is readable by its owner alone, also in a folder and a file that were open to all', async () => {
+  mkdirSync(cli.folder, { mode: 0o777 });
+  chmodSync(cli.folder, 0o777);
+  writeFileSync(join(cli.folder, 'credentials.yaml'), 'sessions: {}\n');
+  chmodSync(join(cli.folder, 'credentials.yaml'), 0o644);
+  expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
+  expect([modeOf(cli.folder), modeOf(join(cli.folder, 'credentials.yaml'))]).toEqual([0o700, 0o600]);
+  await cli.run(['context', 'add', 'prod', gateway.url]);
+  expect(modeOf(join(cli.folder, 'config.yaml'))).toBe(0o600);
+  expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'credentials.yaml']);
+});
+
+test('whoami shows the session without its secrets, in exactly the fields of the specification', async () => {
+  const { key, id } = await createKey(['read', 'write']);
+  await cli.run(['context', 'add', 'prod', gateway.url]);
+  await cli.run(['login'], { env: { SVC_CLI_API_KEY: key } });
+  const json = JSON.parse((await cli.run(['whoami', '--output', 'json'])).stdout);
+  expect(json).toEqual({ logged_in: true, context: 'prod', api_url: gateway.url, scopes: ['read', 'write'], expires_at: expect.any(Number), expires_in_secs: expect.any(Number), expired: false, source_key_hint: `svc_${id}…` });
+  expect(Math.abs(json.expires_at - Date.now() / 1000 - 86_400)).toBeLessThan(60);
+  expect(86_400 - json.expires_in_secs).toBeLessThan(60);
+  const yaml = (await cli.run(['whoami', '--output', 'yaml'])).stdout;
+  expect(yaml).toContain(`source_key_hint: svc_${id}…\n`);
+  const table = (await cli.run(['whoami'])).stdout;
+  expect(table).toContain('scopes   read, write\n');
+  for (const text of [yaml, table]) {
+    expect(text).not.toContain(key);
+    expect(text).not.toContain('eyJ');
+  }
+});
+
+test('whoami without a session tells how to get one, in machine formats says logged_in false only, and succeeds', async () => {
+  expect(await cli.run(['whoami'], { env: here() })).toEqual({ status: 0, stdout: `Not logged in to ${gateway.url}. Run \`svc login\` to log in.\n`, stderr: '' });
+  expect(await cli.run(['whoami', '--output', 'json'], { env: withKey() })).toEqual({ status: 0, stdout: '{\n  "logged_in": false\n}\n', stderr: '' });
+  expect(await cli.run(['whoami', '--output', 'yaml'], { env: here() })).toEqual({ status: 0, stdout: 'logged_in: false\n', stderr: '' });
+  expect(readdirSync(cli.home)).toEqual([]);
+});
+
+test('logout forgets the session of this context only, leaves the key good, and may be repeated', async () => {
+  await cli.run(['context', 'add', 'one', gateway.url]);
+  await cli.run(['context', 'add', 'two', gateway.url]);
+  for (const name of ['one', 'two']) await cli.run(['login', '--context', name], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
+  expect(await cli.run(['logout'])).toEqual({ status: 0, stdout: 'Logged out of one.\n', stderr: '' });
+  expect(await cli.run(['logout'])).toEqual({ status: 0, stdout: 'Not logged in to one; there is nothing to do.\n', stderr: '' });
+  expect((await cli.run(['whoami', '--context', 'two', '-o', 'json'])).stdout).toContain('"logged_in": true');
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
+});
+
+test('two and more logins at once lose nothing', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  for (const name of names) await cli.run(['context', 'add', name, gateway.url]);
+  const results = await Promise.all(names.map((name) => cli.run(['login', '--context', name], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })));
+  expect(results.map(({ status }) => status)).toEqual([0, 0, 0, 0]);
+  const { contexts } = JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout);
+  expect(contexts.map(({ name, session }: { name: string; session: string }) => [name, session])).toEqual([['a', 'valid'], ['b', 'valid'], ['c', 'valid'], ['d', 'valid']]);
+  expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'credentials.yaml']);
+});
+
+test('a lock left behind by a crash does not keep anybody out', async () => {
+  mkdirSync(cli.folder, { mode: 0o700 });
+  writeFileSync(join(cli.folder, 'credentials.yaml.lock'), '');
+  const { utimesSync } = await import('node:fs');
+  utimesSync(join(cli.folder, 'credentials.yaml.lock'), 1, 1);
+  expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
+  expect(readdirSync(cli.folder)).toEqual(['credentials.yaml']);
+});
+
+test('a corrupt or partial credentials file holds no session, and the next login replaces it', async () => {
+  await cli.run(['login'], { env: withKey() });
+  const whole = credentials();
+  const broken = ['', '\u0000\u0001', 'sessions: [', '- 1', 'sessions: 7', whole.slice(0, whole.length / 2), whole.replace(/expires_at: .*/, 'expires_at: soon'), whole.replace(/token: .*/, 'token: "a\\r\\nX-Evil: 1"')];
+  for (const text of broken) {
+    writeFileSync(join(cli.folder, 'credentials.yaml'), text);
+    expect(await cli.run(['whoami', '-o', 'json'], { env: here() })).toEqual({ status: 0, stdout: '{\n  "logged_in": false\n}\n', stderr: '' });
+    expect((await cli.run(['logout'], { env: here() })).status).toBe(0);
+  }
+  expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
+});
+
+test('the session of a context is not shown to another gateway that takes its name', async () => {
+  await cli.run(['context', 'add', 'prod', gateway.url]);
+  await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
+  await cli.run(['context', 'add', 'prod', 'http://127.0.0.1:1']);
+  expect((await cli.run(['whoami', '-o', 'json'])).stdout).toBe('{\n  "logged_in": false\n}\n');
+  expect((await cli.run(['whoami', '-o', 'json', '--api-url', gateway.url])).stdout).toBe('{\n  "logged_in": false\n}\n');
+});
+
+test('a context is chosen by the flag, then the environment, then as the one in use; an unknown one is named with those there are', async () => {
+  for (const name of ['one', 'two', 'three']) await cli.run(['context', 'add', name, `http://127.0.0.1:1/${name}`]);
+  await cli.run(['context', 'use', 'three']);
+  const env = { SVC_CLI_CONTEXT: 'two' };
+  expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to three.');
+  expect((await cli.run(['whoami'], { env })).stdout).toContain('Not logged in to two.');
+  expect((await cli.run(['whoami', '--context', 'one'], { env })).stdout).toContain('Not logged in to one.');
+  expect((await cli.run(['whoami', '--api-url', 'http://127.0.0.1:9/'])).stdout).toContain('Not logged in to http://127.0.0.1:9.');
+  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no context fuor.\nThere are one, two, three; add one with `svc context add fuor <url>`.\n' });
+  expect(await cli.run(['context', 'rm', 'three'])).toMatchObject({ status: 0, stdout: 'Removed context three.\n' });
+  expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
+});
+
+test('contexts keep the comments of their file, and a file that is not YAML is named without showing what is in it', async () => {
+  await cli.run(['context', 'add', 'one', gateway.url]);
+  const path = join(cli.folder, 'config.yaml');
+  writeFileSync(path, `# mine\n${readFileSync(path, 'utf8')}`);
+  await cli.run(['context', 'add', 'two', gateway.url]);
+  expect(readFileSync(path, 'utf8')).toBe(`# mine\ncurrent_context: one\ncontexts:\n  one:\n    api_url: ${gateway.url}\n  two:\n    api_url: ${gateway.url}\n`);
+  writeFileSync(path, 'contexts:\n  one: { api_key: svc_secret, api_url: [ }\n');
+  const { status, stderr } = await cli.run(['whoami']);
+  expect(status).toBe(1);
+  expect(stderr).toContain('config.yaml cannot be used:');
+  expect(stderr).not.toContain('secret');
+});
+
+test('a gateway that cannot be reached is named with what to do', async () => {
+  const env = { SVC_CLI_API_URL: 'http://127.0.0.1:58999', SVC_CLI_API_KEY: ADMIN_KEY };
+  const { status, stdout, stderr } = await cli.run(['login'], { env });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toBe('svc: cannot reach the gateway at http://127.0.0.1:58999: the connection was refused.\nStart it with `svc serve`, or name another with --context or --api-url.\n');
+  const debugged = await cli.run(['login', '--debug'], { env });
+  expect(debugged.stderr).toContain('ECONNREFUSED');
+  expect(debugged.stderr).not.toContain(ADMIN_KEY);
+});
