@@ -1,6 +1,6 @@
 /** Puts the gateway together, and takes it apart again in the order in which nothing is lost. */
 import { chmodSync, mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from './adapters/log.ts';
 import { createClock } from './adapters/clock.ts';
@@ -29,6 +29,7 @@ import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
 import { createTokenIssuer } from './gateway/tokens.ts';
 import type { UseCases } from './gateway/use-cases.ts';
+import { WsTickets } from './gateway/ws-tickets.ts';
 import type { AuditThreadOptions } from './threads/audit-thread.ts';
 import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool } from './threads/crypto-pool.ts';
@@ -70,8 +71,8 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const lock = await lockDataDir(dataDir);
   if (!lock.ok) throw new StartError(`the data directory ${dataDir} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
   undo.push(() => lock.value.release());
-  await refuseTakenPort('SVC_HTTP_ADDR', config.SVC_HTTP_ADDR);
-  await refuseTakenPort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR);
+  const httpPort = await choosePort('SVC_HTTP_ADDR', config.SVC_HTTP_ADDR, config.SVC_IO_THREADS > 1);
+  await choosePort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR, false);
 
   const clock = createClock();
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
@@ -116,6 +117,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const apiKeys = openedKeys.value;
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+  const tickets = new WsTickets({ authenticator, clock });
   const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
 
   const policyKeeper = new PolicyKeeper({
@@ -136,6 +138,8 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
+    issueTicket: ({ bearer }) => tickets.issue(bearer),
+    redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
 
@@ -154,11 +158,12 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     corsOrigins: config.SVC_CORS_ORIGINS,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
+    maxStreams: config.SVC_MAX_STREAMS,
   };
   const supervisor = new Supervisor({
     switchboard, audit, ioData,
     ioThreads: config.SVC_IO_THREADS,
-    ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
+    ports: { httpPort, grpcPort: config.SVC_GRPC_ADDR.port },
     auditData: { directory: join(dataDir, 'audit'), fsync: config.SVC_AUDIT_FSYNC, counters: audit.counters } satisfies AuditThreadOptions,
     note: (level, message, fields) => log[level](message, fields),
   });
@@ -229,13 +234,19 @@ async function readPolicies(path: string): Promise<LoadedPolicies> {
   throw new StartError(['the policies were refused:', ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
 }
 
-/** The I/O threads may share their port among themselves, but not with another program. */
-function refuseTakenPort(variable: string, { host, port }: Address): Promise<void> {
-  if (port === 0) return Promise.resolve();
+/**
+ * The I/O threads may share their port among themselves, but not with another program. Sockets on a port that the system
+ * has chosen cannot be shared, so where several threads want one, a free one is chosen here.
+ */
+function choosePort(variable: string, { host, port }: Address, isShared: boolean): Promise<number> {
+  if (port === 0 && !isShared) return Promise.resolve(0);
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
-    probe.listen({ host, port }, () => probe.close(() => resolve()));
+    probe.listen({ host, port }, () => {
+      const chosen = (probe.address() as AddressInfo).port;
+      probe.close(() => resolve(chosen));
+    });
   });
 }
 

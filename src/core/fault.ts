@@ -33,6 +33,7 @@ export type Fault =
   | { readonly kind: 'overloaded'; readonly retryAfterSecs: number; readonly what: string }
   | { readonly kind: 'method_not_allowed'; readonly allowed: readonly string[] }
   | { readonly kind: 'unsupported_media_type'; readonly expected: string }
+  | { readonly kind: 'upgrade_required' }
   | { readonly kind: 'payload_too_large'; readonly limitBytes: number }
   | { readonly kind: 'internal' };
 
@@ -66,6 +67,7 @@ export function explain(fault: Fault): string {
     case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;
     case 'method_not_allowed': return `this path takes ${fault.allowed.join(', ')}`;
     case 'unsupported_media_type': return `send the body as ${fault.expected}`;
+    case 'upgrade_required': return 'this path speaks WebSocket; open it with a WebSocket client';
     case 'payload_too_large': return `the body is larger than ${fault.limitBytes} bytes`;
     case 'internal': return 'the gateway failed to answer; the cause is in its log';
     default: return assertNever(fault);

@@ -29,6 +29,10 @@ export type UseCases = AccountUseCases & {
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly listPolicies: UseCase<{ readonly principal: Principal; readonly perPage: number; readonly cursor: string | undefined }, PoliciesInForce>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
+  /** A ticket that opens one WebSocket as this bearer. */
+  readonly issueTicket: UseCase<{ readonly bearer: string }, { readonly ticket: string; readonly expiresInSecs: number }>;
+  /** Works once for each ticket, whichever thread asks. */
+  readonly redeemTicket: UseCase<{ readonly ticket: string }, Authenticated>;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
 };

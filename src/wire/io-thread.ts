@@ -6,7 +6,7 @@ import type { Principal } from '../core/scope.ts';
 import { CachedAuthenticator } from '../gateway/cached-authenticator.ts';
 import { VerifiedCache } from '../gateway/verified-cache.ts';
 import { IoLink } from '../threads/io-link.ts';
-import type { IoNotice, IoStart, MainToIo, Reply } from '../threads/protocol.ts';
+import type { Interest, IoNotice, IoStart, MainToIo, Reply } from '../threads/protocol.ts';
 import { ControlSwitch } from './control-switch.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import { canSharePort, listenForGrpc, type GrpcListener } from './grpc/listener.ts';
@@ -21,9 +21,10 @@ export type IoData = {
   readonly maxPending: number;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
-  /** Whether people have accounts here, and which pages may act with their cookies. */
+  /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
   readonly hasAccountStore: boolean;
   readonly ownOrigins: readonly string[];
+  readonly maxStreams: number;
 };
 
 const STATS_EVERY_MS = 1_000;
@@ -50,18 +51,26 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
 
   const ports = { link, authenticate };
-  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, onError });
+  const stream = {
+    tellInterest: (interest: Interest) => link.tell({ type: 'interest', interest }),
+    authenticate: (bearer: string) => credentials.authenticate(bearer),
+    origins: data.ownOrigins,
+    maxStreams: data.maxStreams,
+    name: `${Date.now().toString(36)}-${start.io}`,
+  };
+  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, onError, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.io === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
 
   function receive(message: Exclude<MainToIo, Reply>): void {
     switch (message.type) {
-      case 'events': return; // no readers yet
+      case 'events': return http.stream?.publish(message.events);
       case 'signal': return control.deliver(message.stream, message.message);
       case 'revoked':
         credentials.drop(message.subject);
         grpc?.recheckBearers();
+        http.stream?.revokeSubject(message.subject);
         return control.revokeSubject(message.subject);
       case 'agent-revoked': return control.revokeAgent(message.agent);
       case 'drain': return void drain(message.graceMs);
@@ -75,6 +84,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     http.stopListening();
     void grpcListener?.close();
     grpc?.drain(graceMs);
+    http.stream?.close();
     while (link.pending > 0 && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     // One more turn, so that what was just answered is written before its connection is closed.
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
@@ -83,7 +93,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   }
 
   const stats = setInterval(() => {
-    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: 0, droppedEvents: 0, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
+    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: http.stream?.size ?? 0, droppedEvents: http.stream?.dropped ?? 0, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
   }, STATS_EVERY_MS);
   stats.unref();
 

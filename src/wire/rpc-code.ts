@@ -29,6 +29,7 @@ export const RPC_CODE = {
   not_found: 'not_found',
   method_not_allowed: 'unimplemented',
   unsupported_media_type: 'invalid_argument',
+  upgrade_required: 'invalid_argument',
   invalid_transition: 'failed_precondition',
   email_taken: 'already_exists',
   conflict: 'already_exists',

@@ -2,20 +2,24 @@ import uws, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 import { connectMethods } from '../connect.ts';
 import type { WirePorts } from '../ports.ts';
 import { serveConnect } from './connect-door.ts';
+import { Stream, type StreamOptions } from '../ws/stream.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts };
+export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly stream: Omit<StreamOptions, 'link' | 'onError'> };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
   readonly #app: TemplatedApp = uws.App();
   readonly requests = { http: 0, connect: 0 };
+  /** Undefined where the library has no WebSocket: its fallback in JavaScript. */
+  readonly stream: Stream | undefined;
   #socket: us_listen_socket | undefined;
 
   constructor(options: HttpDoorOptions) {
-    const { ports, corsOrigins, onError } = options;
+    const { ports, corsOrigins, onError, link } = options;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
     serveConnect(this.#app, { methods: connectMethods(ports, onDefect), corsOrigins, onDefect, onRequest: () => { this.requests.connect += 1; } });
+    this.stream = this.implementation === 'native' ? new Stream(this.#app, { ...options.stream, link, onError }) : undefined;
     serveRoutes(this.#app, { ...options, onRequest: () => { this.requests.http += 1; } });
   }
 

@@ -1,4 +1,4 @@
-import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-line.ts';
@@ -85,6 +85,13 @@ export class Exchange {
       this.#res.writeHeader('Content-Type', contentType);
       this.#res.end(content);
     });
+  }
+
+  /** Turns the connection into a WebSocket, for which `data` is kept. */
+  upgrade<Data>(data: Data, key: string, extensions: string, context: us_socket_context_t): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#res.cork(() => this.#res.upgrade(data, key, '', extensions, context));
   }
 
   send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean): void {

@@ -19,6 +19,7 @@ export const HTTP_STATUS = {
   policy_invalid: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  upgrade_required: 426,
   weak_password: 422,
   invalid_invite: 422,
   invalid_reset_token: 422,
@@ -34,7 +35,7 @@ export const HTTP_STATUS = {
 
 const TITLE: Readonly<Record<number, string>> = {
   400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 409: 'Conflict',
-  413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content', 423: 'Locked', 429: 'Too Many Requests',
+  413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content', 423: 'Locked', 426: 'Upgrade Required', 429: 'Too Many Requests',
   500: 'Internal Server Error', 503: 'Service Unavailable',
 };
 
@@ -66,6 +67,7 @@ function headersOf(fault: Fault): readonly (readonly [string, string])[] {
     case 'unauthenticated': return [['WWW-Authenticate', 'Bearer']];
     case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
     case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
+    case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade']];
     case 'rate_limited': return [
       ['Retry-After', String(fault.retryAfterSecs)],
       ['RateLimit-Policy', `"default";q=${fault.limit};w=60`],

@@ -6,6 +6,7 @@ import { credentialRoutes } from './credentials.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
+import { streamRoutes } from './stream.ts';
 
 export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
   ...credentialRoutes,
@@ -14,4 +15,5 @@ export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
   ...agentRoutes,
   ...budgetRoutes,
   ...policyRoutes,
+  ...streamRoutes,
 ];

@@ -80,7 +80,8 @@ async function answerRow(route: Route, request: HttpRequest, options: RouteServe
   }
 }
 
-async function overLimit(link: Link, limit: Limit, key: string): Promise<HttpReply | undefined> {
+/** Counts a request; the refusal when it is one too many. */
+export async function overLimit(link: Link, limit: Limit, key: string): Promise<{ readonly ok: false; readonly fault: Fault } | undefined> {
   if (limit === 'none') return undefined;
   const permit = await link.call('takePermit', { limit, key });
   return permit.ok ? undefined : permit;

@@ -1,0 +1,97 @@
+/** Tickets that stand for a bearer where a browser cannot send one: in the URL of a WebSocket (contract: WebSocket). */
+import { fail, ok, type Result } from '../core/result.ts';
+import type { Fault } from '../core/fault.ts';
+import type { SecretDigest } from '../core/ids.ts';
+import { holds } from '../core/scope.ts';
+import type { Authenticator } from './authenticate.ts';
+import type { Clock } from './ports.ts';
+import { digestOfPresented, mintSecret } from './secret-token.ts';
+import type { Authenticated } from './use-cases.ts';
+
+export const TICKET_SECS = 30;
+const TICKET_MS = TICKET_SECS * 1000;
+/** Tickets in force at once. Of one subject far fewer, so that nobody can use up everybody's. */
+const MAX_TICKETS = 10_000;
+const MAX_TICKETS_OF_SUBJECT = 100;
+
+export type WsTicketsDeps = { readonly authenticator: Authenticator; readonly clock: Clock };
+
+type Ticket = { readonly authenticated: Authenticated; readonly untilMs: number };
+
+/** Good for one use in any thread, because all of them are kept here. Only their hashes are. */
+export class WsTickets {
+  readonly #deps: WsTicketsDeps;
+  /** In the order of issue, which is that of expiry. */
+  readonly #tickets = new Map<SecretDigest, Ticket>();
+  readonly #bySubject = new Map<string, Set<SecretDigest>>();
+  #revocations = 0;
+
+  constructor(deps: WsTicketsDeps) {
+    this.#deps = deps;
+    deps.authenticator.onRevoked((subject) => this.#drop(subject));
+  }
+
+  /** Faults: `unauthenticated`, `insufficient_scope`, `overloaded`. */
+  async issue(bearer: string): Promise<Result<{ readonly ticket: string; readonly expiresInSecs: number }, Fault>> {
+    const known = await this.#authenticate(bearer);
+    if (!known.ok) return known;
+    const { principal } = known.value;
+    if (!holds(principal.scopes, 'read')) return fail({ kind: 'insufficient_scope', needed: 'read', held: principal.scopes });
+    this.#forgetExpired();
+    const siblings = this.#bySubject.get(principal.subject);
+    if (siblings !== undefined && siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
+    if (this.#tickets.size >= MAX_TICKETS) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
+    const { secret, digest } = mintSecret();
+    this.#tickets.set(digest, { authenticated: known.value, untilMs: this.#deps.clock.nowMs() + TICKET_MS });
+    const ofSubject = this.#bySubject.get(principal.subject);
+    if (ofSubject === undefined) this.#bySubject.set(principal.subject, new Set([digest]));
+    else ofSubject.add(digest);
+    return ok({ ticket: secret, expiresInSecs: TICKET_SECS });
+  }
+
+  /** Who asked for the ticket. `unauthenticated` when it was used before, has expired, or its owner's credential has ended. */
+  redeem(ticket: string): Result<Authenticated, Fault> {
+    const digest = digestOfPresented(ticket);
+    const found = digest === undefined ? undefined : this.#tickets.get(digest);
+    if (digest === undefined || found === undefined) return NO_TICKET;
+    this.#remove(digest);
+    const nowMs = this.#deps.clock.nowMs();
+    return nowMs < Math.min(found.untilMs, found.authenticated.expiresAtMs) ? ok(found.authenticated) : NO_TICKET;
+  }
+
+  get size(): number { return this.#tickets.size; }
+
+  /** Asks again when something was revoked meanwhile, which may have been just this. */
+  async #authenticate(bearer: string): Promise<Result<Authenticated, Fault>> {
+    for (;;) {
+      const before = this.#revocations;
+      const known = await this.#deps.authenticator.authenticate(bearer);
+      if (!known.ok || before === this.#revocations) return known;
+    }
+  }
+
+  #drop(subject: string): void {
+    this.#revocations += 1;
+    for (const digest of this.#bySubject.get(subject) ?? []) this.#tickets.delete(digest);
+    this.#bySubject.delete(subject);
+  }
+
+  #forgetExpired(): void {
+    const nowMs = this.#deps.clock.nowMs();
+    for (const [digest, { untilMs }] of this.#tickets) {
+      if (untilMs > nowMs) return;
+      this.#remove(digest);
+    }
+  }
+
+  #remove(digest: SecretDigest): void {
+    const subject = this.#tickets.get(digest)?.authenticated.principal.subject;
+    this.#tickets.delete(digest);
+    if (subject === undefined) return;
+    const siblings = this.#bySubject.get(subject);
+    siblings?.delete(digest);
+    if (siblings?.size === 0) this.#bySubject.delete(subject);
+  }
+}
+
+const NO_TICKET = fail({ kind: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' } as const);

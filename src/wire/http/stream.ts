@@ -1,0 +1,17 @@
+/** What belongs to the live stream but is plain HTTP (contract: WebSocket). */
+import { fail, ok } from '../../core/result.ts';
+import type { Link } from '../../threads/io-link.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+
+async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpReply> {
+  const issued = await link.call('issueTicket', { bearer: bearer ?? '' });
+  return issued.ok ? ok({ status: 200, body: { ticket: issued.value.ticket, expires_in: issued.value.expiresInSecs } }) : issued;
+}
+
+/** A request for the stream that is no WebSocket handshake comes here. */
+const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_required' });
+
+export const streamRoutes: readonly Route[] = [
+  { method: 'post', path: '/api/v1/auth/ws-ticket', access: { scope: 'read' }, summary: 'Gives a ticket that opens one stream where no Authorization header can be sent', handle: issueTicket },
+  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', handle: upgradeNeeded },
+];

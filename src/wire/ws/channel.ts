@@ -1,0 +1,91 @@
+/** The events that readers of one kind wait for, kept once for all of them. */
+import type { OpId } from '../../core/ids.ts';
+import type { EventKind, GatewayEvent } from '../../gateway/events.ts';
+import type { Reader } from './reader.ts';
+
+/** One event of this thread. All channels that want it share it. */
+export type Entry = {
+  /** Grows by one for each event of this thread. */
+  readonly seq: number;
+  readonly frame: Buffer;
+  /** The operation whose state it tells; undefined for other kinds. */
+  readonly opId: OpId | undefined;
+  /** A later event tells a newer state of the same operation. */
+  isSuperseded: boolean;
+  /** Channels that keep it. */
+  holders: number;
+};
+
+/** What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none. */
+export type Interest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind> };
+
+export const channelKeyOf = ({ orgId, kinds }: Interest): string => `${[...kinds].sort().join(',')} ${orgId ?? ''}`;
+
+export class Channel {
+  readonly key: string;
+  readonly interest: Interest;
+  readonly readers = new Set<Reader>();
+  /** In their order, the oldest first. */
+  #entries: Entry[] = [];
+  readonly #release: (entry: Entry) => void;
+
+  /** `release` is called for every entry that this channel lets go of. */
+  constructor(interest: Interest, release: (entry: Entry) => void) {
+    this.key = channelKeyOf(interest);
+    this.interest = interest;
+    this.#release = release;
+  }
+
+  get length(): number { return this.#entries.length; }
+
+  wants({ kind, orgId }: GatewayEvent): boolean {
+    const { interest } = this;
+    return interest.kinds.has(kind) && (interest.orgId === null || interest.orgId === orgId);
+  }
+
+  push(entry: Entry): void {
+    entry.holders += 1;
+    this.#entries.push(entry);
+  }
+
+  at(index: number): Entry | undefined { return this.#entries[index]; }
+
+  /** Where the entries begin that come after `seq`. */
+  indexAfter(seq: number): number {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#entries[middle]!.seq <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Lets go of what every reader has had. */
+  trim(): void {
+    if (this.#entries.length === 0) return;
+    let least = Infinity;
+    for (const { cursor } of this.readers) if (cursor < least) least = cursor;
+    this.#shift(this.indexAfter(least));
+  }
+
+  /** Makes room: first goes what a later entry tells better, then the oldest, which its readers are told of. */
+  shrink(most: number): void {
+    const kept = this.#entries.filter(({ isSuperseded }) => !isSuperseded);
+    for (const entry of this.#entries) if (entry.isSuperseded) this.#release(entry);
+    this.#entries = kept;
+    const excess = kept.length - most;
+    if (excess <= 0) return;
+    const newestGone = kept[excess - 1]!.seq;
+    for (const reader of this.readers) reader.lose(excess - this.indexAfter(reader.cursor), newestGone);
+    this.#shift(excess);
+  }
+
+  clear(): void { this.#shift(this.#entries.length); }
+
+  #shift(count: number): void {
+    if (count === 0) return;
+    for (const entry of this.#entries.splice(0, count)) this.#release(entry);
+  }
+}

@@ -1,0 +1,294 @@
+/** Takes the events of one I/O thread to the readers of that thread, as fast as each of them reads. */
+import type { OpView, Page } from '../../core/commands.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { OpId } from '../../core/ids.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+import type { Principal } from '../../core/scope.ts';
+import type { GatewayEvent } from '../../gateway/events.ts';
+import { Channel, channelKeyOf, type Entry, type Interest } from './channel.ts';
+import { frameOf } from './frames.ts';
+import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
+
+export type PageRequest = { readonly principal: Principal; readonly orgId: string | undefined; readonly perPage: number; readonly cursor: string | undefined };
+
+export type FanOutOptions = {
+  readonly maxReaders: number;
+  /** Told whenever the orgs change whose events this thread has readers for. */
+  readonly onInterest: (interest: 'all' | readonly string[]) => void;
+  readonly listOps: (request: PageRequest) => Promise<Result<Page<OpView>, Fault>>;
+  readonly onError: (error: unknown) => void;
+  /** Makes ids of snapshot frames differ from those of other threads and other runs. */
+  readonly name: string;
+};
+
+export type Seat = { readonly principal: Principal; readonly expiresAtMs: number; readonly interest: Interest; readonly wantsSnapshot: boolean };
+
+/** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
+const MAX_CHANNEL_ENTRIES = 20_000;
+const MAX_ENTRIES = 200_000;
+/** How long readers are served before requests get their turn again. */
+const SLICE_MS = 4;
+const VISITS_PER_LOOK_AT_THE_CLOCK = 8;
+const SWEEP_EVERY_MS = 1_000;
+/** A reader that takes nothing for this long is sent away. */
+const STUCK_AFTER_MS = 30_000;
+const MAX_MESSAGES_PER_SWEEP = 20;
+const SNAPSHOT_PAGE = 500;
+
+type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
+
+export class FanOut {
+  readonly #options: FanOutOptions;
+  readonly #readers = new Set<Reader>();
+  readonly #channels = new Map<string, Channel>();
+  /** The channels by the org they are about; null: every org. */
+  readonly #byOrg = new Map<string | null, Set<Channel>>();
+  /** The newest state of each operation that some channel keeps. */
+  readonly #latest = new Map<OpId, Entry>();
+  /** Channels with something to send, each with the readers whose turn is still to come. */
+  readonly #passes = new Map<Channel, Pass>();
+  /** Readers that wait for the next page of their snapshot. */
+  readonly #pageQueue = new Set<Reader>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #release: (entry: Entry) => void;
+  readonly #pump = (): void => this.#serve();
+  #seq = 0;
+  #held = 0;
+  #snapshotFrames = 0;
+  #droppedBefore = 0;
+  #isPumping = false;
+  #isReadingPage = false;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+    this.#release = (entry) => this.#let(entry);
+    this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  /** Readers, those on their way in included. */
+  get size(): number { return this.#readers.size; }
+  /** Events that readers were too slow for, since the thread started. */
+  get dropped(): number {
+    let dropped = this.#droppedBefore;
+    for (const reader of this.#readers) dropped += reader.dropped;
+    return dropped;
+  }
+  /** Events kept for readers that are behind. */
+  get held(): number { return this.#held; }
+
+  /** A place for a reader that is not connected yet: from now on nothing of what it wants to see passes it by. */
+  reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
+    if (this.#readers.size >= this.#options.maxReaders) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
+    const channel = this.#channelFor(interest);
+    const reader = new Reader({ principal, expiresAtMs, channel, cursor: this.#seq, wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change') });
+    channel.readers.add(reader);
+    this.#readers.add(reader);
+    return ok(reader);
+  }
+
+  /** The reader is connected. */
+  open(reader: Reader, sink: Sink): void {
+    reader.open(sink);
+    this.#visit(reader);
+  }
+
+  /** The reader is gone, or has not come. */
+  leave(reader: Reader): void {
+    reader.closed();
+    if (!this.#readers.delete(reader)) return;
+    this.#droppedBefore += reader.dropped;
+    this.#pageQueue.delete(reader);
+    reader.channel.readers.delete(reader);
+    // The interest in the org is given up by the sweep: many who leave at once often come back at once.
+  }
+
+  publish(events: readonly GatewayEvent[]): void {
+    for (const event of events) this.#add(event);
+  }
+
+  /** The reader's socket has taken some of what was sent. */
+  drained(reader: Reader): void {
+    if (reader.drained()) this.#visit(reader);
+  }
+
+  /** A client has nothing to say here; one that will not be quiet is sent away. */
+  heard(reader: Reader): void {
+    reader.messages += 1;
+    if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooMuchSaid);
+  }
+
+  closeSubject(subject: string): void {
+    for (const reader of [...this.#readers]) if (reader.principal.subject === subject) reader.close(CLOSE.credentialEnded);
+  }
+
+  closeAll(reason: CloseReason): void {
+    clearInterval(this.#timer);
+    for (const reader of [...this.#readers]) reader.close(reason);
+  }
+
+  #channelFor(interest: Interest): Channel {
+    const key = channelKeyOf(interest);
+    const known = this.#channels.get(key);
+    if (known !== undefined) return known;
+    const channel = new Channel(interest, this.#release);
+    this.#channels.set(key, channel);
+    const siblings = this.#byOrg.get(interest.orgId);
+    if (siblings === undefined) {
+      this.#byOrg.set(interest.orgId, new Set([channel]));
+      this.#tellInterest();
+    } else siblings.add(channel);
+    return channel;
+  }
+
+  #add(event: GatewayEvent): void {
+    let entry: Entry | undefined;
+    for (const channels of [this.#byOrg.get(null), event.orgId === null ? undefined : this.#byOrg.get(event.orgId)]) {
+      if (channels === undefined) continue;
+      for (const channel of channels) {
+        if (channel.readers.size === 0 || !channel.wants(event)) continue;
+        entry ??= this.#entryOf(event);
+        channel.push(entry);
+        this.#held += 1;
+        if (channel.length > MAX_CHANNEL_ENTRIES) channel.shrink(MAX_CHANNEL_ENTRIES * 0.75);
+        this.#schedule(channel);
+      }
+    }
+    if (this.#held > MAX_ENTRIES) this.#shrinkLargest();
+  }
+
+  #entryOf(event: GatewayEvent): Entry {
+    this.#seq += 1;
+    const opId = event.kind === 'ops_change' ? event.payload.opId : undefined;
+    const entry: Entry = { seq: this.#seq, frame: frameOf(event), opId, isSuperseded: false, holders: 0 };
+    if (opId !== undefined) {
+      const before = this.#latest.get(opId);
+      if (before !== undefined) before.isSuperseded = true;
+      this.#latest.set(opId, entry);
+    }
+    return entry;
+  }
+
+  #let(entry: Entry): void {
+    this.#held -= 1;
+    entry.holders -= 1;
+    if (entry.holders === 0 && entry.opId !== undefined && this.#latest.get(entry.opId) === entry) this.#latest.delete(entry.opId);
+  }
+
+  #shrinkLargest(): void {
+    let largest: Channel | undefined;
+    for (const channel of this.#channels.values()) if (largest === undefined || channel.length > largest.length) largest = channel;
+    largest?.shrink(largest.length / 2);
+  }
+
+  #schedule(channel: Channel): void {
+    const pass = this.#passes.get(channel);
+    if (pass !== undefined) pass.isAgain = true;
+    else this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(this.#pump);
+  }
+
+  /** Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue. */
+  #serve(): void {
+    const untilMs = performance.now() + SLICE_MS;
+    for (const [channel, pass] of this.#passes) {
+      if (!this.#walk(pass, untilMs)) return void setImmediate(this.#pump);
+      this.#passes.delete(channel);
+      channel.trim();
+      if (pass.isAgain && channel.readers.size > 0) this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+      if (performance.now() >= untilMs) break;
+    }
+    if (this.#passes.size > 0) return void setImmediate(this.#pump);
+    this.#isPumping = false;
+  }
+
+  /** True when every reader of the pass has had its turn. */
+  #walk(pass: Pass, untilMs: number): boolean {
+    for (let visits = 1; ; visits += 1) {
+      const next = pass.readers.next();
+      if (next.done === true) return true;
+      if (this.#attend(next.value)) pass.isAgain = true;
+      if (visits % VISITS_PER_LOOK_AT_THE_CLOCK === 0 && performance.now() >= untilMs) return false;
+    }
+  }
+
+  #visit(reader: Reader): void {
+    if (this.#attend(reader)) this.#schedule(reader.channel);
+  }
+
+  #attend(reader: Reader): boolean {
+    const hasMore = reader.visit(performance.now());
+    if (reader.snapshot?.wantsPage === true && !reader.isOver) {
+      this.#pageQueue.add(reader);
+      this.#readPage();
+    }
+    return hasMore;
+  }
+
+  /** Reads one page at a time, so that a thousand dashboards that come at once leave the main thread to the checks. */
+  #readPage(): void {
+    if (this.#isReadingPage) return;
+    const [reader] = this.#pageQueue;
+    if (reader === undefined) return;
+    this.#pageQueue.delete(reader);
+    const { snapshot, principal, channel } = reader;
+    if (snapshot === undefined) return;
+    this.#isReadingPage = true;
+    snapshot.await();
+    this.#options
+      .listOps({ principal, orgId: channel.interest.orgId ?? undefined, perPage: SNAPSHOT_PAGE, cursor: snapshot.cursor })
+      .then((page) => this.#takePage(reader, page), (error: unknown) => {
+        this.#options.onError(error);
+        reader.close(CLOSE.tryAgain);
+      })
+      .finally(() => {
+        this.#isReadingPage = false;
+        this.#readPage();
+      });
+  }
+
+  #takePage(reader: Reader, page: Result<Page<OpView>, Fault>): void {
+    if (reader.isOver) return;
+    if (!page.ok) return reader.close(CLOSE.tryAgain);
+    if (reader.snapshot !== undefined) reader.snapshot.cursor = page.value.next;
+    reader.takePage(page.value.items, page.value.next === undefined, () => `${this.#options.name}-${(this.#snapshotFrames += 1)}`);
+    this.#visit(reader);
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now();
+    const dateMs = Date.now();
+    for (const reader of [...this.#readers]) {
+      reader.messages = 0;
+      if (reader.expiresAtMs <= dateMs) reader.close(CLOSE.credentialEnded);
+      else if (reader.blockedSinceMs !== undefined && nowMs - reader.blockedSinceMs > STUCK_AFTER_MS) reader.close(CLOSE.tooSlow);
+    }
+    this.#dropEmptyChannels();
+  }
+
+  #dropEmptyChannels(): void {
+    let isFewer = false;
+    for (const channel of [...this.#channels.values()]) {
+      if (channel.readers.size > 0) {
+        channel.trim();
+        continue;
+      }
+      channel.clear();
+      this.#channels.delete(channel.key);
+      this.#passes.delete(channel);
+      const siblings = this.#byOrg.get(channel.interest.orgId);
+      siblings?.delete(channel);
+      if (siblings?.size !== 0) continue;
+      this.#byOrg.delete(channel.interest.orgId);
+      isFewer = true;
+    }
+    if (isFewer) this.#tellInterest();
+  }
+
+  #tellInterest(): void {
+    const orgs = [...this.#byOrg.keys()];
+    this.#options.onInterest(orgs.includes(null) ? 'all' : orgs.filter((org) => org !== null));
+  }
+}

@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { openDashboard, Refused, type Dashboard, type DashboardOptions, type Frame } from '../support/stream.ts';
+
+let gateway: TestGateway;
+const open: Dashboard[] = [];
+beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2', SVC_CORS_ORIGINS: 'https://board.example', SVC_PUBLIC_URL: 'https://gateway.example/' } }); });
+afterAll(async () => { await gateway.stop(); });
+afterEach(() => { for (const dashboard of open.splice(0)) dashboard.socket.terminate(); });
+
+async function dashboard(query?: string, options?: DashboardOptions): Promise<Dashboard> {
+  const opened = await openDashboard(gateway, query, options);
+  open.push(opened);
+  return opened;
+}
+
+async function refusal(query?: string, options?: DashboardOptions) {
+  const error = await dashboard(query, options).then(() => { throw new Error('it was let in'); }, (reason: unknown) => reason);
+  if (!(error instanceof Refused)) throw error;
+  expect(error.contentType).toBe('application/problem+json');
+  return { status: error.status, code: error.body.code, detail: error.body.detail };
+}
+
+let made = 0;
+async function apiKey(scopes: string[], orgId?: string): Promise<{ id: string; key: string }> {
+  const { status, body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: `k${(made += 1)}`, scopes, ...(orgId === undefined ? {} : { org_id: orgId }) });
+  expect(status).toBe(201);
+  return body;
+}
+
+const agent = (orgId: string) => ({ org_id: orgId, team_id: 'search', agent_id: 'crawler' });
+const register = (opId: string, orgId = 'acme') => gateway.call('POST', '/api/v1/ops', { op_id: opId, agent: agent(orgId) });
+const control = (opId: string, trigger: string) => gateway.call('POST', `/api/v1/ops/${opId}/${trigger}`);
+const check = (orgId: string, traceId: string) => gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId, teamId: 'search', agentId: 'crawler' }, traceId, spanId: 's', action: 'tool.call', resource: 'web_search' });
+const statesOf = (frames: readonly Frame[], opId: string) => frames.filter(({ payload }) => payload.op_id === opId).map(({ payload }) => payload.state);
+
+test('every transition of an operation is told, in order and in the shape of the specification', async () => {
+  const board = await dashboard();
+  await check('acme', 'told');
+  await control('told:s', 'pause');
+  await control('told:s', 'resume');
+  await control('told:s', 'complete');
+  await board.next(({ payload }) => payload.op_id === 'told:s' && payload.state === 'completing');
+  expect(statesOf(board.frames, 'told:s')).toEqual(['pending', 'running', 'paused', 'running', 'completing']);
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  expect(board.frames.find(({ payload }) => payload.state === 'paused')).toEqual({
+    id: expect.stringMatching(/^\d+$/), event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: time,
+    payload: { op_id: 'told:s', state: 'paused', updated_at: time, team_id: 'search' },
+  });
+  expect(new Set(board.frames.map(({ id }) => id)).size).toBe(board.frames.length);
+});
+
+test('two dashboards of one org see the same frames, and one of another org sees none of them', async () => {
+  const acme = await apiKey(['read'], 'acme');
+  const globex = await apiKey(['read'], 'globex');
+  const [one, two, other, all] = await Promise.all([dashboard('', { bearer: acme.key }), dashboard('?org_id=acme'), dashboard('', { bearer: globex.key }), dashboard()]);
+  await register('iso:acme', 'acme');
+  await register('iso:none', '');
+  await register('iso:globex', 'globex');
+  const seen = async (board: Dashboard, last: string) => {
+    await board.next(({ payload }) => payload.op_id === last);
+    return board.frames.map(({ payload }) => payload.op_id);
+  };
+  expect(await seen(all, 'iso:globex')).toEqual(['iso:acme', 'iso:none', 'iso:globex']);
+  expect(await seen(other, 'iso:globex')).toEqual(['iso:globex']);
+  expect(await seen(one, 'iso:acme')).toEqual(['iso:acme']);
+  expect(await seen(two, 'iso:acme')).toEqual(['iso:acme']);
+  expect(one.frames).toEqual(two.frames);
+});
+
+test('only the kinds that were asked for are sent', async () => {
+  const board = await dashboard('?types=agent,violation');
+  const everything = await dashboard();
+  await register('kinds:1');
+  await gateway.call('POST', '/api/v1/agents', { agent: agent('kinds'), credential_token: 'kinds-token-0123456789-0123456789-0123' });
+  await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId: 'elsewhere', teamId: 'search', agentId: 'crawler' }, credentialToken: 'kinds-token-0123456789-0123456789-0123', traceId: 'kinds', spanId: 's', action: 'tool.call', resource: 'web_search' });
+  await board.next(({ event_type }) => event_type === 'violation');
+  expect(board.frames.map(({ event_type, org_id, payload }) => ({ event_type, org_id, payload }))).toEqual([
+    { event_type: 'agent', org_id: 'kinds', payload: { change: 'registered', team_id: 'search', key: 'kinds/search/crawler', parent: null } },
+    { event_type: 'violation', org_id: 'kinds', payload: { reason: 'the credential token is registered to a different agent', action: 'tool.call', team_id: 'search', claimed_org_id: 'elsewhere', claimed_team_id: 'search', claimed_agent_id: 'crawler' } },
+  ]);
+  await everything.next(({ event_type }) => event_type === 'violation');
+  expect(everything.frames.map(({ event_type }) => event_type)).toEqual(['ops_change', 'agent', 'violation']);
+});
+
+test('a snapshot tells the current operations first, each once, and the changes after them', async () => {
+  const ids = Array.from({ length: 1_200 }, (_, at) => `snap-${at}:s`);
+  for (let at = 0; at < ids.length; at += 100) await Promise.all(ids.slice(at, at + 100).map((id) => register(id, 'snap')));
+  await control('snap-7:s', 'terminate');
+  const board = await dashboard('?org_id=snap&snapshot=true');
+  await Promise.all(ids.slice(600, 700).map((id) => control(id, 'terminate')));
+  await board.next(({ payload }) => payload.op_id === 'snap-699:s' && payload.state === 'terminated');
+  await board.next(({ payload }) => payload.op_id === 'snap-1199:s');
+  const last = new Map(board.frames.map(({ payload }) => [payload.op_id, payload.state]));
+  expect(last.size).toBe(1_200);
+  expect([last.get('snap-7:s'), last.get('snap-8:s'), last.get('snap-650:s')]).toEqual(['terminated', 'pending', 'terminated']);
+  // No operation is ever told to be pending after it was told to be terminated.
+  for (const id of ids.slice(600, 700)) expect(['pending,terminated', 'terminated']).toContain(statesOf(board.frames, id).join());
+  expect(new Set(board.frames.map(({ id }) => id)).size).toBe(board.frames.length);
+  expect(board.frames.every(({ event_type }) => event_type === 'ops_change')).toBe(true);
+});
+
+test('a snapshot of nothing is nothing, and what happens then is told', async () => {
+  const board = await dashboard('?org_id=empty&snapshot=true');
+  await register('empty:1', 'empty');
+  await board.next(({ payload }) => payload.op_id === 'empty:1');
+  expect(board.frames).toHaveLength(1);
+});
+
+test.each<[string, string, DashboardOptions, object]>([
+  ['no credential', '', { bearer: null }, { status: 401, code: 'unauthenticated', detail: 'no credential was presented; send Authorization: Bearer …, or ?ticket= of POST /api/v1/auth/ws-ticket' }],
+  ['an unknown credential', '', { bearer: 'nonsense' }, { status: 401, code: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' }],
+  ['an unknown ticket', '?ticket=nonsense', {}, { status: 401, code: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' }],
+  ['a page of another site', '', { headers: { origin: 'https://evil.example' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin https://evil.example are not accepted here' }],
+  ['a page without an origin of its own', '', { headers: { origin: 'null' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin null are not accepted here' }],
+  ['an unknown kind', '?types=ops_change,gossip', {}, { status: 400, code: 'invalid_argument', detail: 'types: "gossip" is not one of ops_change, violation, budget, agent, account' }],
+  ['a snapshot that is neither wanted nor not', '?snapshot=maybe', {}, { status: 400, code: 'invalid_argument', detail: 'snapshot: must be true or false' }],
+  ['an org that is no name', '?org_id=a%2Fb', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
+])('%s is refused before the upgrade, as a problem', async (_what, query, options, expected) => {
+  expect(await refusal(query, options)).toEqual(expected);
+});
+
+test('a credential of one org is refused the stream of another', async () => {
+  const { key } = await apiKey(['read'], 'acme');
+  expect(await refusal('?org_id=globex', { bearer: key })).toEqual({ status: 403, code: 'org_forbidden', detail: 'this credential does not reach org globex' });
+});
+
+test('events about accounts are for administrators', async () => {
+  const { key } = await apiKey(['read', 'write']);
+  expect(await refusal('?types=account', { bearer: key })).toEqual({ status: 403, code: 'insufficient_scope', detail: 'this needs the admin scope; the credential holds read, write' });
+  await dashboard('?types=account');
+});
+
+test.each(['https://board.example', 'https://gateway.example', 'own'])('a page of %s may open the stream', async (origin) => {
+  const host = new URL(gateway.url).host;
+  await dashboard('', { headers: { origin: origin === 'own' ? `http://${host}` : origin } });
+});
+
+test('a request that is no handshake is told what this path speaks', async () => {
+  const { status, headers, body } = await gateway.call('GET', '/api/v1/stream');
+  expect([status, headers.get('upgrade'), body.code]).toEqual([426, 'websocket', 'upgrade_required']);
+  expect((await gateway.call('GET', '/api/v1/stream', undefined, null)).status).toBe(401);
+});
