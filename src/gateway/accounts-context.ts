@@ -22,7 +22,7 @@ export type AccountsContext = {
   readonly openRegistration: boolean;
   /** SVC_PUBLIC_URL, without a slash at the end: where the links in mails lead. */
   readonly publicUrl: string;
-  readonly log: { warn(fields: object, message: string): void };
+  readonly log: { warn(message: string, fields?: object): void };
 };
 
 /** An account as everybody but the store sees it. */

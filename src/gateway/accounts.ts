@@ -56,7 +56,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   const backlog = new Backlog({
     capacity: RESETS_WAITING,
     concurrency: RESETS_AT_ONCE,
-    onError: (error) => context.log.warn({ err: error }, 'a password reset failed'),
+    onError: (error) => context.log.warn('a password reset failed', { err: error }),
   });
   const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
   return {

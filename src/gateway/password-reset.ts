@@ -24,9 +24,9 @@ export type RequestPasswordResetInput = { readonly email: string };
 export async function requestPasswordReset(context: AccountsContext, backlog: Backlog, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
   const isTaken = backlog.push(async () => {
     const sent = await sendReset(context, email);
-    if (!sent.ok) context.log.warn({ fault: sent.fault.kind }, 'a password reset was asked for and could not be prepared');
+    if (!sent.ok) context.log.warn('a password reset was asked for and could not be prepared', { fault: sent.fault.kind });
   });
-  if (!isTaken) context.log.warn({}, 'too many password resets are waiting; one was dropped');
+  if (!isTaken) context.log.warn('too many password resets are waiting; one was dropped');
   return ok(undefined);
 }
 

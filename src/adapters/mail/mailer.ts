@@ -17,14 +17,14 @@ export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, option
   if (smtp === undefined) return fallback;
   const problem = problemWith(smtp);
   if (problem !== undefined) {
-    log.warn({ cause: problem }, 'no mail will be sent');
+    log.warn('no mail will be sent', { cause: problem });
     return fallback;
   }
   const transport = createSmtpTransport(smtp);
   const outbox = new Outbox(transport, log, options);
   const chosen = transport.check().then((check): Mailer => {
     if (check.kind === 'delivered') return outbox;
-    log.warn({ cause: check.cause, host: smtp.host }, check.retry ? 'the mail relay does not answer yet' : 'no mail will be sent: mend the relay settings and restart');
+    log.warn(check.retry ? 'the mail relay does not answer yet' : 'no mail will be sent: mend the relay settings and restart', { cause: check.cause, host: smtp.host });
     return check.retry ? outbox : fallback;
   });
   return {

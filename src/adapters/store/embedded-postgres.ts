@@ -64,7 +64,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   const { server, port } = await startOnFreePort(home);
   await createDatabase(home, port);
-  log.info({ port, dir: home.cluster, version: home.binaries.version }, 'started the embedded PostgreSQL');
+  log.info('started the embedded PostgreSQL', { port, dir: home.cluster, version: home.binaries.version });
   const keeper = new Keeper(home, port, server, log);
   return { url: urlOf(home, port), stop: () => keeper.stop() };
 }
@@ -95,7 +95,7 @@ class Keeper {
   #watch(): void {
     this.#server.once('exit', (code, signal) => {
       if (this.#stopping) return;
-      this.#log.warn({ code, signal, log: this.#home.logFile }, 'the embedded PostgreSQL ended; starting it again');
+      this.#log.warn('the embedded PostgreSQL ended; starting it again', { code, signal, log: this.#home.logFile });
       this.#restart = this.#startAgain();
     });
   }
@@ -108,7 +108,7 @@ class Keeper {
         this.#watch();
         return;
       } catch (error) {
-        this.#log.warn({ cause: messageOf(error) }, 'the embedded PostgreSQL does not start; trying again');
+        this.#log.warn('the embedded PostgreSQL does not start; trying again', { cause: messageOf(error) });
       }
     }
   }

@@ -17,11 +17,11 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (!isAlive(pid)) return; // PostgreSQL itself sees that such a file is stale
   if (!(await servesCluster(urlOf(port), cluster)) && !(await runsOn(pid, cluster))) {
-    log.warn({ pid }, 'the pid file of the embedded PostgreSQL names a process that is another program; removing the file');
+    log.warn('the pid file of the embedded PostgreSQL names a process that is another program; removing the file', { pid });
     await rm(pidFile, { force: true });
     return;
   }
-  log.info({ pid }, 'stopping the embedded PostgreSQL that an earlier gateway left running');
+  log.info('stopping the embedded PostgreSQL that an earlier gateway left running', { pid });
   process.kill(pid, 'SIGINT');
   const deadline = Date.now() + timeoutMs;
   while (isAlive(pid)) {

@@ -15,7 +15,7 @@ export type PostgresOptions = {
 
 export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000 } as const;
 
-export type StoreLog = { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+export type StoreLog = { info(message: string, fields?: object): void; warn(message: string, fields?: object): void };
 
 /** What a query runs on: a transaction's connection or any free one. */
 export type Queryable = {
@@ -123,7 +123,7 @@ export class Postgres {
     if (this.#closing !== undefined) return fail(UNREACHABLE);
     try {
       const result = await work();
-      if (!this.#reachable) this.#log.info({}, 'the database answers again');
+      if (!this.#reachable) this.#log.info('the database answers again');
       this.#reachable = true;
       return result;
     } catch (error) {
@@ -171,7 +171,7 @@ export class Postgres {
     try {
       await client.connect();
       const applied = await migrate(client);
-      if (applied.length > 0) this.#log.info({ migrations: applied }, 'brought the account store up to date');
+      if (applied.length > 0) this.#log.info('brought the account store up to date', { migrations: applied });
     } catch (error) {
       throw error instanceof MigrationError ? error : this.#classified(error);
     } finally {
@@ -188,7 +188,7 @@ export class Postgres {
 
   /** Once per outage: the next line about it says that it is over. */
   #lost(error: Error): void {
-    if (this.#reachable && this.#closing === undefined) this.#log.warn({ cause: error.message }, 'the database does not answer');
+    if (this.#reachable && this.#closing === undefined) this.#log.warn('the database does not answer', { cause: error.message });
     this.#reachable = false;
   }
 }

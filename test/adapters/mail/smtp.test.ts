@@ -57,7 +57,7 @@ type Line = { readonly level: 'info' | 'warn'; readonly message: string; readonl
 
 function openMailer(smtp: Partial<SmtpOptions> & { port: number } | undefined): { mailer: ClosableMailer; lines: Line[] } {
   const lines: Line[] = [];
-  const write = (level: Line['level']) => (fields: object, message: string) => void lines.push({ level, message, fields });
+  const write = (level: Line['level']) => (message: string, fields: object = {}) => void lines.push({ level, message, fields });
   const options = smtp && { host: 'localhost', credentials: undefined, from: 'no-reply@gateway.test', ca: certificate.cert, timeoutMs: 300, ...smtp };
   const mailer = createMailer(options, { info: write('info'), warn: write('warn') }, { retryPausesMs: [20, 20] });
   onTestFinished(() => mailer.close(1000));
