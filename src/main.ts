@@ -20,6 +20,7 @@ import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
 import { fail } from './core/result.ts';
 import { Governor } from './core/governor.ts';
+import { openDatabase, startAccounts } from './accounts-start.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
@@ -54,6 +55,8 @@ export type Gateway = {
 };
 
 const API_KEY_USES_EVERY_MS = 60_000;
+/** How soon a gateway knows what another one on the same database did to API keys. */
+const SHARED_KEYS_EVERY_MS = 2_000;
 
 export async function startGateway(config: Config, log: Logger): Promise<Gateway> {
   const undo: (() => unknown)[] = [];
@@ -112,7 +115,9 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message, error) => onError(error, message) });
 
-  const openedKeys = await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets });
+  const database = await openDatabase(config, store, log).catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  undo.push(() => database?.close());
+  const openedKeys = await ApiKeys.open({ store: database?.apiKeys ?? createLmdbApiKeyStore(store), audit, clock, secrets });
   if (!openedKeys.ok) throw new StartError(explain(openedKeys.fault));
   const apiKeys = openedKeys.value;
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
@@ -133,8 +138,15 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     audit, clock, log,
   });
 
+  const accounts = database && startAccounts({
+    config, database, audit, clock, log,
+    passwords: crypto.passwords,
+    tokens: issuer,
+    events: { publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish('account', orgId, null, atMs, { account_id: accountId, ...payload }) },
+  });
+  undo.push(() => accounts?.stop(0));
   const useCases: UseCases = {
-    ...withoutAccountStore(),
+    ...(accounts?.useCases ?? withoutAccountStore()),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
@@ -173,10 +185,12 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
 
   const bootstrap = await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY);
   if (!bootstrap.ok) throw new StartError(explain(bootstrap.fault));
+  await accounts?.start();
   undo.push(() => supervisor.drainIo(0));
   const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
 
   const timers = [
+    ...(database === undefined ? [] : [setInterval(() => void apiKeys.refresh(), SHARED_KEYS_EVERY_MS)]),
     setInterval(() => {
       sweep(governor, clock.nowMs());
       switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
@@ -201,10 +215,12 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     for (const timer of timers) clearInterval(timer);
     policyWatcher.close();
     await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
+    await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
     await apiKeys.flushUses();
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await supervisor.closeAudit();
     await crypto.close();
+    await database?.close();
     await store.close();
     await lock.value.release();
   };

@@ -40,6 +40,7 @@ export class Postgres {
   readonly #log: StoreLog;
   #migration: Promise<void> | undefined;
   #reachable = true;
+  #trouble: string | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresOptions, log: StoreLog) {
@@ -69,6 +70,9 @@ export class Postgres {
       await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
     }
   }
+
+  /** What the last failure said. */
+  get trouble(): string | undefined { return this.#trouble; }
 
   /** For the readiness probe: whether the database answers now. */
   async isReachable(): Promise<boolean> {
@@ -190,6 +194,7 @@ export class Postgres {
   #lost(error: Error): void {
     if (this.#reachable && this.#closing === undefined) this.#log.warn('the database does not answer', { cause: error.message });
     this.#reachable = false;
+    this.#trouble = error.message;
   }
 }
 

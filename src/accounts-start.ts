@@ -1,0 +1,116 @@
+/** Puts the account store and the accounts together, for main: opened before anything needs a key, closed after everything. */
+import { loadCommonPasswords } from './adapters/common-passwords.ts';
+import type { Logger } from './adapters/log.ts';
+import { createMailer } from './adapters/mail/mailer.ts';
+import type { SmtpOptions } from './adapters/mail/smtp.ts';
+import { startEmbeddedPostgres } from './adapters/store/embedded-postgres.ts';
+import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
+import type { EmbeddedStore } from './adapters/store/lmdb.ts';
+import { createPostgresAccountStore } from './adapters/store/postgres-accounts.ts';
+import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
+import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
+import type { Config } from './config.ts';
+import { explain } from './core/fault.ts';
+import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
+import type { ApiKeyStore } from './gateway/api-key-store.ts';
+import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
+
+export type Database = { readonly postgres: Postgres; readonly apiKeys: ApiKeyStore; close(): Promise<void> };
+
+/** A database that does not answer for so long at the start is taken for a mistake in SVC_DATABASE_URL. */
+const START_TIMEOUT_MS = 30_000;
+
+/** Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects in words for whoever started the gateway. */
+export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger): Promise<Database | undefined> {
+  if (config.SVC_DATABASE_URL === undefined) return undefined;
+  const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR }, log) : undefined;
+  const postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log);
+  const close = async (): Promise<void> => {
+    await postgres.close();
+    await own?.stop();
+  };
+  try {
+    const apiKeys = createPostgresApiKeyStore(postgres);
+    await startWithin(postgres, START_TIMEOUT_MS);
+    const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
+    if (!moved.ok) throw new Error(`the API keys cannot be moved to the database: ${explain(moved.fault)}`);
+    if (moved.value > 0) log.info('moved the API keys of the embedded store to the database', { keys: moved.value });
+    return { postgres, apiKeys, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function startWithin(postgres: Postgres, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the database of SVC_DATABASE_URL does not answer: ${postgres.trouble ?? 'no reason was given'}`)), timeoutMs);
+  });
+  await Promise.race([postgres.start(), late]).finally(() => clearTimeout(timer));
+}
+
+export type AccountsStart = {
+  readonly config: Config;
+  readonly database: Database;
+  readonly passwords: Passwords;
+  readonly tokens: AccessTokens;
+  readonly audit: AuditLog;
+  readonly events: AccountEvents;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type RunningAccounts = {
+  readonly useCases: AccountUseCases;
+  /** Once, when the gateway can answer: what the first login needs, and what other gateways revoked. */
+  start(): Promise<void>;
+  /** Prepares the resets that were asked for and sends their mails, within the bound. Before the audit log and the database are closed. */
+  stop(timeoutMs: number): Promise<void>;
+};
+
+const SYNC_EVERY_MS = 2_000;
+const PRUNE_EVERY_MS = 60 * 60 * 1000;
+
+export function startAccounts({ config, database, log, ...ports }: AccountsStart): RunningAccounts {
+  const mailer = createMailer(smtpOf(config), log);
+  const accounts = createAccounts({
+    ...ports,
+    log,
+    mailer,
+    store: createPostgresAccountStore(database.postgres),
+    commonPasswords: loadCommonPasswords(),
+    openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
+    publicUrl: publicUrlOf(config),
+  });
+  // That the database is away is said once by its pool; here the next turn makes up for this one.
+  const sync = (): void => void accounts.syncRevocations();
+  const timers = [setInterval(sync, SYNC_EVERY_MS), setInterval(() => void accounts.prune(), PRUNE_EVERY_MS)];
+  return {
+    useCases: accounts.useCases,
+    start: async () => {
+      await Promise.all([accounts.syncRevocations(), accounts.warmUp(), accounts.prune()]);
+    },
+    stop: async (timeoutMs) => {
+      for (const timer of timers) clearInterval(timer);
+      const endMs = Date.now() + timeoutMs;
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([accounts.idle(), new Promise((resolve) => { timer = setTimeout(resolve, timeoutMs); })]);
+      clearTimeout(timer);
+      await mailer.close(Math.max(0, endMs - Date.now()));
+    },
+  };
+}
+
+function smtpOf(config: Config): SmtpOptions | undefined {
+  const { SVC_SMTP_HOST: host, SVC_SMTP_PORT: port, SVC_SMTP_USER: user, SVC_SMTP_PASS: pass, SVC_SMTP_FROM: from } = config;
+  if (host === undefined) return undefined;
+  // One without the other is a mistake that the mailer names.
+  const credentials = user === undefined && pass === undefined ? undefined : { user: user ?? '', pass: pass ?? '' };
+  return { host, port, credentials, from };
+}
+
+function publicUrlOf(config: Config): string {
+  const { host, port } = config.SVC_HTTP_ADDR;
+  return (config.SVC_PUBLIC_URL ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`).replace(/\/+$/, '');
+}

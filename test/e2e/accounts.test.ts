@@ -1,0 +1,60 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
+
+/** PostgreSQL runs as another account when the tests run as root, so that account must reach the folder. */
+function reachableFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-accounts-'));
+  chmodSync(folder, 0o711);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function start(folder: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_ARGON2_MEMORY_KIB: '1024', ...env } });
+  onTestFinished(async () => void (await gateway.stop()));
+  return gateway;
+}
+
+const loginTo = (gateway: TestGateway, credentials: object = OWNER) => gateway.call('POST', '/api/v1/auth/login', credentials, null);
+
+test('people have accounts on an embedded database, and keep them from one start to the next', async () => {
+  const folder = reachableFolder();
+  const before = await start(folder); // without a database: its key moves
+  const made = await before.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] });
+  expect((await before.call('POST', '/api/v1/auth/login', OWNER, null)).status).toBe(503);
+  await before.stop();
+
+  const first = await start(folder, { SVC_DATABASE_URL: 'embedded' });
+  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({ methods: ['api_key', 'password'] });
+  expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
+  expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');
+  await first.stop('SIGKILL'); // its PostgreSQL stays behind
+
+  const second = await start(folder, { SVC_DATABASE_URL: 'embedded' });
+  const { status, body } = await loginTo(second);
+  expect(status).toBe(200);
+  expect((await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account).toMatchObject({ email: 'owner@example.com', role: 'owner' });
+  expect((await second.call('GET', '/api/v1/accounts', undefined, body.access_token)).body.accounts).toHaveLength(1);
+  const logged = await second.call('GET', '/api/v1/logs?event_type=LoginSucceeded', undefined, body.access_token);
+  if (logged.status === 200) expect(JSON.stringify(logged.body)).not.toContain(body.access_token);
+  expect(await second.stop()).toBe(0);
+}, 60_000);
+
+test('a disabled account loses its token at once', async () => {
+  const gateway = await start(reachableFolder(), { SVC_DATABASE_URL: 'embedded', SVC_AUTH_OPEN_REGISTRATION: 'yes' });
+  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+  const developer = { email: 'dev@example.com', password: 'quite another horse' };
+  const { id } = (await gateway.call('POST', '/api/v1/auth/register', developer, null)).body.account;
+  const owner = (await loginTo(gateway)).body.access_token;
+  const token = (await loginTo(gateway, developer)).body.access_token;
+  expect((await gateway.call('GET', '/api/v1/auth/me', undefined, token)).status).toBe(200);
+  expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
+  await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401), 1000);
+  expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
+}, 60_000);
