@@ -16,7 +16,7 @@ function reachableFolder(): string {
 }
 
 async function start(folder: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_ARGON2_MEMORY_KIB: '1024', ...env } });
+  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_ARGON2_MEMORY_KIB: '1024', SVC_SHUTDOWN_SECS: '1', ...env } });
   onTestFinished(async () => void (await gateway.stop()));
   return gateway;
 }
