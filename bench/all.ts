@@ -1,0 +1,17 @@
+/** Runs every benchmark of this folder, one after the other. `--brief` runs each for a moment, to see that it still works. */
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+const benches = readdirSync(folder).filter((file) => file.endsWith('.js') && file !== 'all.js').sort();
+const failed: string[] = [];
+for (const bench of benches) {
+  const { status } = spawnSync(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], { stdio: 'inherit' });
+  if (status !== 0) failed.push(bench);
+}
+if (failed.length > 0) {
+  console.error(`\nfailed: ${failed.join(', ')}`);
+  process.exitCode = 1;
+}

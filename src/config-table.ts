@@ -1,0 +1,13 @@
+import { VARIABLES } from './config.ts';
+
+/** Their defaults depend on the machine, so the table says how. */
+const DEFAULT_IN_WORDS: Readonly<Record<string, string>> = { SVC_IO_THREADS: 'cores − 1, at least 1', SVC_CRYPTO_THREADS: 'cores − 1, at least 1' };
+
+/** The README's table of variables, in Markdown. */
+export function configTable(): string {
+  const rows = Object.entries(VARIABLES).map(([name, { fallback, meaning }]) => {
+    const shown = DEFAULT_IN_WORDS[name] ?? (fallback === undefined || fallback === '' ? 'unset' : `\`${fallback}\``);
+    return `| \`${name}\` | ${shown} | ${meaning.replaceAll('|', '\\|')} |\n`;
+  });
+  return `| variable | default | meaning |\n| --- | --- | --- |\n${rows.join('')}`;
+}
