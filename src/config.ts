@@ -93,9 +93,9 @@ export type Config = { readonly [N in VariableName]: (typeof VARIABLES)[N] exten
 
 export type ConfigFault = { readonly problems: readonly string[] };
 
-/** Reads the environment once. Every mistake is named, and a variable of ours that does not exist is one. */
+/** Reads the environment once. Every mistake is named. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Result<Config, ConfigFault> {
-  const problems: string[] = unknownNames(env).map((name) => `${name} is not a setting of this gateway`);
+  const problems: string[] = [];
   const config: Partial<Record<VariableName, unknown>> = {};
   for (const [name, row] of Object.entries(VARIABLES) as [VariableName, Variable<unknown>][]) {
     const given = env[name] === '' ? undefined : env[name];
@@ -110,5 +110,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
 // These belong to the command line client, which may run in the same shell.
 const CLIENT_PREFIX = 'SVC_CLI_';
 
-const unknownNames = (env: Readonly<Record<string, string | undefined>>): string[] =>
+/**
+ * Variables that look like settings and are none: a slip of the pen, most often. No reason not to start, because
+ * container platforms set some of their own for a service of this name.
+ */
+export const unknownVariables = (env: Readonly<Record<string, string | undefined>>): string[] =>
   Object.keys(env).filter((name) => name.startsWith('SVC_') && !name.startsWith(CLIENT_PREFIX) && !(name in VARIABLES));

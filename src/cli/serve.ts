@@ -1,7 +1,7 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
 import { relative } from 'node:path';
 import { createLogger } from '../adapters/log.ts';
-import { readConfig, type Config } from '../config.ts';
+import { readConfig, unknownVariables, type Config } from '../config.ts';
 import { startGateway, StartError, type Gateway } from '../main.ts';
 
 /** Resolves with the exit status when the gateway has stopped. */
@@ -12,6 +12,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     return 2;
   }
   const log = createLogger(config.value.SVC_LOG_LEVEL);
+  for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
   try {
     const gateway = await startGateway(config.value, log);
     process.stdout.write(welcome(config.value, gateway));
@@ -59,13 +60,14 @@ function welcome(config: Config, { listening, policies, bootstrap }: Gateway): s
 function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly string[] {
   switch (bootstrap.kind) {
     case 'minted': return [
-      'This is the admin API key, shown only now. Keep it:',
+      'This is the admin API key, shown only now:',
       `  ${bootstrap.key}`,
       '',
-      'Next: register an agent.',
-      `  export SVC_KEY=${bootstrap.key}`,
-      `  curl -s ${http}/svc.governance.v1.AgentService/RegisterAgent -H "Authorization: Bearer $SVC_KEY" -H 'Content-Type: application/json' \\`,
-      `    -d '{"agent":{"orgId":"acme","teamId":"search","agentId":"crawler"},"credentialToken":"crawler-0123456789-0123456789-0123456789"}'`,
+      'Next, in another terminal, register an agent:',
+      `  export ADMIN_KEY=${bootstrap.key}`,
+      `  curl ${http}/svc.governance.v1.AgentService/RegisterAgent \\`,
+      '    -H "Authorization: Bearer $ADMIN_KEY" -H "Content-Type: application/json" \\',
+      `    -d '{"agent":{"orgId":"acme","teamId":"search","agentId":"crawler"},"credentialToken":"crawler-secret-of-at-least-32-characters"}'`,
       '',
     ];
     case 'set-from-environment': return ['The admin API key is the one in SVC_BOOTSTRAP_API_KEY.', ''];
