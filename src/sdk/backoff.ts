@@ -1,0 +1,37 @@
+/** Waiting between attempts. */
+
+export type Backoff = { readonly baseMs: number; readonly maxMs: number };
+
+/** Exponential with full jitter: clients that lost the gateway at the same moment do not all return at the same moment. */
+export function backoffMs(attempt: number, { baseMs, maxMs }: Backoff): number {
+  return Math.random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30));
+}
+
+/** Sleeps that all end at once when there is nothing left to wait for. */
+export class Naps {
+  readonly #wake = new Set<() => void>();
+  #isOver = false;
+
+  /** Resolves after the time, or earlier when woken; at once after `end`. */
+  sleep(ms: number): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wake.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#wake.add(wake);
+    });
+  }
+
+  wakeAll(): void {
+    for (const wake of this.#wake) wake();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.wakeAll();
+  }
+}

@@ -1,0 +1,73 @@
+/** The agent's own calls beside checks. Each may be made twice without harm, so each is tried until it is answered. */
+import { backoffMs, type Backoff, type Naps } from './backoff.ts';
+import { isVerdict, type Credential } from './credential.ts';
+import { ClientClosedError, GatewayError } from './errors.ts';
+import { newSpanId } from './ids.ts';
+import type { Settings } from './options.ts';
+import type { Reachability } from './reachability.ts';
+import { BUDGET_STATUSES, PERIODS, TIERS, type MethodName, type Methods } from './schema.ts';
+import type { Transport } from './transport.ts';
+import type { Usage, UsageAnswer } from './types.ts';
+
+export type CallsOptions = {
+  readonly settings: Settings;
+  readonly transport: Transport;
+  readonly credential: Credential;
+  readonly reach: Reachability;
+  readonly naps: Naps;
+  readonly isClosed: () => boolean;
+};
+
+const BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
+
+export class Calls {
+  readonly #options: CallsOptions;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  async complete(opId: string, costUsd: number | undefined): Promise<void> {
+    const { agent } = this.#options.settings;
+    await this.#untilAnswered('CompleteOp', (credentialToken) => ({ agent, credentialToken, opId, ...(costUsd === undefined ? {} : { costUsd }) }));
+  }
+
+  async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
+    if (typeof costUsd !== 'number') throw new TypeError('costUsd must be a number');
+    const { agent } = this.#options.settings;
+    // Under one name for all attempts: however many arrive, the money is counted once.
+    const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, ...(opId === undefined ? {} : { opId }) }));
+    if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
+    const tier = TIERS[answer.tier];
+    const period = PERIODS[answer.period];
+    if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified') throw new GatewayError('internal', 'the gateway names a limit that this client does not know');
+    return { status: 'limit_exceeded', tier, period };
+  }
+
+  /** Until the deadline for calls, or until the gateway is lost. */
+  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request']): Promise<Methods[N]['response']> {
+    const { settings: { callMs }, transport, credential, reach, naps, isClosed } = this.#options;
+    const endMs = performance.now() + callMs;
+    for (let attempt = 0; ; attempt += 1) {
+      if (isClosed()) throw new ClientClosedError();
+      const token = credential.current ?? (await credential.before(endMs));
+      if (token === undefined) throw new GatewayError('unavailable', 'the gateway cannot be reached: the agent is not registered yet');
+      try {
+        const response = await transport.call(name, requestOf(token), Math.max(1, endMs - performance.now()));
+        reach.succeeded();
+        return response;
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        if (error.code === 'unauthenticated') {
+          await credential.renew(token, error);
+          continue;
+        }
+        if (error.fault === undefined && !isVerdict(error)) reach.failed();
+        else reach.succeeded();
+        const waitMs = Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF));
+        if (isVerdict(error) || error.fault === 'payload_too_large' || reach.isLost || performance.now() + waitMs >= endMs) throw error;
+        await naps.sleep(waitMs);
+      }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/** One stream of checks: questions go out without waiting, answers are matched to them by their correlation id. */
+import { GatewayError } from './errors.ts';
+import { STREAM_CHECK_ACTIONS, type CheckMessage, type StreamCheckReply } from './schema.ts';
+import { gatewayErrorOf, type CheckCall } from './transport.ts';
+
+export type Answered = { readonly kind: 'answered'; readonly reply: StreamCheckReply } | { readonly kind: 'broken'; readonly error: GatewayError };
+
+export type Question = {
+  /** Called once: with the answer, or when the stream breaks before it. */
+  readonly settle: (answered: Answered) => void;
+};
+
+/** The gateway takes no larger message. Found here, because sent it would break the stream for all others. */
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger than ${MAX_MESSAGE_BYTES} bytes`, { fault: 'payload_too_large' });
+
+export class CheckStream {
+  readonly #call: CheckCall;
+  readonly #questions = new Map<string, Question>();
+  #lastId = 0;
+  #isOver = false;
+  #hasAnswered = false;
+
+  constructor(call: CheckCall, onOver: (error: GatewayError, hasAnswered: boolean) => void) {
+    this.#call = call;
+    const end = (error: GatewayError): void => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      onOver(error, this.#hasAnswered);
+      for (const { settle } of this.#questions.values()) settle({ kind: 'broken', error });
+      this.#questions.clear();
+    };
+    call.on('data', (reply) => this.#receive(reply));
+    call.on('error', (error) => end(gatewayErrorOf(error)));
+    // After an error this comes too late to matter; without one the gateway has ended the stream.
+    call.on('end', () => end(new GatewayError('unavailable', 'the gateway has ended the stream')));
+  }
+
+  get isOver(): boolean { return this.#isOver; }
+
+  /** How many checks of the stream have no answer yet, those included that nobody waits for any more. */
+  get unanswered(): number { return this.#questions.size; }
+
+  /** The check goes under an id of this stream. */
+  ask(message: CheckMessage, question: Question): void {
+    this.#lastId += 1;
+    const correlationId = this.#lastId.toString(36);
+    const bytes = STREAM_CHECK_ACTIONS.encode({ ...message, correlationId });
+    if (bytes.length > MAX_MESSAGE_BYTES) return question.settle({ kind: 'broken', error: TOO_LARGE });
+    this.#questions.set(correlationId, question);
+    // What is written is bounded by the checks in flight, so there is no need to wait for the stream to drain.
+    this.#call.write(bytes);
+  }
+
+  /** Takes no more questions; answers that are due still come. */
+  end(): void {
+    if (!this.#isOver) this.#call.end();
+  }
+
+  #receive(reply: StreamCheckReply): void {
+    this.#hasAnswered = true;
+    const question = this.#questions.get(reply.correlationId);
+    if (question === undefined) return;
+    this.#questions.delete(reply.correlationId);
+    question.settle({ kind: 'answered', reply });
+  }
+}

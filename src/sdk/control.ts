@@ -1,0 +1,174 @@
+/** The channel on which operators' signals arrive: kept open, and each signal acknowledged after it was obeyed. */
+import { backoffMs, Naps, type Backoff } from './backoff.ts';
+import { isVerdict, type Credential } from './credential.ts';
+import { ClientClosedError, GatewayError } from './errors.ts';
+import type { RunningOp } from './op.ts';
+import type { Settings } from './options.ts';
+import type { Reachability } from './reachability.ts';
+import { numberOf, SIGNALS, type SignalReply } from './schema.ts';
+import { gatewayErrorOf, type ControlCall, type Transport } from './transport.ts';
+import type { ClientState, OpSignal } from './types.ts';
+
+export type ControlOptions = {
+  readonly settings: Settings;
+  readonly transport: Transport;
+  readonly credential: Credential;
+  readonly reach: Reachability;
+  /** The channel is open again after it was lost. */
+  readonly onReturn: () => void;
+};
+
+/** A stream that has lived so long was no failure: the next one is opened without delay. */
+const STEADY_MS = 5_000;
+const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
+const MAX_ACK_ATTEMPTS = 5;
+
+export class ControlChannel {
+  readonly #options: ControlOptions;
+  readonly #ops = new Map<string, RunningOp>();
+  readonly #naps = new Naps();
+  readonly #first: Promise<void>;
+  #settleFirst: { resolve(): void; reject(error: Error): void } = { resolve: () => {}, reject: () => {} };
+  #call: ControlCall | undefined;
+  #state: ClientState = 'connecting';
+  /** Of this stream: what comes again within a stream was obeyed. A gateway that has restarted counts from one again. */
+  #lastSequence = 0;
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+    this.#first = new Promise((resolve, reject) => { this.#settleFirst = { resolve, reject }; });
+    // Whoever does not ask for `ready` is told by onStateChange.
+    this.#first.catch(() => {});
+    void this.#keepOpen();
+  }
+
+  get state(): ClientState { return this.#state; }
+
+  /** Resolves when the channel has been open once. Rejects when the gateway refuses the credential. */
+  ready(): Promise<void> { return this.#first; }
+
+  /** From now on signals to this operation reach it. */
+  attach(op: RunningOp): void { this.#ops.set(op.opId, op); }
+
+  detach(op: RunningOp): void {
+    if (this.#ops.get(op.opId) === op) this.#ops.delete(op.opId);
+  }
+
+  has(opId: string): boolean { return this.#ops.has(opId); }
+
+  get ops(): Iterable<RunningOp> { return this.#ops.values(); }
+
+  /** The gateway has been reached by other means: no need to wait any longer. */
+  hurry(): void {
+    if (this.#state === 'reconnecting') this.#naps.wakeAll();
+  }
+
+  close(): void {
+    this.#enter('closed', undefined);
+    this.#settleFirst.reject(new ClientClosedError());
+    this.#naps.end();
+    this.#call?.cancel();
+  }
+
+  // Read through a getter each time: it changes while the loop waits.
+  get #isClosed(): boolean { return this.#state === 'closed'; }
+
+  async #keepOpen(): Promise<void> {
+    const { credential, settings, reach } = this.#options;
+    for (let attempt = 0; !this.#isClosed; attempt += 1) {
+      try {
+        const token = await credential.get();
+        if (this.#isClosed) return;
+        const openedAtMs = performance.now();
+        const error = await this.#listen(token);
+        if (this.#isClosed) return;
+        this.#enter(this.#state === 'connecting' ? 'connecting' : 'reconnecting', error);
+        if (performance.now() - openedAtMs > STEADY_MS) attempt = 0;
+        if (error.code === 'unauthenticated') await credential.renew(token, error);
+        else if (isVerdict(error)) throw error;
+        else reach.failed();
+      } catch (error) {
+        if (this.#isClosed) return;
+        return this.#giveUp(error instanceof GatewayError ? error : new GatewayError('internal', String(error), {}, { cause: error }));
+      }
+      await this.#naps.sleep(backoffMs(attempt, settings.reconnect));
+    }
+  }
+
+  /** One stream, from its first to its last signal. Resolves to what ended it. */
+  #listen(token: string): Promise<GatewayError> {
+    const { transport, settings: { agent } } = this.#options;
+    const call = transport.openControl({ agent, credentialToken: token });
+    this.#call = call;
+    this.#lastSequence = 0;
+    return new Promise((resolve) => {
+      call.on('metadata', () => this.#opened());
+      call.on('data', (reply) => this.#receive(reply));
+      call.on('error', (error) => resolve(gatewayErrorOf(error)));
+      call.on('end', () => resolve(new GatewayError('unavailable', 'the gateway has ended the stream')));
+    });
+  }
+
+  #opened(): void {
+    if (this.#isClosed) return;
+    const isReturn = this.#state === 'reconnecting';
+    this.#options.reach.succeeded();
+    this.#enter('connected', undefined);
+    this.#settleFirst.resolve();
+    if (isReturn) this.#options.onReturn();
+  }
+
+  #giveUp(error: GatewayError): void {
+    this.#enter('refused', error);
+    this.#settleFirst.reject(error);
+    this.#options.settings.onWarning(error);
+  }
+
+  #enter(state: ClientState, because: GatewayError | undefined): void {
+    if (this.#state === state || this.#isClosed) return;
+    this.#state = state;
+    this.#options.settings.onStateChange(state, because);
+  }
+
+  #receive({ opId, signal: signalNumber, sequence: wireSequence }: SignalReply): void {
+    const signal = SIGNALS[signalNumber];
+    const sequence = numberOf(wireSequence);
+    // A signal that this client does not know stays unacknowledged, for one that does.
+    if (signal === undefined || signal === 'unspecified') return;
+    if (sequence <= this.#lastSequence) return;
+    this.#lastSequence = sequence;
+    const message: OpSignal = { opId, signal, sequence };
+    const op = this.#ops.get(opId);
+    op?.obey(signal, () => void this.#acknowledge(message));
+    void this.#tell(message, op === undefined);
+  }
+
+  async #tell(message: OpSignal, isTheirs: boolean): Promise<void> {
+    const { onSignal, onWarning } = this.#options.settings;
+    try {
+      const isDone = await onSignal(message);
+      if (isTheirs && isDone === true) await this.#acknowledge(message);
+    } catch (error) {
+      onWarning(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Where it cannot be delivered the gateway sends the signal again on the next stream, and is told then. */
+  async #acknowledge({ opId, sequence }: OpSignal): Promise<void> {
+    const { transport, credential, settings: { agent, callMs, onWarning } } = this.#options;
+    for (let attempt = 0; attempt < MAX_ACK_ATTEMPTS && !this.#isClosed; attempt += 1) {
+      const credentialToken = credential.current;
+      if (credentialToken === undefined) return;
+      try {
+        await transport.call('AckOpControl', { agent, credentialToken, opId, sequence }, callMs);
+        return;
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        // Gone, or to be sent again.
+        if (error.code === 'not_found' || error.code === 'unauthenticated' || this.#isClosed) return;
+        if (isVerdict(error)) return onWarning(error);
+        await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, ACK_BACKOFF)));
+      }
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/** The token that the agent presents: given once, or got by registering the agent, and got anew when it is void. */
+import { backoffMs, Naps } from './backoff.ts';
+import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
+import type { Settings } from './options.ts';
+import type { Reachability } from './reachability.ts';
+import type { Transport } from './transport.ts';
+
+/** A token that was void again so soon was replaced by another process that runs as the same agent; registering again would only void its token. */
+const RENEW_AT_MOST_EVERY_MS = 60_000;
+
+/** The gateway has looked at the request and will say the same again. Everything else may pass. */
+const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
+export const isVerdict = ({ code }: GatewayError): boolean => VERDICTS.has(code);
+
+export class Credential {
+  readonly #settings: Settings;
+  readonly #transport: Transport;
+  readonly #reach: Reachability;
+  readonly #naps = new Naps();
+  #token: string | undefined;
+  #refusal: GatewayError | undefined;
+  #registration: Promise<string> | undefined;
+  #renewedAtMs = -Infinity;
+  #isClosed = false;
+
+  constructor(settings: Settings, transport: Transport, reach: Reachability) {
+    this.#settings = settings;
+    this.#transport = transport;
+    this.#reach = reach;
+    this.#token = settings.credential.credentialToken;
+  }
+
+  /** The token, while there is one; it may be void. One that was given is presented to the end: it may be registered yet. */
+  get current(): string | undefined { return this.#token; }
+
+  get canRenew(): boolean { return this.#settings.credential.apiKey !== undefined; }
+
+  /** The token, registering the agent first where needed, for as long as that takes. Rejects when the gateway refuses. */
+  async get(): Promise<string> {
+    if (this.#isClosed) throw new ClientClosedError();
+    if (this.#refusal !== undefined) throw this.#refusal;
+    return this.#token ?? this.#register();
+  }
+
+  /** As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, before. */
+  before(endMs: number): Promise<string | undefined> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => settle(() => resolve(undefined));
+      const timer = setTimeout(giveUp, Math.max(0, endMs - performance.now()));
+      let takeBack: (() => void) | undefined;
+      const settle = (how: () => void): void => {
+        clearTimeout(timer);
+        takeBack?.();
+        how();
+      };
+      this.get().then((token) => settle(() => resolve(token)), (error: unknown) => settle(() => reject(error as Error)));
+      takeBack = this.#reach.whenLost(giveUp);
+    });
+  }
+
+  /** A token in the place of `stale`, which the gateway does not take any more. Rejects with `because` where there is none to be had. */
+  async renew(stale: string, because: GatewayError): Promise<string> {
+    if (this.#token !== stale) return this.get();
+    if (!this.canRenew) return this.#refuse(because);
+    const nowMs = performance.now();
+    if (nowMs - this.#renewedAtMs < RENEW_AT_MOST_EVERY_MS) {
+      const { orgId, teamId, agentId } = this.#settings.agent;
+      return this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed: does another process run as the same agent?`, {}, { cause: because }));
+    }
+    this.#renewedAtMs = nowMs;
+    this.#token = undefined;
+    return this.#register();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#naps.end();
+  }
+
+  #refuse(error: GatewayError): never {
+    this.#refusal = error;
+    if (this.canRenew) this.#token = undefined;
+    throw error;
+  }
+
+  #register(): Promise<string> {
+    this.#registration ??= this.#untilRegistered().finally(() => { this.#registration = undefined; });
+    return this.#registration;
+  }
+
+  async #untilRegistered(): Promise<string> {
+    const { agent, parent, callMs, credential: { apiKey }, reconnect } = this.#settings;
+    for (let attempt = 0; !this.#isClosed; attempt += 1) {
+      try {
+        const { credentialToken } = await this.#transport.call('RegisterAgent', { agent, ...(parent === undefined ? {} : { parent }) }, callMs, apiKey);
+        this.#reach.succeeded();
+        this.#token = credentialToken;
+        return credentialToken;
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
+        if (error.code !== 'resource_exhausted') this.#reach.failed();
+        await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
+      }
+    }
+    throw new ClientClosedError();
+  }
+}

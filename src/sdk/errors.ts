@@ -1,0 +1,72 @@
+/** Everything the SDK throws. Each is a class of its own, to be told apart by `instanceof`. */
+import type { CheckAnswer } from './types.ts';
+
+/** gRPC's status codes, by name. */
+export type GatewayErrorCode =
+  | 'cancelled' | 'unknown' | 'invalid_argument' | 'deadline_exceeded' | 'not_found' | 'already_exists' | 'permission_denied'
+  | 'resource_exhausted' | 'failed_precondition' | 'aborted' | 'out_of_range' | 'unimplemented' | 'internal' | 'unavailable'
+  | 'data_loss' | 'unauthenticated';
+
+export type GatewayErrorDetails = {
+  /** The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when the gateway was not reached. */
+  readonly fault?: string | undefined;
+  /** When the gateway says that trying again makes sense; 0 when it does not say so. */
+  readonly retryAfterMs?: number;
+};
+
+/** The gateway has refused a call, or could not be reached for it. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: GatewayErrorCode;
+  readonly fault: string | undefined;
+  readonly retryAfterMs: number;
+
+  constructor(code: GatewayErrorCode, message: string, { fault, retryAfterMs = 0 }: GatewayErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.fault = fault;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The action must not be taken; `run` has not called its body. */
+export class ActionDeniedError extends Error {
+  override readonly name = 'ActionDeniedError';
+  readonly reason: string;
+  /** The policy document and the rule that decided; undefined when none did. */
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+  readonly opId: string;
+  /** True when it was not the gateway that denied: it could not be reached. */
+  readonly unreachable: boolean;
+
+  constructor(action: string, resource: string | undefined, { reason, policy, ruleId, opId, unreachable }: CheckAnswer) {
+    super(`${action}${resource === undefined ? '' : ` on ${resource}`} is denied: ${reason}`);
+    this.reason = reason;
+    this.policy = policy;
+    this.ruleId = ruleId;
+    this.opId = opId;
+    this.unreachable = unreachable;
+  }
+}
+
+/** An operator has terminated the operation: the body must not continue. Also the `reason` of the operation's AbortSignal. */
+export class OpTerminatedError extends Error {
+  override readonly name = 'OpTerminatedError';
+  /** The operation that was terminated: the body's own, or one around it. */
+  readonly opId: string;
+
+  constructor(opId: string, message = `operation ${opId} was terminated by an operator`, options?: ErrorOptions) {
+    super(message, options);
+    this.opId = opId;
+  }
+}
+
+/** The client was closed before this was done, or before it was asked. */
+export class ClientClosedError extends Error {
+  override readonly name = 'ClientClosedError';
+
+  constructor() {
+    super('the agent client is closed');
+  }
+}

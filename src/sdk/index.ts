@@ -1,0 +1,19 @@
+/**
+ * The agent SDK: `import { createAgentClient } from 'svc-gateway/sdk'`.
+ *
+ *     const agent = createAgentClient({ address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' }, apiKey });
+ *     await agent.run({ action: 'tool.call', resource: 'web_search' }, async (op) => {
+ *       for (const query of queries) {
+ *         await op.checkpoint(); // waits while an operator has paused it, throws when one has terminated it
+ *         await search(query, { signal: op.signal });
+ *       }
+ *     });
+ *     await agent.close();
+ */
+export { createAgentClient, type AgentClient } from './client.ts';
+export { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError, type GatewayErrorCode } from './errors.ts';
+export type { Op } from './op.ts';
+export type { AgentClientOptions, AgentCredential, Deadlines, TlsOptions } from './options.ts';
+export type {
+  Action, AgentId, CheckAnswer, CheckRequest, ClientState, Decision, JsonObject, JsonValue, OpSignal, OpState, Signal, Usage, UsageAnswer,
+} from './types.ts';

@@ -1,0 +1,31 @@
+/** What callers hand over, as the messages that go out. Throws a TypeError where a value is of the wrong type. */
+import type { CheckBody } from './checks.ts';
+import { structOf } from './struct.ts';
+import type { AgentId, CheckRequest } from './types.ts';
+
+export type OpName = { readonly traceId: string; readonly spanId: string };
+
+/** What is well formed is for the gateway to say; what cannot be written into a message is found here. */
+export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, spanId }: OpName): CheckBody {
+  const { action, resource, attributes, estimatedCostUsd, caller, dryRun } = request;
+  requireText(action, 'action');
+  requireText(traceId, 'traceId');
+  requireText(spanId, 'spanId');
+  if (resource !== undefined) requireText(resource, 'resource');
+  if (estimatedCostUsd !== undefined && typeof estimatedCostUsd !== 'number') throw new TypeError('estimatedCostUsd must be a number');
+  return {
+    agent,
+    traceId,
+    spanId,
+    action,
+    ...(resource === undefined ? {} : { resource }),
+    ...(attributes === undefined ? {} : { attributes: structOf(attributes) }),
+    ...(estimatedCostUsd === undefined ? {} : { estimatedCostUsd }),
+    ...(caller === undefined ? {} : { caller }),
+    ...(dryRun === true ? { dryRun } : {}),
+  };
+}
+
+export function requireText(value: unknown, name: string): asserts value is string {
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
+}

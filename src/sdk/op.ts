@@ -1,0 +1,141 @@
+/** An operation while its body runs: what operators want of it, and the points at which the body yields to that. */
+import { OpTerminatedError } from './errors.ts';
+import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
+
+/** What the body of `run` is given. */
+export type Op = {
+  /** `<trace_id>:<span_id>`. */
+  readonly opId: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  /** The gateway's answer that let it run. */
+  readonly answer: CheckAnswer;
+  /** As far as the operators' signals have arrived. */
+  readonly state: OpState;
+  /** Aborted, with an OpTerminatedError as its reason, when this operation or one around it is terminated. */
+  readonly signal: AbortSignal;
+  /**
+   * Yields to the operators: resolves at once while the operation runs, waits while it, or one around it, is paused, and rejects
+   * with an OpTerminatedError when it is terminated. Call it wherever the body could stop.
+   */
+  checkpoint(): Promise<void>;
+  /** Records what the operation has spent so far; may be called several times, each adds. Rejects with a GatewayError. */
+  recordUsage(costUsd: number): Promise<UsageAnswer>;
+};
+
+type RecordUsage = (costUsd: number, opId: string) => Promise<UsageAnswer>;
+
+export class RunningOp implements Op {
+  readonly opId: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parent: RunningOp | undefined;
+  readonly #recordUsage: RecordUsage;
+  readonly #abort = new AbortController();
+  readonly #children = new Set<RunningOp>();
+  /** Bodies and children that stand still until the state changes. */
+  readonly #waiting = new Set<() => void>();
+  #state: OpState = 'pending';
+  #answer: CheckAnswer | undefined;
+  /** Says that the pause is obeyed; undefined when it was said, or there is none. */
+  #onYield: (() => void) | undefined;
+
+  constructor(traceId: string, spanId: string, parent: RunningOp | undefined, recordUsage: RecordUsage) {
+    this.opId = `${traceId}:${spanId}`;
+    this.traceId = traceId;
+    this.spanId = spanId;
+    this.parent = parent;
+    this.#recordUsage = recordUsage;
+  }
+
+  get state(): OpState { return this.#state; }
+  get signal(): AbortSignal { return this.#abort.signal; }
+
+  get answer(): CheckAnswer {
+    if (this.#answer === undefined) throw new Error('broken invariant: the body of an operation runs after its answer');
+    return this.#answer;
+  }
+
+  /** The check has allowed it. A signal may have come before: it stands. */
+  begin(answer: CheckAnswer): void {
+    this.#answer = answer;
+    if (this.#state === 'pending') this.#state = 'running';
+    if (this.parent === undefined) return;
+    this.parent.#children.add(this);
+    if (this.parent.signal.aborted) this.abort(this.parent.signal.reason);
+  }
+
+  /** The body is over, one way or the other. */
+  end(): void {
+    if (this.parent !== undefined) this.parent.#children.delete(this);
+  }
+
+  /**
+   * Does what an operator wants; again is no different from once. `onObeyed` is called when it is done: for a pause when the body
+   * has come to stand at a checkpoint, not before.
+   */
+  obey(signal: Signal, onObeyed: () => void): void {
+    if (this.#state === 'terminated' || this.#state === 'completing') return onObeyed();
+    this.#onYield = undefined;
+    switch (signal) {
+      case 'pause':
+        this.#state = 'paused';
+        if (this.#waiting.size > 0) onObeyed();
+        else this.#onYield = onObeyed;
+        return;
+      case 'resume':
+        this.#state = 'running';
+        this.#wake();
+        return onObeyed();
+      case 'terminate':
+        this.#state = 'terminated';
+        this.abort(new OpTerminatedError(this.opId));
+        return onObeyed();
+    }
+  }
+
+  /** Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for operations within. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason);
+    this.#wake();
+    for (const child of this.#children) child.abort(reason);
+  }
+
+  complete(): void { this.#state = 'completing'; }
+
+  async checkpoint(): Promise<void> {
+    for (;;) {
+      this.signal.throwIfAborted();
+      const paused = this.#pausedAround();
+      if (paused === undefined) return;
+      await paused.#change(this);
+    }
+  }
+
+  recordUsage(costUsd: number): Promise<UsageAnswer> { return this.#recordUsage(costUsd, this.opId); }
+
+  #pausedAround(): RunningOp | undefined {
+    if (this.#state === 'paused') return this;
+    return this.parent === undefined ? undefined : this.parent.#pausedAround();
+  }
+
+  /** The pause is over, or the one that waits for it is aborted. */
+  async #change(waiter: RunningOp): Promise<void> {
+    const change = new Promise<void>((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        waiter.#waiting.delete(wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      waiter.#waiting.add(wake);
+    });
+    this.#onYield?.();
+    this.#onYield = undefined;
+    await change;
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+}

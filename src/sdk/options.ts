@@ -1,0 +1,128 @@
+/** What a client is made of, and the mistakes that are found before anything is sent. */
+import type { Backoff } from './backoff.ts';
+import type { GatewayError } from './errors.ts';
+import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
+
+/** PEM, as text or bytes. */
+export type TlsOptions = {
+  /** Authorities to trust. Left out: those that Node.js trusts. */
+  readonly ca?: string | Buffer | undefined;
+  /** The agent's own certificate and key, where a proxy before the gateway asks for one. */
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  /** The name the certificate is for, where it is not the host of the address. */
+  readonly serverName?: string | undefined;
+};
+
+export type Deadlines = {
+  /** The longest a check takes, all retries included. 5,000. */
+  readonly checkMs?: number | undefined;
+  /** The longest any other call takes, all retries included. 10,000. */
+  readonly callMs?: number | undefined;
+  /**
+   * A lost gateway may come back within this time before checks are answered by `onUnreachable`, so that a restart goes by
+   * unnoticed. Counted from when it was lost: once it is gone for longer, checks are answered without waiting. 1,000; 0: never wait.
+   */
+  readonly outageMs?: number | undefined;
+  /** How long `close()` waits for what is under way. 5,000. */
+  readonly closeMs?: number | undefined;
+};
+
+/** Exactly one of the two. */
+export type AgentCredential =
+  /** The agent's own token, from an earlier registration. */
+  | { readonly credentialToken: string; readonly apiKey?: undefined }
+  /**
+   * An API key, or a token made from one, with write scope: the client registers the agent and keeps the token it is given in
+   * memory only. Registering an agent that exists replaces its token, so each process needs an `agentId` of its own.
+   */
+  | { readonly apiKey: string; readonly credentialToken?: undefined };
+
+export type AgentClientOptions = AgentCredential & {
+  /** `host:port` of the gateway's gRPC. */
+  readonly address: string;
+  readonly agent: AgentId;
+  /** The agent that has started this one, of the same organization; recorded at registration. Only with `apiKey`. */
+  readonly parent?: AgentId | undefined;
+  /**
+   * What a check is answered when the gateway cannot be reached, or does not answer in time: `deny` (the default) or `allow`.
+   * What the gateway itself says is always obeyed, also when it says that it is overloaded or cannot write its audit log.
+   */
+  readonly onUnreachable?: Decision | undefined;
+  readonly deadlines?: Deadlines | undefined;
+  /** Checks that are on their way at once; the others wait their turn. 1 to 1,000, by default 1,000. */
+  readonly maxInFlight?: number | undefined;
+  /** Left out: without TLS, which is right on loopback and behind a local proxy only. `{}`: with TLS. */
+  readonly tls?: TlsOptions | undefined;
+  readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
+  /**
+   * Called with every signal that arrives. Signals to the operations of `run` need nothing more. For one of another operation
+   * (registered by `check`), answer true when you have acted on it: it is then acknowledged; otherwise it will come again.
+   */
+  readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
+  /** Told what went wrong behind the scenes: an operation that could not be reported complete, say. Left out: `process.emitWarning`. */
+  readonly onWarning?: ((error: Error) => void) | undefined;
+};
+
+export type Settings = {
+  readonly address: string;
+  readonly agent: AgentId;
+  readonly parent: AgentId | undefined;
+  readonly credential: AgentCredential;
+  readonly onUnreachable: Decision;
+  readonly checkMs: number;
+  readonly callMs: number;
+  readonly outageMs: number;
+  readonly closeMs: number;
+  readonly maxInFlight: number;
+  readonly reconnect: Backoff;
+  readonly tls: TlsOptions | undefined;
+  readonly onStateChange: NonNullable<AgentClientOptions['onStateChange']>;
+  readonly onSignal: NonNullable<AgentClientOptions['onSignal']>;
+  readonly onWarning: NonNullable<AgentClientOptions['onWarning']>;
+};
+
+const MAX_IN_FLIGHT = 1000;
+const LONGEST_MS = 24 * 60 * 60 * 1000;
+
+/** Throws a TypeError that names the option which is wrong. */
+export function settingsOf(options: AgentClientOptions): Settings {
+  const { address, agent, parent, credentialToken, apiKey, onUnreachable = 'deny', deadlines = {}, maxInFlight = MAX_IN_FLIGHT, tls } = options;
+  if (!/^\S+:\d{1,5}$/.test(address)) throw new TypeError('address must be host:port, as in 127.0.0.1:50051');
+  requireAgent(agent, 'agent');
+  if (parent !== undefined) requireAgent(parent, 'parent');
+  if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('give either credentialToken or apiKey');
+  if (!/^[\x21-\x7e]+$/.test(credentialToken ?? apiKey ?? '')) throw new TypeError(`${apiKey === undefined ? 'credentialToken' : 'apiKey'} must be visible ASCII characters`);
+  if (onUnreachable !== 'deny' && onUnreachable !== 'allow') throw new TypeError("onUnreachable must be 'deny' or 'allow'");
+  if (!Number.isInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > MAX_IN_FLIGHT) throw new TypeError(`maxInFlight must be a whole number from 1 to ${MAX_IN_FLIGHT}`);
+  return {
+    address,
+    agent: { orgId: agent.orgId, teamId: agent.teamId, agentId: agent.agentId },
+    parent,
+    credential: apiKey === undefined ? { credentialToken: credentialToken as string } : { apiKey },
+    onUnreachable,
+    checkMs: duration(deadlines.checkMs, 5_000, 1, 'checkMs'),
+    callMs: duration(deadlines.callMs, 10_000, 1, 'callMs'),
+    outageMs: duration(deadlines.outageMs, 1_000, 0, 'outageMs'),
+    closeMs: duration(deadlines.closeMs, 5_000, 0, 'closeMs'),
+    maxInFlight,
+    reconnect: { baseMs: 100, maxMs: 5_000 },
+    tls,
+    onStateChange: options.onStateChange ?? (() => {}),
+    onSignal: options.onSignal ?? (() => {}),
+    onWarning: options.onWarning ?? ((error) => process.emitWarning(error)),
+  };
+}
+
+function requireAgent(agent: AgentId, option: string): void {
+  for (const part of ['orgId', 'teamId', 'agentId'] as const) {
+    const name: unknown = agent?.[part];
+    if (typeof name !== 'string' || (name === '' && part !== 'orgId')) throw new TypeError(`${option}.${part} must be ${part === 'orgId' ? 'a string' : 'a string that is not empty'}`);
+  }
+}
+
+function duration(given: number | undefined, fallbackMs: number, leastMs: number, option: string): number {
+  const ms = given ?? fallbackMs;
+  if (!(ms >= leastMs && ms <= LONGEST_MS)) throw new TypeError(`deadlines.${option} must be from ${leastMs} to ${LONGEST_MS} milliseconds`);
+  return ms;
+}

@@ -1,0 +1,89 @@
+/** The connection to the gateway. Only this file names the gRPC library. */
+import { Client, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ClientReadableStream, type ClientUnaryCall, type ServiceError } from '@grpc/grpc-js';
+import { GatewayError, type GatewayErrorCode } from './errors.ts';
+import type { TlsOptions } from './options.ts';
+import { METHODS, OP_CONTROL_STREAM, STREAM_CHECK_ACTIONS, type MethodName, type Methods, type SignalReply, type StreamCheckReply } from './schema.ts';
+import type { AgentId } from './types.ts';
+
+/** Takes encoded messages. */
+export type CheckCall = ClientDuplexStream<Buffer, StreamCheckReply>;
+export type ControlCall = ClientReadableStream<SignalReply>;
+
+const CHANNEL_OPTIONS = {
+  // A gateway that has vanished without a word is noticed after these two.
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  // Otherwise connections are shared between clients, and closing one client would not end its own.
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_channelz': 0,
+} as const;
+
+export class Transport {
+  readonly #client: Client;
+  readonly #calls = new Set<{ cancel(): void }>();
+
+  constructor(address: string, tls: TlsOptions | undefined) {
+    const serverName = tls?.serverName;
+    this.#client = new Client(address, credentialsOf(tls), {
+      ...CHANNEL_OPTIONS,
+      ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
+    });
+  }
+
+  /** Rejects with a GatewayError. `timeoutMs` is the longest it takes. */
+  call<N extends MethodName>(name: N, request: Methods[N]['request'], timeoutMs: number, bearer?: string): Promise<Methods[N]['response']> {
+    const { path, encode, decode } = METHODS[name];
+    const metadata = new Metadata();
+    if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
+    return new Promise((resolve, reject) => {
+      const call: ClientUnaryCall = this.#client.makeUnaryRequest(path, encode, decode, request, metadata, { deadline: Date.now() + timeoutMs }, (error, response) => {
+        this.#calls.delete(call);
+        if (error === null) resolve(response as Methods[N]['response']);
+        else reject(gatewayErrorOf(error));
+      });
+      this.#calls.add(call);
+    });
+  }
+
+  openChecks(): CheckCall {
+    const { path, decode } = STREAM_CHECK_ACTIONS;
+    return this.#track(this.#client.makeBidiStreamRequest(path, (bytes: Buffer) => bytes, decode));
+  }
+
+  openControl(request: { readonly agent: AgentId; readonly credentialToken: string }): ControlCall {
+    const { path, encode, decode } = OP_CONTROL_STREAM;
+    return this.#track(this.#client.makeServerStreamRequest(path, encode, decode, request, new Metadata()));
+  }
+
+  /** Cuts what is still in flight. */
+  close(): void {
+    for (const call of [...this.#calls]) call.cancel();
+    this.#client.close();
+  }
+
+  #track<C extends CheckCall | ControlCall>(call: C): C {
+    this.#calls.add(call);
+    call.on('status', () => this.#calls.delete(call));
+    return call;
+  }
+}
+
+function credentialsOf(tls: TlsOptions | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const bytes = (pem: string | Buffer | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
+  return credentials.createSsl(bytes(tls.ca), bytes(tls.key), bytes(tls.cert));
+}
+
+/** An error of a call, or of a stream, in the SDK's own words. */
+export function gatewayErrorOf(error: ServiceError | Error): GatewayError {
+  if (!('code' in error)) return new GatewayError('internal', error.message, {}, { cause: error });
+  const { code, details, metadata } = error;
+  const fault = metadata?.get('svc-code')[0];
+  const retryAfterSecs = Number(metadata?.get('retry-after')[0] ?? 0);
+  return new GatewayError((status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode, details, {
+    fault: fault === undefined ? undefined : String(fault),
+    retryAfterMs: Number.isFinite(retryAfterSecs) ? retryAfterSecs * 1000 : 0,
+  }, { cause: error });
+}

@@ -1,0 +1,80 @@
+/** What callers of the SDK hand over and get back. */
+
+/** The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. */
+export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+/** `undefined` properties are left out, as JSON does. */
+export type JsonObject = { readonly [key: string]: JsonValue | undefined };
+
+export type Decision = 'allow' | 'deny';
+
+export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'terminated';
+
+/** One action an agent wants to take. */
+export type Action = {
+  /** `tool.call`, `llm.call`, `file.write`, `net.connect`, `process.exec` or any other name, up to 256 bytes. */
+  readonly action: string;
+  /** What it acts on: a tool, a model, a path, a host … Up to 2048 bytes. */
+  readonly resource?: string | undefined;
+  /** Anything policies may look at. */
+  readonly attributes?: JsonObject | undefined;
+  /** 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends. */
+  readonly estimatedCostUsd?: number | undefined;
+  /** For a call from one agent to another: who calls. */
+  readonly caller?: AgentId | undefined;
+  /** First half of the operation's id. Left out: that of the operation whose body is running, else a new one. */
+  readonly traceId?: string | undefined;
+  /** Second half. Left out: a new one. */
+  readonly spanId?: string | undefined;
+};
+
+export type CheckRequest = Action & {
+  /** Evaluates and answers without registering an operation or reserving budget. */
+  readonly dryRun?: boolean | undefined;
+};
+
+export type CheckAnswer = {
+  readonly decision: Decision;
+  /** One sentence for a human: why. */
+  readonly reason: string;
+  /** The policy document that decided; undefined when none did. */
+  readonly policy: string | undefined;
+  /** The rule that decided; undefined when none did. */
+  readonly ruleId: string | undefined;
+  /** `<trace_id>:<span_id>`. */
+  readonly opId: string;
+  /** Where the operation is now; undefined when the gateway holds none. */
+  readonly opState: OpState | undefined;
+  /** Number of the audit entry that records the decision; undefined when the gateway recorded none. */
+  readonly auditId: number | undefined;
+  /** True when this is not the gateway's decision but what `onUnreachable` says. */
+  readonly unreachable: boolean;
+};
+
+export type Signal = 'pause' | 'resume' | 'terminate';
+
+/** What an operator wants of an operation. */
+export type OpSignal = { readonly opId: string; readonly signal: Signal; readonly sequence: number };
+
+export type Usage = {
+  /** 0 to 1,000,000 US dollars, to the micro-dollar. */
+  readonly costUsd: number;
+  /** The operation it was spent on. */
+  readonly opId?: string | undefined;
+  /** Your own name for this record, up to 256 bytes: a record repeated under one name is counted once. Left out: a new one. */
+  readonly usageId?: string | undefined;
+};
+
+/** A record is a fact and always counted; the answer tells how the spending stands against the limits. */
+export type UsageAnswer =
+  | { readonly status: 'ok' }
+  | { readonly status: 'limit_exceeded'; readonly tier: 'global' | 'org' | 'team' | 'agent'; readonly period: 'monthly' | 'daily' };
+
+/**
+ * Where the channel to the gateway stands, on which signals arrive.
+ *
+ * `connecting`: not yet connected for the first time. `connected`: signals arrive. `reconnecting`: lost, trying again.
+ * `refused`: the gateway does not take the credential, and the client does not try again. `closed`: after `close()`.
+ */
+export type ClientState = 'connecting' | 'connected' | 'reconnecting' | 'refused' | 'closed';

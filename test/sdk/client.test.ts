@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAgentClient, ActionDeniedError, GatewayError, OpTerminatedError, type AgentClient, type AgentClientOptions, type Op } from '../../src/sdk/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const SEARCH = { action: 'tool.call', resource: 'web_search' };
+const TOKEN = 'crawler-token-0123456789-0123456789-0123';
+/** How soon an operator's signal must reach the body. */
+const SIGNAL_MS = 1_000;
+
+let gateway: TestGateway;
+const clients: AgentClient[] = [];
+let lastAgent = 0;
+
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await gateway.stop();
+});
+
+/** A client for an agent of its own, registered with the admin key where the options say nothing else. */
+function connect(options: Partial<AgentClientOptions> = {}): AgentClient {
+  lastAgent += 1;
+  const client = createAgentClient({
+    address: gateway.grpc,
+    agent: { orgId: 'acme', teamId: 'search', agentId: `crawler-${lastAgent}` },
+    onWarning: () => {},
+    ...('credentialToken' in options ? {} : { apiKey: ADMIN_KEY }),
+    ...options,
+  } as AgentClientOptions);
+  clients.push(client);
+  return client;
+}
+
+const control = (opId: string, what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
+const opOf = async (opId: string) => (await gateway.call('GET', `/api/v1/ops/${opId}`)).body;
+const failureOf = (promise: Promise<unknown>): Promise<any> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error);
+
+/** Begins an operation whose body goes on until it is told to finish; `steps` counts its checkpoints. */
+function longRun(agent: AgentClient) {
+  const seen = { steps: 0, finish: false, op: undefined as Op | undefined };
+  const result = agent.run(SEARCH, async (op) => {
+    seen.op = op;
+    while (!seen.finish) {
+      await op.checkpoint();
+      seen.steps += 1;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return 'finished';
+  });
+  result.catch(() => {});
+  return { seen, result, started: () => eventually(() => { expect(seen.op).toBeDefined(); return seen.op as Op; }) };
+}
+
+test('an allowed action runs and is complete afterwards', async () => {
+  const agent = connect();
+  let opId = '';
+  const value = await agent.run({ ...SEARCH, attributes: { size: 3, tags: ['a', null, { deep: true }] } }, async (op) => {
+    opId = op.opId;
+    expect(op.opId).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}$/);
+    expect(op).toMatchObject({ state: 'running', answer: { decision: 'allow', policy: 'starter', ruleId: 'harmless-tools', unreachable: false } });
+    expect(await opOf(op.opId)).toMatchObject({ state: 'running' });
+    return 42;
+  });
+  expect(value).toBe(42);
+  expect(await opOf(opId)).toMatchObject({ state: 'completing' });
+});
+
+test('a denied action does not run and says why', async () => {
+  let hasRun = false;
+  const error = await failureOf(connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => { hasRun = true; }));
+  expect(hasRun).toBe(false);
+  expect(error).toBeInstanceOf(ActionDeniedError);
+  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'commands that delete or take over a machine are not run by agents', policy: 'starter', ruleId: 'no-deleting-commands' });
+  expect(error.message).toBe('process.exec on rm -rf / is denied: commands that delete or take over a machine are not run by agents');
+});
+
+test('what the body throws is thrown, and the operation is complete all the same', async () => {
+  let opId = '';
+  const error = await failureOf(connect().run(SEARCH, (op) => { opId = op.opId; throw new RangeError('no such page'); }));
+  expect(error).toBeInstanceOf(RangeError);
+  expect(await opOf(opId)).toMatchObject({ state: 'completing' });
+});
+
+test('an operator pauses a running body within a second, sees that it stands still, and resumes it', async () => {
+  const { seen, result, started } = longRun(connect());
+  const op = await started();
+  expect((await control(op.opId, 'pause')).status).toBe(200);
+  await eventually(() => expect(op.state).toBe('paused'), SIGNAL_MS);
+  // Acknowledged when the body has come to stand at a checkpoint.
+  await eventually(async () => expect((await opOf(op.opId)).acknowledged_at).toEqual(expect.any(String)), SIGNAL_MS);
+  const stood = seen.steps;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(seen.steps).toBe(stood);
+  expect((await control(op.opId, 'resume')).status).toBe(200);
+  await eventually(() => expect(seen.steps).toBeGreaterThan(stood), SIGNAL_MS);
+  seen.finish = true;
+  expect(await result).toBe('finished');
+});
+
+test('an operator terminates a running body within a second: checkpoint throws, the signal aborts', async () => {
+  const { result, started } = longRun(connect());
+  const op = await started();
+  expect((await control(op.opId, 'terminate')).status).toBe(200);
+  const startedAtMs = Date.now();
+  const error = await failureOf(result);
+  expect(Date.now() - startedAtMs).toBeLessThan(SIGNAL_MS);
+  expect(error).toBeInstanceOf(OpTerminatedError);
+  expect(error.opId).toBe(op.opId);
+  expect(op.signal.aborted).toBe(true);
+  expect(op.signal.reason).toBe(error);
+});
+
+test('a paused body can be terminated', async () => {
+  const { result, started } = longRun(connect());
+  const op = await started();
+  await control(op.opId, 'pause');
+  await eventually(() => expect(op.state).toBe('paused'), SIGNAL_MS);
+  await control(op.opId, 'terminate');
+  expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
+});
+
+test('a body that does not look is told at its end that it was terminated', async () => {
+  let opId = '';
+  const result = connect().run(SEARCH, async (op) => {
+    opId = op.opId;
+    expect((await control(op.opId, 'terminate')).status).toBe(200);
+    return 'unaware';
+  });
+  expect(await failureOf(result)).toMatchObject({ name: 'OpTerminatedError', opId });
+});
+
+test('an operation that is paused when its body returns is complete when it is resumed', async () => {
+  let opId = '';
+  const result = connect().run(SEARCH, async (op) => {
+    opId = op.opId;
+    await control(op.opId, 'pause');
+    return 'done';
+  });
+  await eventually(async () => expect((await opOf(opId)).acknowledged_at).toEqual(expect.any(String)));
+  await control(opId, 'resume');
+  expect(await result).toBe('done');
+  expect(await opOf(opId)).toMatchObject({ state: 'completing' });
+});
+
+test('an operation within an operation has its trace id, a span id of its own, and is stopped with it', async () => {
+  const agent = connect();
+  const result = agent.run(SEARCH, async (outer) => agent.run(SEARCH, async (inner) => {
+    expect(inner.traceId).toBe(outer.traceId);
+    expect(inner.spanId).not.toBe(outer.spanId);
+    await control(outer.opId, 'terminate');
+    for (;;) {
+      await inner.checkpoint();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }));
+  expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
+});
+
+test('checks by the thousand are answered, each with its own answer', async () => {
+  const agent = connect({ deadlines: { checkMs: 20_000 } });
+  await agent.ready();
+  const answers = await Promise.all(Array.from({ length: 10_000 }, (_, index) =>
+    agent.check({ action: 'tool.call', resource: index % 3 === 0 ? 'web_search' : `unknown-${index}`, traceId: `many${lastAgent}`, spanId: String(index) })));
+  for (const [index, answer] of answers.entries()) {
+    const expected = index % 3 === 0 ? 'allow' : 'deny';
+    if (answer.decision !== expected || answer.opId !== `many${lastAgent}:${index}`) throw new Error(`check ${index} was answered ${JSON.stringify(answer)}`);
+    if (expected === 'deny' && !answer.reason.includes(`unknown-${index} `)) throw new Error(`check ${index} was given another's reason: ${answer.reason}`);
+  }
+});
+
+test('spending is recorded, once under one name', async () => {
+  const agent = connect();
+  expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
+  expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
+  await agent.run(SEARCH, async (op) => { expect(await op.recordUsage(0.01)).toEqual({ status: 'ok' }); });
+  expect(await failureOf(agent.recordUsage({ costUsd: -1 }))).toMatchObject({ name: 'GatewayError', code: 'invalid_argument' });
+});
+
+test('a malformed check is the caller\'s mistake and named', async () => {
+  const error = await failureOf(connect().check({ action: '' }));
+  expect(error).toBeInstanceOf(GatewayError);
+  expect(error).toMatchObject({ code: 'invalid_argument', fault: 'invalid_argument', message: 'action: is required' });
+  expect(await failureOf(connect().check({ action: 'tool.call', attributes: { size: Infinity } }))).toEqual(new TypeError('attributes.size must be a finite number'));
+});
+
+test('a wrong API key is refused once and for all, with the reason', async () => {
+  const agent = connect({ apiKey: 'no-such-key' });
+  const error = await failureOf(agent.ready());
+  expect(error).toMatchObject({ name: 'GatewayError', code: 'unauthenticated', message: expect.stringMatching(/^the agent cannot be registered: /) });
+  expect(agent.state).toBe('refused');
+  expect(await failureOf(agent.check(SEARCH))).toMatchObject({ code: 'unauthenticated' });
+});
+
+test('a wrong token is denied, and signals cannot arrive', async () => {
+  const agent = connect({ credentialToken: TOKEN });
+  expect(await failureOf(agent.ready())).toMatchObject({ code: 'unauthenticated' });
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the credential token is not registered; register the agent again to get a new one' });
+});
+
+test('a token of one\'s own is used as it is', async () => {
+  const agent = { orgId: 'acme', teamId: 'search', agentId: 'own-token' };
+  await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken: TOKEN });
+  const client = connect({ agent, credentialToken: TOKEN });
+  await client.ready();
+  expect(await client.check(SEARCH)).toMatchObject({ decision: 'allow', opState: 'running' });
+});
