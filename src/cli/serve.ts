@@ -15,10 +15,12 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
   try {
     const gateway = await startGateway(config.value, log);
-    process.stdout.write(welcome(config.value, gateway));
+    // Listens before it says that it is ready: whoever reads that may send a signal at once.
+    const stopped = untilStopped(gateway, log.info);
     const onHangup = (): void => void gateway.reload('gateway').catch((error: unknown) => log.error('failed: reloading', { error: String(error) }));
     process.on('SIGHUP', onHangup);
-    return await untilStopped(gateway, log.info);
+    process.stdout.write(welcome(config.value, gateway));
+    return await stopped;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     process.stderr.write(`svc-gateway does not start: ${error.message}\n`);
