@@ -25,6 +25,7 @@ import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
 import { createCredentialUseCases } from './gateway/credential-use-cases.ts';
+import { readLog } from './gateway/logs.ts';
 import { PolicyKeeper } from './gateway/policies.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
@@ -32,6 +33,7 @@ import { createTokenIssuer } from './gateway/tokens.ts';
 import type { UseCases } from './gateway/use-cases.ts';
 import { WsTickets } from './gateway/ws-tickets.ts';
 import type { AuditThreadOptions } from './threads/audit-thread.ts';
+import { AuditReaderLink } from './threads/audit-reader-link.ts';
 import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
@@ -54,6 +56,7 @@ export type Gateway = {
   stop(): Promise<void>;
 };
 
+const DAY_MS = 24 * 3_600_000;
 const API_KEY_USES_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
@@ -125,6 +128,10 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const tickets = new WsTickets({ authenticator, clock });
   const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
 
+  const auditDirectory = join(dataDir, 'audit');
+  const auditReader = new AuditReaderLink({ directory: auditDirectory }, (message) => log.error('failed: reading the audit log', { error: message }));
+  undo.push(() => auditReader.close());
+
   const policyKeeper = new PolicyKeeper({
     policies: policies.policies,
     load: async () => {
@@ -147,6 +154,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   undo.push(() => accounts?.stop(0));
   const useCases: UseCases = {
     ...(accounts?.useCases ?? withoutAccountStore()),
+    readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
@@ -176,7 +184,17 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     switchboard, audit, ioData,
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort, grpcPort: config.SVC_GRPC_ADDR.port },
-    auditData: { directory: join(dataDir, 'audit'), fsync: config.SVC_AUDIT_FSYNC, counters: audit.counters } satisfies AuditThreadOptions,
+    auditData: {
+      directory: auditDirectory,
+      fsync: config.SVC_AUDIT_FSYNC,
+      counters: audit.counters,
+      checkpointKeyPath: join(dataDir, 'keys', 'audit-checkpoint.pem'),
+      checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
+      retention: {
+        maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
+        maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * 1024 * 1024,
+      },
+    } satisfies AuditThreadOptions,
     note: (level, message, fields) => log[level](message, fields),
   });
   const opened = await supervisor.startAudit().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
@@ -218,6 +236,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
     await apiKeys.flushUses();
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+    await auditReader.close();
     await supervisor.closeAudit();
     await crypto.close();
     await database?.close();

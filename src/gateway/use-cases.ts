@@ -5,6 +5,7 @@ import type { ApiKey } from '../core/api-key.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, CreatedApiKey, ListApiKeys } from './api-keys.ts';
+import type { LogRequest, LogText } from './logs.ts';
 import type { PoliciesInForce, Reloaded } from './policies.ts';
 import type { AccessToken } from './ports.ts';
 import type { PublicJwk } from './signing-keys.ts';
@@ -27,6 +28,7 @@ export type UseCases = AccountUseCases & {
   readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
+  readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
   readonly listPolicies: UseCase<{ readonly principal: Principal; readonly perPage: number; readonly cursor: string | undefined }, PoliciesInForce>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** A ticket that opens one WebSocket as this bearer. */

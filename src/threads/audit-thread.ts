@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter } from '../adapters/audit/writer.ts';
+import { startUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, WRITTEN } from './audit-link.ts';
 import { decode, encode } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 
-export type AuditThreadOptions = {
-  readonly directory: string;
+export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
   /** What it counts for the main thread to look up: WRITTEN and FAILED of the audit link. */
   readonly counters: SharedArrayBuffer;
@@ -58,6 +58,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
     while (waiting.length > 0) writeGroup(takeGroup(waiting));
     if (!isClosing) return;
     clearInterval(probe);
+    upkeep.stop();
     writer.close();
     tell({ type: 'closed' });
     main.close();
@@ -89,6 +90,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
     }, RETRY_MS);
   };
 
+  const upkeep = startUpkeep(writer, options, (level, message) => tell({ type: 'note', level, message }));
   tell({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
 }
 

@@ -73,6 +73,8 @@ export type AuditToMain =
   | { readonly type: 'written' }
   | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
   | { readonly type: 'writable' }
+  /** For the log of the gateway. */
+  | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'closed' };
 
 /** What one I/O thread reports about itself, for the metrics. */

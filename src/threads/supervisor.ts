@@ -66,6 +66,7 @@ export class Supervisor {
       worker.on('message', (bytes: Uint8Array) => {
         const message = decode(bytes) as AuditToMain;
         if (message.type === 'closed') return this.#onAuditClosed?.();
+        if (message.type === 'note') return this.#options.note(message.level, message.message);
         if (message.type !== 'opened') return audit.receive(message);
         this.#auditWorker = worker;
         audit.connect(worker);

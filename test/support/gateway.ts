@@ -80,7 +80,7 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text };
+      return { status: response.status, headers: response.headers, body: /\bjson\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text };
     },
   };
 }

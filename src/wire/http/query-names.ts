@@ -17,7 +17,6 @@ export const QUERY = {
   since: time.meta({ description: 'Only entries of this time or later.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'How the entries are written.', default: 'ndjson' }),
-  order: z.enum(['newest-first', 'oldest-first']).meta({ description: 'Which entry comes first.', default: 'newest-first' }),
   per_page: z.int().min(1).max(1000).meta({ description: 'How many to answer at once.', default: 50 }),
   cursor: z.string().meta({ description: '`next_cursor` of the page before.' }),
   snapshot: z.boolean().meta({ description: 'Sends the operations in flight first.', default: false }),

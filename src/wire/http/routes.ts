@@ -3,6 +3,7 @@ import { accountRoutes, type AccountRouteOptions } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
+import { logRoutes } from './logs.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
@@ -16,4 +17,5 @@ export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
   ...budgetRoutes,
   ...policyRoutes,
   ...streamRoutes,
+  ...logRoutes,
 ];

@@ -1,5 +1,6 @@
 /** What the API answers, as schemas: they become its description, and the tests hold real answers against them. */
 import { z } from 'zod';
+import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget-config.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
@@ -31,3 +32,21 @@ export const policyPage = z.strictObject({
 });
 
 export const policyReload = z.strictObject({ version: z.string(), documents: z.int(), changed: z.boolean(), warnings: z.array(z.string()) });
+
+const auditEntry = z.strictObject({
+  id: z.int().meta({ description: 'Counts from 1, without a gap, over all orgs.' }),
+  timestamp: rfc3339,
+  event_type: z.enum(AUDIT_EVENTS),
+  lineage: z.strictObject({ org_id: z.string().nullable(), team_id: z.string().nullable(), agent_id: z.string().nullable() }),
+  op_id: z.string().nullable(),
+  decision: z.enum(['allow', 'deny']).nullable(),
+  reason: z.string().nullable(),
+  policy: z.string().nullable(),
+  rule_id: z.string().nullable(),
+  actor: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  prev_hash: z.string(),
+  hash: z.string(),
+});
+
+export const logPage = pageOf('entries', auditEntry);

@@ -1,0 +1,23 @@
+/** Reading the audit log, within the org of whoever asks (contract: HTTP shapes, GET /api/v1/logs). */
+import type { AuditFilter } from '../core/audit.ts';
+import type { Fault } from '../core/fault.ts';
+import { orgInReach } from '../core/governor.ts';
+import type { Result } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
+
+/** `page` is the JSON answer of a listing; the others are a piece of an export. */
+export const LOG_FORMATS = ['page', 'ndjson', 'csv'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFormat; readonly perPage: number; readonly cursor: string | undefined };
+
+/** Text in UTF-8, ready to be sent: entries may be many, and pass through threads that have better things to do than to look at them. */
+export type LogText = { readonly text: Uint8Array; readonly nextCursor: string | null };
+
+/** Reads entries, newest first. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
+export type AuditReads = { read(request: LogRequest): Promise<Result<LogText, Fault>> };
+
+export async function readLog(reads: AuditReads, principal: Principal, request: LogRequest): Promise<Result<LogText, Fault>> {
+  const org = orgInReach(principal, request.filter.orgId);
+  return org.ok ? reads.read({ ...request, filter: { ...request.filter, orgId: org.value } }) : org;
+}

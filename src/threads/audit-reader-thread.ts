@@ -1,0 +1,47 @@
+import type { MessagePort } from 'node:worker_threads';
+import { CSV_HEADER, csvRow } from '../adapters/audit/csv.ts';
+import { AuditReader, type AuditLines } from '../adapters/audit/reader.ts';
+import type { AuditEntry } from '../core/audit.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import type { LogFormat, LogRequest, LogText } from '../gateway/logs.ts';
+import { decode, encode } from './codec.ts';
+
+export type AuditReaderOptions = { readonly directory: string };
+export type ReadMessage = { readonly id: number; readonly request: LogRequest };
+/** `defect` is for the log of the gateway: what went wrong besides what the caller can be told. */
+export type ReadReply = { readonly id: number; readonly reply: Result<LogText, Fault>; readonly defect?: string };
+
+/** How often indexes are brought up to date while nobody asks. */
+const REFRESH_EVERY_MS = 10_000;
+
+/** The thread that reads the audit log, so that no search ever holds up the thread that decides or the one that writes. */
+export function runAuditReaderThread(main: MessagePort, { directory }: AuditReaderOptions): void {
+  const reader = new AuditReader(directory);
+
+  const answer = async ({ id, request }: ReadMessage): Promise<void> => {
+    const reply = await read(reader, request).then(
+      (result): ReadReply => ({ id, reply: result }),
+      (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: error instanceof Error ? error.stack ?? error.message : String(error) }),
+    );
+    const bytes = encode(reply);
+    main.postMessage(bytes, [bytes.buffer]);
+  };
+  main.on('message', (bytes: Uint8Array) => void answer(decode(bytes) as ReadMessage));
+
+  // What fails here fails again for the next reader, who is told.
+  const refresh = (): void => void reader.refresh().then((hasMore) => { if (hasMore) setImmediate(refresh); }, () => {});
+  setInterval(refresh, REFRESH_EVERY_MS).unref();
+}
+
+async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest): Promise<Result<LogText, Fault>> {
+  const found = await reader.queryLines(filter, { perPage, cursor });
+  if (!found.ok) return found;
+  return ok({ text: Buffer.from(RENDER[format](found.value, cursor === undefined)), nextCursor: found.value.nextCursor });
+}
+
+const RENDER: Readonly<Record<LogFormat, (found: AuditLines, isFirst: boolean) => string>> = {
+  page: ({ lines, nextCursor }) => `{"entries":[${lines.join()}],"next_cursor":${JSON.stringify(nextCursor)}}`,
+  ndjson: ({ lines }) => lines.map((line) => `${line}\n`).join(''),
+  csv: ({ lines }, isFirst) => (isFirst ? CSV_HEADER : '') + lines.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
+};

@@ -1,0 +1,49 @@
+import { createCheckpointer, loadCheckpointKey } from '../adapters/audit/checkpoint.ts';
+import { applyRetention } from '../adapters/audit/retention.ts';
+import type { AuditWriter } from '../adapters/audit/writer.ts';
+
+export type UpkeepOptions = {
+  readonly directory: string;
+  /** Where the key that signs checkpoints is kept: not in the folder that it vouches for. */
+  readonly checkpointKeyPath: string;
+  readonly checkpointEveryMs: number;
+  /** Undefined: no limit. */
+  readonly retention: { readonly maxAgeMs: number | undefined; readonly maxBytes: number | undefined };
+};
+
+export type Note = (level: 'info' | 'warn', message: string) => void;
+
+const RETENTION_EVERY_MS = 10 * 60_000;
+
+/**
+ * What the thread that writes the log does besides: signs its head from time to time, and deletes what is too old or too
+ * much (contract: Audit). A failure is told and tried again; entries are written on meanwhile.
+ */
+export function startUpkeep(writer: Pick<AuditWriter, 'head'>, options: UpkeepOptions, note: Note): { stop(): void } {
+  const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
+  const key = loadCheckpointKey(checkpointKeyPath);
+  const checkpointer = createCheckpointer({ directory, key, nowMs: Date.now });
+  const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
+
+  const attempt = (what: string, step: () => void): void => {
+    try {
+      step();
+    } catch (error) {
+      note('warn', `${what}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  const checkpoint = (): void => attempt('the head of the audit log was not signed', () => checkpointer.record(writer.head()));
+  const retain = (): void => attempt('old audit segments were not deleted', () => {
+    const { deletedSegments, deletedBytes } = applyRetention({ directory, ...retention, key, nowMs: Date.now() });
+    if (deletedSegments.length > 0) note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
+  });
+
+  if (hasRetention) retain();
+  const timers = [setInterval(checkpoint, checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS)] : [])];
+  return {
+    stop() {
+      for (const timer of timers) clearInterval(timer);
+      checkpoint();
+    },
+  };
+}

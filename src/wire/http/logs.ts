@@ -1,0 +1,89 @@
+/** The audit log: a page of it, or all of it as a stream (contract: HTTP shapes). */
+import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
+import { explain, type Fault } from '../../core/fault.ts';
+import { ok, type Result } from '../../core/result.ts';
+import type { LogFormat, LogText } from '../../gateway/logs.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { readPage, readTime, readWord } from './body.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+import type { QueryName } from './query-names.ts';
+import { logPage } from './shapes.ts';
+
+const FILTERS: readonly QueryName[] = ['org_id', 'team_id', 'agent_id', 'event_type', 'decision', 'op_id', 'actor', 'since', 'until'];
+
+function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
+  const eventType = readWord(query, 'event_type', AUDIT_EVENTS);
+  if (!eventType.ok) return eventType;
+  const decision = readWord(query, 'decision', ['allow', 'deny']);
+  if (!decision.ok) return decision;
+  const since = readTime(query, 'since');
+  if (!since.ok) return since;
+  const until = readTime(query, 'until');
+  if (!until.ok) return until;
+  const text = (field: string): string | undefined => query.get(field) ?? undefined;
+  return ok({
+    orgId: text('org_id'),
+    teamId: text('team_id'),
+    agentId: text('agent_id'),
+    opId: text('op_id'),
+    actor: text('actor'),
+    eventType: eventType.value,
+    decision: decision.value,
+    sinceMs: since.value,
+    untilMs: until.value,
+  });
+}
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const filter = readFilter(query);
+  if (!filter.ok) return filter;
+  const read = await link.call('readLog', { principal, filter: filter.value, format: 'page', ...page.value });
+  return read.ok ? ok({ status: 200, text: { type: 'application/json', content: read.value.text } }) : read;
+}
+
+const EXPORTS = {
+  ndjson: { type: 'application/x-ndjson', fileName: 'audit.ndjson' },
+  csv: { type: 'text/csv; charset=utf-8', fileName: 'audit.csv' },
+} as const;
+
+/** A piece is this many entries: what one slow reader can make the gateway hold. */
+const ENTRIES_PER_PIECE = 500;
+
+async function exportAll(request: Authorized, link: Link): Promise<HttpReply> {
+  const filter = readFilter(request.query);
+  if (!filter.ok) return filter;
+  const chosen = readWord(request.query, 'format', ['ndjson', 'csv']);
+  if (!chosen.ok) return chosen;
+  const format = chosen.value ?? 'ndjson';
+  const first = await readPiece(request, link, filter.value, format, undefined);
+  if (!first.ok) return first;
+  const { type, fileName } = EXPORTS[format];
+  return ok({
+    status: 200,
+    headers: [['Content-Disposition', `attachment; filename="${fileName}"`]],
+    stream: { type, chunks: pieces(request, link, filter.value, format, first.value) },
+  });
+}
+
+const readPiece = ({ principal }: Authorized, link: Link, filter: AuditFilter, format: LogFormat, cursor: string | undefined): Promise<Result<LogText, Fault>> =>
+  link.call('readLog', { principal, filter, format, perPage: ENTRIES_PER_PIECE, cursor });
+
+/** Each piece is asked for when the one before has left, by a credential that is still good. */
+async function* pieces(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, first: LogText): AsyncGenerator<Uint8Array> {
+  let piece = first;
+  for (;;) {
+    if (piece.text.length > 0) yield piece.text;
+    if (piece.nextCursor === null) return;
+    const known = await link.call('authenticate', { bearer: request.bearer ?? '' });
+    const next = known.ok ? await readPiece(request, link, filter, format, piece.nextCursor) : known;
+    if (!next.ok) throw new Error(explain(next.fault));
+    piece = next.value;
+  }
+}
+
+export const logRoutes: readonly Route[] = [
+  { method: 'get', path: '/api/v1/logs', access: { scope: 'read' }, summary: 'Lists audit entries, newest first', query: [...FILTERS, 'per_page', 'cursor'], answers: { 200: logPage }, handle: list },
+  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams every audit entry that matches, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, handle: exportAll },
+];

@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
+import { listSegments } from '../../src/adapters/audit/segments.ts';
+import { startUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
+import { append, openWriter } from '../adapters/audit/log.ts';
+import { eventually } from '../support/eventually.ts';
+
+const NO_RETENTION = { maxAgeMs: undefined, maxBytes: undefined };
+
+function scene() {
+  const base = mkdtempSync(join(tmpdir(), 'svc-upkeep-'));
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const directory = join(base, 'audit');
+  const notes: Parameters<Note>[] = [];
+  return { directory, checkpointKeyPath: join(base, 'keys', 'audit-checkpoint.pem'), notes, note: ((...said) => void notes.push(said)) satisfies Note };
+}
+
+test('the head of the log is signed from time to time, and once more at the end', async () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory);
+  append(writer, [{}, {}]);
+  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  await eventually(() => expect(readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([2]));
+  append(writer, [{}]);
+  upkeep.stop();
+  writer.close();
+  expect(readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([2, 3]);
+  expect(statSync(paths.checkpointKeyPath).mode & 0o777).toBe(0o600);
+  expect(notes).toEqual([]);
+});
+
+test('segments over the limit are deleted when the gateway starts, and the log says from where on it can be verified', () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
+  for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
+  const before = listSegments(paths.directory).length;
+  startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
+  writer.close();
+  expect(before).toBe(10);
+  expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([8, 9, 10]);
+  expect(readAnchor(paths.directory)).toMatchObject({ first_id: 8 });
+  expect(notes).toEqual([['info', expect.stringContaining('retention deleted 7 audit segments')]]);
+});
