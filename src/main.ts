@@ -176,6 +176,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     maxPending: config.SVC_MAX_PENDING,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     corsOrigins: config.SVC_CORS_ORIGINS,
+    bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
     maxStreams: config.SVC_MAX_STREAMS,

@@ -61,6 +61,9 @@ export class AgentRegistry {
 
   get registeredCount(): number { return this.#registered.size; }
 
+  /** Registered, or with operations: everything that takes memory. */
+  get knownCount(): number { return this.#byKey.size; }
+
   /** Every registered agent, in the order of registration. */
   registered(): IterableIterator<AgentEntry> { return this.#registered.values(); }
 
@@ -77,19 +80,21 @@ export class AgentRegistry {
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.get(key) ?? NO_AGENTS; }
 
-  /** The entry of an identity, made when it is not known yet. */
-  intern(identity: AgentIdentity): AgentEntry {
+  /** The entry of an identity. One that is not known yet is made, but only {@link keep} makes it stay. */
+  lookUp(identity: AgentIdentity): AgentEntry {
     const key = agentKeyOf(identity);
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    const entry = new AgentEntry(identity, key);
-    this.#byKey.set(key, entry);
+    return this.#byKey.get(key) ?? new AgentEntry(identity, key);
+  }
+
+  /** Holds on to an entry that is about to get its first operation or its registration. */
+  keep(entry: AgentEntry): AgentEntry {
+    if (entry.credential === undefined && entry.ops === 0) this.#byKey.set(entry.key, entry);
     return entry;
   }
 
   /** Registers, or registers again: then the new credential takes the place of the old one at once. */
   register({ identity, credential, registeredAtMs, parent }: AgentRegistration): AgentEntry {
-    const entry = this.intern(identity);
+    const entry = this.keep(this.lookUp(identity));
     if (entry.credential === undefined) {
       this.#registrations += 1;
       entry.registration = this.#registrations;

@@ -59,11 +59,8 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
 
 function checkNew(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, nowMs: number): CheckOutcome {
   if (command.dryRun) return rehearse(state, command, entry, actor, undefined, nowMs);
-  if (state.ops.size >= state.maxOps) {
-    state.agents.forgetIfUnused(entry);
-    return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
-  }
-  const slot = state.ops.ingest(command.opId, entry, nowMs);
+  if (state.ops.size >= state.maxOps) return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
+  const slot = state.ops.ingest(command.opId, state.agents.keep(entry), nowMs);
   return evaluate(state, command, entry, actor, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
 }
 
@@ -72,7 +69,6 @@ function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, a
   const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
   const decision = state.policies.decide(command);
   const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(entry.budget ?? entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
-  state.agents.forgetIfUnused(entry);
   return exceeded === undefined ? answer(state, command, actor, decision, opState, []) : answerExceeded(state, command, actor, exceeded, opState, []);
 }
 

@@ -37,6 +37,7 @@ const SWEEP_SLICE = 5_000;
 export class Governor {
   readonly agents = new AgentRegistry((entry) => {
     if (entry.budget !== undefined) this.budgets.forget(entry.budget);
+    this.#signals.forgetAgent(entry.key);
   });
   readonly ops = new OpsRegistry();
   readonly budgets: BudgetTracker;
@@ -112,7 +113,7 @@ export class Governor {
       return unchanged(fail({ kind: 'conflict', detail: `operation ${opId} belongs to another agent` }));
     }
     if (this.ops.size >= this.#state.maxOps) return unchanged(fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }));
-    const slot = this.ops.ingest(opId, this.agents.intern(agent), nowMs);
+    const slot = this.ops.ingest(opId, this.agents.keep(this.agents.lookUp(agent)), nowMs);
     return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject) };
   }
 
@@ -216,7 +217,6 @@ export class Governor {
     const owned = opId === undefined || this.ops.find(opId) === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok) return unchanged(owned);
     const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op: owned?.value }, nowMs);
-    this.agents.forgetIfUnused(entry);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     // A retry may overtake the first record on its way to the disk, and must not be answered before it.
     if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };

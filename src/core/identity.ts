@@ -15,7 +15,7 @@ export type Identified =
 const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
 
-/** Checks the claimed identity against the voucher. Looks only; nothing is registered here. */
+/** Checks the claimed identity against the voucher. Looks only: whatever names are claimed here, none of them is kept. */
 export function identify(agents: AgentRegistry, claimed: AgentIdentity, { credential, principal }: Voucher): Identified {
   if (credential !== undefined) {
     const owner = agents.ownerOf(credential);
@@ -24,7 +24,7 @@ export function identify(agents: AgentRegistry, claimed: AgentIdentity, { creden
   }
   if (principal === undefined) return NO_CREDENTIAL;
   if (!seesOrg(principal, claimed.orgId)) return { kind: 'org-out-of-reach', actor: principal.subject };
-  return { kind: 'agent', entry: agents.intern(claimed), actor: principal.subject };
+  return { kind: 'agent', entry: agents.lookUp(claimed), actor: principal.subject };
 }
 
 const isSame = (one: AgentIdentity, other: AgentIdentity): boolean =>

@@ -21,6 +21,7 @@ export type IoData = {
   readonly maxPending: number;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
+  readonly bodyTimeoutMs: number;
   /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
   readonly hasAccountStore: boolean;
   readonly ownOrigins: readonly string[];
@@ -58,7 +59,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     maxStreams: data.maxStreams,
     name: `${Date.now().toString(36)}-${start.io}`,
   };
-  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, onError, stream });
+  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.io === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

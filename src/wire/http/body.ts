@@ -40,8 +40,8 @@ const MAX_PER_PAGE = 1_000;
 /** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). */
 export function readPage(query: URLSearchParams): Result<{ readonly perPage: number; readonly cursor: string | undefined }, Fault> {
   const given = query.get('per_page');
-  const perPage = given === null ? DEFAULT_PER_PAGE : Number(given);
-  if (!Number.isInteger(perPage) || perPage < 1 || perPage > MAX_PER_PAGE) {
+  const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;
+  if (perPage < 1 || perPage > MAX_PER_PAGE) {
     return fail({ kind: 'invalid_argument', field: 'per_page', problem: `must be a whole number from 1 to ${MAX_PER_PAGE}` });
   }
   return ok({ perPage, cursor: query.get('cursor') ?? undefined });

@@ -7,18 +7,20 @@ import { Exchange } from './exchange.ts';
 export type ConnectDoorOptions = {
   readonly methods: ReadonlyMap<string, ConnectMethod>;
   readonly corsOrigins: readonly string[];
+  /** How long a client may take to send a body. */
+  readonly bodyTimeoutMs: number;
   readonly onRequest: () => void;
   readonly onDefect: (error: unknown) => void;
 };
 
-export function serveConnect(app: TemplatedApp, { methods, corsOrigins, onRequest, onDefect }: ConnectDoorOptions): void {
+export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions): void {
   for (const [path, method] of methods) {
     app.any(path, (res, req) => {
       onRequest();
       const exchange = new Exchange(res, onDefect);
       const head = new RequestHead(req);
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
-      exchange.readBody(method.maxBytes, (body) => {
+      exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
         void method.answer(head.withBody(body.bytes)).then((reply) => send(exchange, reply, head, corsOrigins));
       });

@@ -16,9 +16,9 @@ export class HttpDoor {
   #socket: us_listen_socket | undefined;
 
   constructor(options: HttpDoorOptions) {
-    const { ports, corsOrigins, onError, link } = options;
+    const { ports, corsOrigins, bodyTimeoutMs, onError, link } = options;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
-    serveConnect(this.#app, { methods: connectMethods(ports, onDefect), corsOrigins, onDefect, onRequest: () => { this.requests.connect += 1; } });
+    serveConnect(this.#app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
     this.stream = this.implementation === 'native' ? new Stream(this.#app, { ...options.stream, link, onError }) : undefined;
     serveRoutes(this.#app, { ...options, onRequest: () => { this.requests.http += 1; } });
   }

@@ -3,8 +3,8 @@ import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-line.ts';
 
-/** How long a client may take over a body that did not come in one piece. */
-const BODY_TIMEOUT_MS = 30_000;
+/** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
+export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };
 
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
@@ -35,7 +35,7 @@ export class Exchange {
   remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
 
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
-  readBody(maxBytes: number, use: (body: BodyResult) => void): void {
+  readBody({ maxBytes, timeoutMs }: BodyLimits, use: (body: BodyResult) => void): void {
     let gathered: Buffer[] | undefined;
     let size = 0;
     let isDone = false;
@@ -55,7 +55,7 @@ export class Exchange {
       gathered ??= [];
       gathered.push(Buffer.from(chunk.slice(0)));
       if (isLast) return finish({ kind: 'whole', bytes: Buffer.concat(gathered, size) });
-      timer ??= setTimeout(() => this.close(), BODY_TIMEOUT_MS);
+      timer ??= setTimeout(() => this.close(), timeoutMs);
     });
   }
 

@@ -19,6 +19,8 @@ export type RouteServerOptions = {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly corsOrigins: readonly string[];
+  /** How long a client may take to send a body. */
+  readonly bodyTimeoutMs: number;
   readonly onError: (error: unknown, doing: string) => void;
   /** Told of every request, for the metrics. */
   readonly onRequest?: () => void;
@@ -54,7 +56,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
     void answerRow(match.route, { ...head, params: match.params, body: parsed.value }, options).then(respond);
   };
   if (method === 'get') answer(NO_BODY);
-  else exchange.readBody(MAX_BODY_BYTES, answer);
+  else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
 /** Limits, authenticates, checks the scope, and lets the row's handler answer. */

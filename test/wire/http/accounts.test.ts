@@ -26,7 +26,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
   };
   const app = uws.App();
   serveRoutes(app, {
-    link, corsOrigins: [],
+    link, corsOrigins: [], bodyTimeoutMs: 30_000,
     routes: accountRoutes({ hasAccountStore, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },

@@ -58,7 +58,7 @@ async function serve() {
       const result = await cached.authenticate(bearer);
       return result.ok ? ok(result.value.principal) : result;
     },
-    corsOrigins: [],
+    corsOrigins: [], bodyTimeoutMs: 30_000,
     onError: (error) => { throw error; },
   });
   const port = await new Promise<number>((resolve) => app.listen('127.0.0.1', 0, (socket) => {
