@@ -71,8 +71,8 @@ test('a denied action does not run and says why', async () => {
   const error = await failureOf(connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => { hasRun = true; }));
   expect(hasRun).toBe(false);
   expect(error).toBeInstanceOf(ActionDeniedError);
-  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'commands that delete or take over a machine are not run by agents', policy: 'starter', ruleId: 'no-deleting-commands' });
-  expect(error.message).toBe('process.exec on rm -rf / is denied: commands that delete or take over a machine are not run by agents');
+  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'commands that delete or take over a machine are not run by agents (rule no-deleting-commands of policy starter)', policy: 'starter', ruleId: 'no-deleting-commands' });
+  expect(error.message).toBe('process.exec on rm -rf / is denied: commands that delete or take over a machine are not run by agents (rule no-deleting-commands of policy starter)');
 });
 
 test('what the body throws is thrown, and the operation is complete all the same', async () => {

@@ -1,0 +1,169 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState } from '../../src/sdk/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startProxy } from '../support/proxy.ts';
+
+const SEARCH = { action: 'tool.call', resource: 'web_search' };
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
+
+async function start(options: Parameters<typeof startTestGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway(options);
+  cleanUp.push(() => gateway.stop('SIGKILL'));
+  return gateway;
+}
+
+/** A gateway that comes back on the same ports with the same data. */
+async function startRestartable(): Promise<{ gateway: TestGateway; restart: () => Promise<TestGateway> }> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-sdk-'));
+  cleanUp.push(() => rmSync(dataDir, { recursive: true, force: true }));
+  const gateway = await start({ dataDir });
+  const env = { SVC_HTTP_ADDR: gateway.url.replace('http://', ''), SVC_GRPC_ADDR: gateway.grpc };
+  return { gateway, restart: () => start({ dataDir, env }) };
+}
+
+function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
+  const client = createAgentClient({ address, agent: AGENT, onWarning: () => {}, ...('credentialToken' in options ? {} : { apiKey: ADMIN_KEY }), ...options } as AgentClientOptions);
+  cleanUp.push(() => client.close());
+  return client;
+}
+
+/** Whom the audit log knows to have been registered, once for each time. */
+const registrationsIn = ({ dataDir }: TestGateway): string[] =>
+  readdirSync(join(dataDir, 'audit')).filter((file) => file.endsWith('.ndjson'))
+    .flatMap((file) => readFileSync(join(dataDir, 'audit', file), 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line)))
+    .filter((entry) => entry.event_type === 'AgentRegistered').map((entry) => entry.lineage.agent_id).sort();
+
+const failureOf = (promise: Promise<unknown>): Promise<any> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error);
+const isConnected = (agent: AgentClient) => eventually(() => expect(agent.state).toBe('connected'));
+
+test('a gateway that is killed and comes back finds its agent again: token, checks and signals', async () => {
+  const { gateway, restart } = await startRestartable();
+  const states: ClientState[] = [];
+  const agent = connect(gateway.grpc, { onStateChange: (state) => states.push(state), deadlines: { outageMs: 200, closeMs: 200 } });
+  const lenient = connect(gateway.grpc, { agent: { ...AGENT, agentId: 'lenient' }, onUnreachable: 'allow', deadlines: { outageMs: 0 } });
+  await Promise.all([agent.ready(), lenient.ready()]);
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', unreachable: false });
+  await gateway.stop('SIGKILL');
+
+  const denied = await agent.check(SEARCH);
+  expect(denied).toMatchObject({ decision: 'deny', unreachable: true, opState: undefined });
+  expect(denied.reason).toMatch(/^the gateway cannot be reached: /);
+  expect(await lenient.check(SEARCH)).toMatchObject({ decision: 'allow', unreachable: true });
+  expect(await failureOf(agent.run(SEARCH, () => {}))).toMatchObject({ name: 'ActionDeniedError', unreachable: true });
+  expect(await lenient.run(SEARCH, () => 'ungoverned')).toBe('ungoverned');
+
+  const back = await restart();
+  await isConnected(agent);
+  expect(states).toEqual(['connected', 'reconnecting', 'connected']);
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', unreachable: false });
+  // It was registered once: the token is still valid.
+  expect(registrationsIn(back)).toEqual(['crawler', 'lenient']);
+  let opId = '';
+  const result = agent.run(SEARCH, async (op) => {
+    opId = op.opId;
+    for (;;) {
+      await op.checkpoint();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  });
+  result.catch(() => {});
+  await eventually(async () => expect((await back.call('POST', `/api/v1/ops/${opId}/terminate`)).status).toBe(200));
+  expect(await failureOf(result)).toMatchObject({ name: 'OpTerminatedError', opId });
+});
+
+test('checks ride out a restart that is shorter than the outage allowed', async () => {
+  const { gateway, restart } = await startRestartable();
+  const agent = connect(gateway.grpc, { deadlines: { outageMs: 20_000, checkMs: 20_000 } });
+  await agent.ready();
+  await gateway.stop('SIGKILL');
+  const answers = Array.from({ length: 50 }, () => agent.check(SEARCH));
+  await restart();
+  for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ decision: 'allow', unreachable: false });
+});
+
+test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { deadlines: { checkMs: 20_000, outageMs: 20_000 } });
+  await agent.ready();
+  const answers = Array.from({ length: 2_000 }, (_, index) => agent.check({ action: 'tool.call', resource: index % 2 === 0 ? 'clock' : `unknown-${index}`, traceId: 'cut', spanId: String(index) }));
+  for (let cuts = 0; cuts < 3; cuts += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 15));
+    proxy.cut();
+  }
+  for (const [index, answer] of (await Promise.all(answers)).entries()) {
+    expect(answer).toMatchObject({ decision: index % 2 === 0 ? 'allow' : 'deny', opId: `cut:${index}`, unreachable: false });
+  }
+  expect(proxy.accepted()).toBeGreaterThan(1);
+});
+
+test('a signal given while the agent was away reaches it when it is back', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address);
+  await agent.ready();
+  const result = agent.run(SEARCH, async (op) => {
+    proxy.freeze();
+    proxy.cut();
+    expect((await gateway.call('POST', `/api/v1/ops/${op.opId}/pause`)).status).toBe(200);
+    expect(op.state).toBe('running');
+    proxy.thaw();
+    proxy.cut();
+    await eventually(() => expect(op.state).toBe('paused'));
+    await gateway.call('POST', `/api/v1/ops/${op.opId}/resume`);
+    await op.checkpoint();
+    return 'resumed';
+  });
+  expect(await result).toBe('resumed');
+});
+
+test('a gateway that accepts and says nothing is answered for at the deadline', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { deadlines: { checkMs: 300, closeMs: 100 } });
+  await agent.ready();
+  await agent.check(SEARCH);
+  proxy.freeze();
+  const startedAtMs = Date.now();
+  const answer = await agent.check(SEARCH);
+  expect(Date.now() - startedAtMs).toBeLessThan(1_000);
+  expect(answer).toMatchObject({ decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: no answer within 300 ms' });
+  // Allowed too late, nobody acts on it: it does not stay open at the gateway.
+  proxy.thaw();
+  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }));
+});
+
+test('an agent whose token was replaced registers again, once, and says so when that is of no use', async () => {
+  const gateway = await start();
+  const agent = connect(gateway.grpc);
+  await agent.ready();
+  const rotate = () => gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT });
+  expect((await rotate()).body).toMatchObject({ rotated: true });
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow' });
+  await isConnected(agent);
+  await rotate();
+  await eventually(() => expect(agent.state).toBe('refused'));
+  expect(await failureOf(agent.check(SEARCH))).toMatchObject({
+    name: 'GatewayError', code: 'unauthenticated', message: 'the token of acme/search/crawler was replaced again right after it was renewed: does another process run as the same agent?',
+  });
+});
+
+test('a client can be made before its gateway is there', async () => {
+  const { gateway, restart } = await startRestartable();
+  await gateway.stop('SIGKILL');
+  const agent = connect(gateway.grpc, { deadlines: { outageMs: 100 } });
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: true });
+  await restart();
+  await agent.ready();
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow' });
+});

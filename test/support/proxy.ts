@@ -1,0 +1,55 @@
+/** A TCP proxy that can fail as networks do: cut every connection, pass nothing on, or refuse. */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+export type TestProxy = {
+  /** `host:port`. */
+  readonly address: string;
+  /** Cuts every connection; new ones are served. */
+  cut(): void;
+  /** Keeps the connections, also new ones, but passes nothing on, until `thaw`. */
+  freeze(): void;
+  thaw(): void;
+  /** Connections accepted so far. */
+  readonly accepted: () => number;
+  close(): Promise<void>;
+};
+
+export async function startProxy(target: string): Promise<TestProxy> {
+  const [host = '', port = ''] = target.split(':');
+  const sockets = new Set<Socket>();
+  let isFrozen = false;
+  let accepted = 0;
+  const server = createServer((near) => {
+    accepted += 1;
+    const far = connect(Number(port), host);
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      sockets.add(from);
+      from.on('data', (bytes) => to.write(bytes));
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+      if (isFrozen) from.pause();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (): void => { for (const socket of sockets) socket.destroy(); };
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    freeze: () => {
+      isFrozen = true;
+      for (const socket of sockets) socket.pause();
+    },
+    thaw: () => {
+      isFrozen = false;
+      for (const socket of sockets) socket.resume();
+    },
+    accepted: () => accepted,
+    close: () => new Promise((resolve) => {
+      server.close(() => resolve());
+      cut();
+    }),
+  };
+}
