@@ -167,6 +167,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     governor, audit, agents, budgets: budgetStore, useCases, clock, onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+    checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
 

@@ -1,6 +1,7 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
 import type { AuditDraft, AuditEvent } from './audit.ts';
+import { redactText } from './audit-redact.ts';
 import type { BudgetHandle, BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
 import type { CheckAnswer, CheckCommand } from './commands.ts';
@@ -151,7 +152,8 @@ function draftOf(eventType: AuditEvent, command: CheckCommand, about: AgentIdent
     actor,
     opId: command.opId,
     decision: decision.kind,
-    reason: decision.reason,
+    // Where no rule decided, the reason repeats what was asked for.
+    reason: decision.ruleId === undefined ? redactText(decision.reason) : decision.reason,
     policy: decision.policy,
     ruleId: decision.ruleId,
     payload,
@@ -160,7 +162,7 @@ function draftOf(eventType: AuditEvent, command: CheckCommand, about: AgentIdent
 
 function payloadOf(state: CheckState, command: CheckCommand): Readonly<Record<string, unknown>> {
   const { action, resource, attributes, estimatedCostMicroUsd, caller, dryRun } = command;
-  const payload: Record<string, unknown> = { action, resource };
+  const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
   if (attributes !== undefined) payload.attributes = state.redact(attributes);
   if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
   if (caller !== undefined) payload.caller = { org_id: caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };

@@ -1,12 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import { encodeDraft } from '../core/audit-line.ts';
-import type { Command, CommandType, Replies } from '../core/commands.ts';
-import type { Effect } from '../core/effects.ts';
+import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import { NO_EFFECTS, type Effect } from '../core/effects.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
 import type { AgentKey } from '../core/ids.ts';
 import { assertNever, fail, ok } from '../core/result.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
+import type { RateLimiter } from '../gateway/rate-limit.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
@@ -25,6 +26,7 @@ export type SwitchboardOptions = {
   readonly onAuditFailure: 'deny' | 'allow';
   /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
   readonly maxUnrecorded: number;
+  readonly checkLimiter?: RateLimiter | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -78,7 +80,7 @@ export class Switchboard {
         this.#receiveOther(io, message);
         continue;
       }
-      const refusal = this.#refusal(message.command, bodies.length);
+      const refusal = this.#refusal(message.command, bodies.length, nowMs);
       if (refusal !== undefined) {
         this.#send(io, { type: 'command-reply', id: message.id, reply: refusal, auditIndex: -1 });
         continue;
@@ -100,8 +102,14 @@ export class Switchboard {
     this.#threads.get(io)?.outbox.flush();
   }
 
+  /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
   #apply(command: Command, nowMs: number): Outcome {
-    return this.#options.governor.apply(command as never, nowMs);
+    try {
+      return this.#options.governor.apply(command as never, nowMs);
+    } catch (error) {
+      this.#options.onError(error, command.type);
+      return { reply: INTERNAL, effects: NO_EFFECTS };
+    }
   }
 
   #receiveOther(io: IoIndex, message: Exclude<IoToMain, { type: 'command' }>): void {
@@ -132,11 +140,18 @@ export class Switchboard {
   }
 
   /** What is refused before it is looked at, because what it does could not be recorded. */
-  #refusal(command: Command, unsentEntries: number): Replies[CommandType] | undefined {
+  #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
     if (READS.has(command.type)) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
     if (!audit.isWritable && onAuditFailure === 'deny') return command.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE;
-    return audit.entriesInFlight + unsentEntries >= maxUnrecorded ? BEHIND : undefined;
+    if (audit.entriesInFlight + unsentEntries >= maxUnrecorded) return BEHIND;
+    return command.type === 'check' ? this.#overCheckLimit(command, nowMs) : undefined;
+  }
+
+  /** Only where a limit is configured: by default checks are not counted (contract: Rate limits). */
+  #overCheckLimit({ credential, principal }: CommandOf<'check'>, nowMs: number): Replies['check'] | undefined {
+    const permit = this.#options.checkLimiter?.take(credential ?? principal?.subject ?? 'anonymous', nowMs);
+    return permit === undefined || permit.ok ? undefined : permit;
   }
 
   /** Adds audit entries to `bodies` and does the rest. A promise when the answer has to wait for a store. */
@@ -219,5 +234,6 @@ export class Switchboard {
 }
 
 const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
+const INTERNAL = fail({ kind: 'internal' } as const);
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
 const UNRECORDABLE_CHECK: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined });
