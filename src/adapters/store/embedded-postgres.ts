@@ -230,9 +230,14 @@ async function createDatabase(home: Home, port: number): Promise<void> {
 async function stopServer(server: ChildProcess): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     if (server.exitCode !== null || server.signalCode !== null) return;
-    const gone = new Promise<void>((resolve) => server.once('exit', () => resolve()));
-    server.kill(signal);
-    await Promise.race([gone, pause(STOP_TIMEOUT_MS)]);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, STOP_TIMEOUT_MS);
+      server.once('exit', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      server.kill(signal);
+    });
   }
 }
 
