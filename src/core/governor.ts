@@ -291,7 +291,7 @@ export class Governor {
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger === 'complete') this.#signals.forget(owner.key, opId);
-    else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger) });
+    else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger, nowMs) });
     return { reply: ok(this.#viewOf(slot)), effects };
   }
 

@@ -1,7 +1,7 @@
 import type { Signal, SignalMessage } from './commands.ts';
 import type { AgentKey, OpId } from './ids.ts';
 
-type Box = { sequence: number; readonly pending: Map<OpId, SignalMessage> };
+type Acknowledgement = { readonly sequence: number; readonly atMs: number };
 
 /**
  * The operators' signals on their way to agents. Per operation only the newest counts, because it says all an agent must
@@ -9,50 +9,55 @@ type Box = { sequence: number; readonly pending: Map<OpId, SignalMessage> };
  * (spec: gRPC, OpControlStream).
  */
 export class SignalBoxes {
-  readonly #boxes = new Map<AgentKey, Box>();
-  readonly #acknowledgedAtMs = new Map<OpId, number>();
+  /** Unacknowledged signals in the order of their numbers. An agent without any has no box. */
+  readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
+  readonly #acknowledged = new Map<OpId, Acknowledgement>();
+  #lastSequence = 0;
 
-  post(agent: AgentKey, opId: OpId, signal: Signal): SignalMessage {
-    let box = this.#boxes.get(agent);
-    if (box === undefined) {
-      box = { sequence: 0, pending: new Map() };
-      this.#boxes.set(agent, box);
-    }
-    box.sequence += 1;
-    const message: SignalMessage = { opId, signal, sequence: box.sequence };
+  /**
+   * Numbers grow with every signal, and begin at the time, so that they go on growing after a restart: an agent that asks
+   * for what came after the last one it has seen must not miss what a younger gateway sends.
+   */
+  post(agent: AgentKey, opId: OpId, signal: Signal, nowMs: number): SignalMessage {
+    this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
+    const message: SignalMessage = { opId, signal, sequence: this.#lastSequence };
+    const box = this.#boxes.get(agent);
     // Taken out first, so that the map keeps the order of the sequence numbers.
-    box.pending.delete(opId);
-    box.pending.set(opId, message);
-    this.#acknowledgedAtMs.delete(opId);
+    box?.delete(opId);
+    if (box === undefined) this.#boxes.set(agent, new Map([[opId, message]]));
+    else box.set(opId, message);
+    this.#acknowledged.delete(opId);
     return message;
   }
 
   /** Unacknowledged signals, oldest first. */
-  pendingOf(agent: AgentKey): readonly SignalMessage[] {
-    const box = this.#boxes.get(agent);
-    return box === undefined ? [] : [...box.pending.values()];
-  }
+  pendingOf(agent: AgentKey): readonly SignalMessage[] { return [...this.#boxes.get(agent)?.values() ?? []]; }
 
-  /** Records that the agent has seen the signal of this number, or a newer one. False when no such signal was sent. */
+  /** Records that the agent has seen the signal of this number. False when no such signal of this operation was sent. */
   acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
-    const box = this.#boxes.get(agent);
-    if (box === undefined || sequence > box.sequence) return false;
-    const pending = box.pending.get(opId);
-    if (pending === undefined) return this.#acknowledgedAtMs.has(opId); // said twice: no error
+    const pending = this.#boxes.get(agent)?.get(opId);
+    if (pending === undefined) return sequence <= (this.#acknowledged.get(opId)?.sequence ?? 0); // said twice: no error
     if (sequence < pending.sequence) return true; // an older signal of this operation: the newer one stays
-    box.pending.delete(opId);
-    this.#acknowledgedAtMs.set(opId, nowMs);
+    if (sequence > pending.sequence) return false;
+    this.#remove(agent, opId);
+    this.#acknowledged.set(opId, { sequence, atMs: nowMs });
     return true;
   }
 
-  acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledgedAtMs.get(opId); }
+  acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledged.get(opId)?.atMs; }
 
   /** The operation has left the registry: nothing about it is worth sending any more. */
   forget(agent: AgentKey, opId: OpId): void {
-    this.#acknowledgedAtMs.delete(opId);
-    this.#boxes.get(agent)?.pending.delete(opId);
+    this.#acknowledged.delete(opId);
+    this.#remove(agent, opId);
   }
 
-  /** The agent is gone for good; its numbering starts anew if it ever comes back. */
+  /** The agent is gone for good, and nobody is left to be told. */
   forgetAgent(agent: AgentKey): void { this.#boxes.delete(agent); }
+
+  #remove(agent: AgentKey, opId: OpId): void {
+    const box = this.#boxes.get(agent);
+    box?.delete(opId);
+    if (box?.size === 0) this.#boxes.delete(agent);
+  }
 }

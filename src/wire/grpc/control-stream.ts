@@ -85,7 +85,10 @@ export class ControlStream {
       signal: (message) => (this.#early === undefined ? this.#send(message) : void this.#early.push(message)),
       close: (fault) => this.close(fault),
     });
-    return (await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream })).reply;
+    const { reply } = await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream });
+    // Asked again now that it listens: a revocation between the first look and then would have passed it by.
+    const still = await voucherPrincipal(ports, request.value.credentialToken, bearerOf(this.#call.metadata));
+    return still.ok ? reply : still;
   }
 
   #send(message: SignalMessage): void {

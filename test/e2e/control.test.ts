@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { connectAgent, type TestAgent } from '../support/agent.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let agent: TestAgent;
+let name: string;
+let made = 0;
+const opened: TestAgent[] = [];
+
+beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2' } }); });
+afterAll(async () => { await gateway.stop(); });
+beforeEach(async () => {
+  name = `agent-${(made += 1)}`;
+  agent = await registered(name);
+});
+afterEach(() => { for (const each of opened.splice(0)) each.close(); });
+
+const identity = (agentId: string) => ({ orgId: 'acme', teamId: 'search', agentId });
+const tokenOf = (agentId: string, generation = 1) => `token-${generation}-of-${agentId}-0123456789-0123456789`;
+
+function connect(agentId: string, token = tokenOf(agentId), bearer?: string): TestAgent {
+  const connected = connectAgent(gateway.grpc, identity(agentId), token, bearer);
+  opened.push(connected);
+  return connected;
+}
+
+const register = (agentId: string, generation = 1) =>
+  gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: agentId }, credential_token: tokenOf(agentId, generation) });
+
+async function registered(agentId: string): Promise<TestAgent> {
+  expect((await register(agentId)).status).toBe(201);
+  return connect(agentId);
+}
+
+/** Starts an operation of the agent, which is allowed to run. */
+async function running(trace: string, by = agent): Promise<string> {
+  const { opId, opState } = await by.check(`${name}-${trace}`);
+  expect(opState).toBe('running');
+  return opId;
+}
+
+async function control(opId: string, trigger: string) {
+  const { status, body } = await gateway.call('POST', `/api/v1/ops/${opId}/${trigger}`);
+  expect(status).toBe(200);
+  return body;
+}
+const acknowledgedAt = async (opId: string) => (await gateway.call('GET', `/api/v1/ops/${encodeURIComponent(opId)}`)).body.acknowledged_at;
+
+test('pause, resume and terminate over HTTP reach the owning agent, numbered in their order, and nobody else', async () => {
+  const other = await registered(`${name}-other`);
+  const [mine, theirs] = [await agent.control(), await other.control()];
+  const opId = await running('a');
+  const quiet = await running('b', other);
+  for (const trigger of ['pause', 'resume', 'terminate']) await control(opId, trigger);
+  await control(quiet, 'pause');
+  const signals = await mine.received(3);
+  expect(signals.map((message) => [message.opId, message.signal])).toEqual([[opId, 'pause'], [opId, 'resume'], [opId, 'terminate']]);
+  const [first, second, third] = signals.map(({ sequence }) => sequence);
+  expect(first! < second! && second! < third!).toBe(true);
+  expect((await theirs.received(1)).map((message) => [message.opId, message.signal])).toEqual([[quiet, 'pause']]);
+  expect(mine.signals).toHaveLength(3);
+});
+
+test('every stream of the agent hears a signal', async () => {
+  const [one, two] = [await agent.control(), await connect(name).control()];
+  const opId = await running('a');
+  await control(opId, 'pause');
+  expect([(await one.received(1))[0]!.opId, (await two.received(1))[0]!.opId]).toEqual([opId, opId]);
+});
+
+test('what the agent acknowledges is seen on the operation, until the next signal', async () => {
+  const feed = await agent.control();
+  const opId = await running('a');
+  expect(await control(opId, 'pause')).toMatchObject({ state: 'paused', acknowledged_at: null });
+  const [pause] = await feed.received(1);
+  await agent.acknowledge(opId, pause!.sequence);
+  expect(await acknowledgedAt(opId)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  await agent.acknowledge(opId, pause!.sequence); // said twice: no error
+  expect(await control(opId, 'resume')).toMatchObject({ state: 'running', acknowledged_at: null });
+  await expect(agent.acknowledge(opId, pause!.sequence + 1_000_000)).rejects.toMatchObject({ details: `there is no signal ${pause!.sequence + 1_000_000} for operation ${opId}` });
+  expect(await acknowledgedAt(opId)).toBe(null);
+});
+
+test('only the owner can acknowledge', async () => {
+  const other = await registered(`${name}-other`);
+  const feed = await agent.control();
+  const opId = await running('a');
+  await control(opId, 'pause');
+  const [pause] = await feed.received(1);
+  await expect(other.acknowledge(opId, pause!.sequence)).rejects.toMatchObject({ details: `operation ${opId} belongs to another agent` });
+  expect(await acknowledgedAt(opId)).toBe(null);
+});
+
+test('an agent that connects late, or again, gets what it has not acknowledged, and of each operation the latest', async () => {
+  const [done, changed, open] = [await running('done'), await running('changed'), await running('open')];
+  const first = await agent.control();
+  for (const opId of [done, changed, open]) await control(opId, 'pause');
+  const [pause] = await first.received(3);
+  await agent.acknowledge(done, pause!.sequence);
+  first.cancel();
+  await first.ended;
+  await control(changed, 'resume'); // nobody listens
+  const again = await agent.control();
+  expect((await again.received(2)).map((message) => [message.opId, message.signal])).toEqual([[open, 'pause'], [changed, 'resume']]);
+  const rest = await agent.control(again.signals[0]!.sequence);
+  expect((await rest.received(1)).map((message) => [message.opId, message.signal])).toEqual([[changed, 'resume']]);
+});
+
+test('an operation that is complete signals nothing any more', async () => {
+  const opId = await running('a');
+  await control(opId, 'pause');
+  await control(opId, 'resume');
+  await control(opId, 'complete');
+  const feed = await agent.control();
+  const other = await running('b');
+  await control(other, 'pause');
+  expect((await feed.received(1)).map((message) => message.opId)).toEqual([other]);
+});
+
+test('signal numbers go on growing after a restart, so that an agent which resumes misses nothing', async () => {
+  const before = await agent.control();
+  const opId = await running('a');
+  await control(opId, 'pause');
+  const [last] = await before.received(1);
+  const next = await startTestGateway({ env: { SVC_IO_THREADS: '1' } });
+  await next.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: name }, credential_token: tokenOf(name) });
+  const there = connectAgent(next.grpc, identity(name), tokenOf(name));
+  opened.push(there);
+  const { opId: newOp } = await there.check('after-restart');
+  const feed = await there.control(last!.sequence);
+  await next.call('POST', `/api/v1/ops/${newOp}/pause`);
+  expect((await feed.received(1))[0]!.opId).toBe(newOp);
+  await next.stop();
+});
+
+test('a token that is replaced or removed closes the streams it has opened', async () => {
+  const feed = await agent.control();
+  expect((await register(name, 2)).status).toBe(200);
+  expect(await feed.ended).toBe('UNAUTHENTICATED');
+  expect(await (await agent.control()).ended).toBe('UNAUTHENTICATED');
+  const renewed = connect(name, tokenOf(name, 2));
+  const second = await renewed.control();
+  expect((await gateway.call('DELETE', `/api/v1/agents/acme/search/${name}`)).status).toBe(204);
+  expect(await second.ended).toBe('UNAUTHENTICATED');
+  expect(await (await renewed.control()).ended).toBe('UNAUTHENTICATED');
+});
+
+test('revoking a key closes within 100 ms the control streams it vouched for, and no others', async () => {
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'sidecar', scopes: ['write'], org_id: 'acme' });
+  const { body: exchanged } = await gateway.call('POST', '/api/v1/auth/token', {}, body.key);
+  const feeds = await Promise.all([connect(name, '', body.key), connect(name, '', exchanged.token)].map((vouched) => vouched.control()));
+  const own = await agent.control();
+  const ended = Promise.all(feeds.map(async (feed) => ({ status: await feed.ended, atMs: performance.now() })));
+  expect((await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`)).status).toBe(204);
+  const revokedAtMs = performance.now();
+  for (const { status, atMs } of await ended) {
+    expect(status).toBe('UNAUTHENTICATED');
+    expect(atMs - revokedAtMs).toBeLessThan(100);
+  }
+  const opId = await running('a');
+  await control(opId, 'pause');
+  await own.received(1);
+});
+
+test('an agent hears the operators of its own org only', async () => {
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'stranger', scopes: ['write'], org_id: 'globex' });
+  expect(await (await connect(name, '', body.key).control()).ended).toBe('PERMISSION_DENIED');
+  const opId = await running('a');
+  expect((await gateway.call('POST', `/api/v1/ops/${opId}/pause`, undefined, body.key)).status).toBe(404);
+});
