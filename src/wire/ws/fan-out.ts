@@ -178,7 +178,7 @@ export class FanOut {
   #shrinkLargest(): void {
     let largest: Channel | undefined;
     for (const channel of this.#channels.values()) if (largest === undefined || channel.length > largest.length) largest = channel;
-    largest?.shrink(largest.length / 2);
+    largest?.shrink(Math.floor(largest.length / 2));
   }
 
   #schedule(channel: Channel): void {

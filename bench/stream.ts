@@ -1,0 +1,138 @@
+/**
+ * What watching costs: many dashboards on one gateway while operations change fast, and whether every dashboard knows the
+ * truth in the end. Run after a build: node dist/bench/stream.js [dashboards] [transitions per second] [seconds]
+ *
+ * Dashboards are bare sockets in processes of their own that read as fast as they can; one more is a full client that
+ * checks what it is told.
+ */
+import { fork, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PACKAGE_ROOT } from '../src/package-files.ts';
+
+const KEY = 'bench-key-0123456789-0123456789-0123456789';
+const BATCH = 500;
+
+if (process.send !== undefined) watch(process.argv[2]!, Number(process.argv[3]));
+else await main(Number(process.argv[2] ?? 2_000), Number(process.argv[3] ?? 20_000), Number(process.argv[4] ?? 3));
+
+/** Opens dashboards and throws away what they are sent. */
+function watch(url: string, count: number): void {
+  const { hostname, port, host } = new URL(url);
+  let bytes = 0;
+  let open = 0;
+  for (let at = 0; at < count; at += 1) {
+    const socket = connect(Number(port), hostname, () => socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`));
+    socket.once('data', (head) => {
+      if (!head.toString('latin1').startsWith('HTTP/1.1 101')) throw new Error(head.toString('latin1'));
+      if ((open += 1) === count) process.send?.('open');
+    });
+    socket.on('data', (chunk) => { bytes += chunk.length; });
+    socket.on('error', () => undefined);
+  }
+  process.on('message', (message) => { if (message === 'report') process.send?.(bytes); });
+}
+
+async function main(dashboards: number, perSecond: number, seconds: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const gateway = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
+    env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: KEY, SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await new Promise<string>((resolve) => {
+    let said = '';
+    gateway.stdout.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /HTTP\s+(http:\S+)[^]*HTTP core/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+  });
+  const pid = gateway.pid!;
+  const watchers = await Promise.all([0, 1].map(() => new Promise<ReturnType<typeof fork>>((resolve) => {
+    const watcher = fork(fileURLToPath(import.meta.url), [url, String(dashboards / 2)]);
+    watcher.once('message', () => resolve(watcher));
+  })));
+  const { WebSocket } = await import('ws');
+  const told = new Map<string, string>();
+  let frames = 0;
+  let lost = 0;
+  const witness = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${KEY}` } });
+  await new Promise((resolve) => witness.once('open', resolve));
+  witness.on('message', (data) => {
+    const { event_type, payload } = JSON.parse(String(data)) as { event_type: string; payload: { op_id: string; state: string; dropped: number } };
+    frames += 1;
+    if (event_type === 'lagged') lost += payload.dropped;
+    else told.set(payload.op_id, payload.state);
+  });
+
+  const rssBefore = rssMib(pid);
+  const cpuBefore = cpuOf(pid);
+  const startMs = performance.now();
+  let checks = 0;
+  let peakMib = rssBefore;
+  const latencies: number[] = [];
+  for (let at = 0; performance.now() - startMs < seconds * 1000; at += 1) {
+    // Each check makes its operation pending and then running: two transitions.
+    const dueMs = startMs + (at * BATCH * 2 * 1000) / perSecond;
+    const waitMs = dueMs - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const sentMs = performance.now();
+    await checkBatch(url, at);
+    latencies.push(performance.now() - sentMs);
+    checks += BATCH;
+    peakMib = Math.max(peakMib, rssMib(pid));
+  }
+  const tookMs = performance.now() - startMs;
+  const cpu = cpuOf(pid);
+  const mainMs = cpu.main - cpuBefore.main;
+  const allMs = cpu.all - cpuBefore.all;
+  const caughtUp = await until(() => told.size + lost >= checks && [...told.values()].every((state) => state === 'running'), 20_000);
+  const bytes = await Promise.all(watchers.map((watcher) => new Promise<number>((resolve) => { watcher.once('message', (count) => resolve(count as number)); watcher.send('report'); })));
+  latencies.sort((one, other) => one - other);
+  console.log(`${dashboards} dashboards, ${Math.round((checks * 2 * 1000) / tookMs)} transitions/s for ${(tookMs / 1000).toFixed(1)} s`);
+  console.log(`main thread      ${((mainMs * 1000) / (checks * 2)).toFixed(1)} µs per transition (${Math.round((mainMs / tookMs) * 100)} % of a core), all threads ${Math.round((allMs / tookMs) * 100)} %`);
+  console.log(`memory           ${rssBefore} MiB connected, ${peakMib} MiB at most, ${rssMib(pid)} MiB after`);
+  console.log(`batch of ${BATCH}     median ${latencies[latencies.length >> 1]!.toFixed(1)} ms, worst ${latencies.at(-1)!.toFixed(1)} ms`);
+  console.log(`sent             ${Math.round(bytes.reduce((sum, count) => sum + count, 0) / 1024 / 1024)} MiB`);
+  console.log(`a full client    ${frames} frames, ${lost} dropped, ${caughtUp ? 'knows the last state of every operation it was told of' : 'DOES NOT KNOW THE TRUTH'}`);
+  for (const watcher of watchers) watcher.kill();
+  witness.terminate();
+  gateway.kill();
+  await new Promise((resolve) => gateway.once('exit', resolve));
+  rmSync(folder, { recursive: true });
+}
+
+async function checkBatch(url: string, at: number): Promise<void> {
+  const requests = Array.from({ length: BATCH }, (_, of) => ({ agent: { orgId: `org-${of % 20}`, teamId: 'team', agentId: `agent-${of}` }, traceId: `trace-${at}-${of}`, spanId: 's', action: 'tool.call', resource: 'web_search' }));
+  const response = await fetch(`${url}/svc.governance.v1.PolicyService/BatchCheckActions`, {
+    method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` }, body: JSON.stringify({ requests }),
+  });
+  const text = await response.text();
+  if (response.status !== 200 || text.includes('DECISION_DENY')) throw new Error(text.slice(0, 500));
+}
+
+async function until(condition: () => boolean, deadlineMs: number): Promise<boolean> {
+  const end = performance.now() + deadlineMs;
+  while (!condition()) {
+    if (performance.now() > end) return false;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return true;
+}
+
+function rssMib(pid: number): number {
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+}
+
+/** Milliseconds of processor time so far: of the main thread, and of all. */
+function cpuOf(pid: number): { main: number; all: number } {
+  const msOf = (tid: string): number => {
+    const fields = readFileSync(`/proc/${pid}/task/${tid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  };
+  const tids = readdirSync(`/proc/${pid}/task`);
+  return { main: msOf(String(pid)), all: tids.reduce((sum, tid) => sum + msOf(tid), 0) };
+}
