@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const SEARCH = { action: 'tool.call', resource: 'web_search' };
+
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(async () => { await gateway.stop(); });
+
+const connect = (agentId: string, options: Partial<AgentClientOptions> = {}) =>
+  createAgentClient({ address: gateway.grpc, agent: { orgId: 'acme', teamId: 'search', agentId }, apiKey: ADMIN_KEY, onWarning: () => {}, ...options } as AgentClientOptions);
+
+/** Runs a program that uses the package by its name; answers what it wrote, and how it ended. */
+async function runProgram(program: string, deadlineMs: number) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: PACKAGE_ROOT, env: { PATH: process.env.PATH ?? '', GRPC: gateway.grpc, KEY: ADMIN_KEY }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+  child.stderr.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+  const end = await new Promise<number | string | null>((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
+  clearTimeout(timer);
+  return { end, output };
+}
+
+test('checks in flight at close are answered before it resolves', async () => {
+  const agent = connect('closing');
+  const settled: string[] = [];
+  const checks = Array.from({ length: 500 }, () => agent.check(SEARCH).then((answer) => settled.push(answer.decision)));
+  await agent.close();
+  expect(settled).toHaveLength(500);
+  expect(new Set(settled)).toEqual(new Set(['allow']));
+  await Promise.all(checks);
+  expect(agent.state).toBe('closed');
+});
+
+test('after close nothing is taken any more, and closing again is no mistake', async () => {
+  const agent = connect('closed');
+  await agent.close();
+  await agent.close();
+  for (const call of [agent.check(SEARCH), agent.run(SEARCH, () => {}), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b'), agent.ready()]) {
+    await expect(call).rejects.toMatchObject({ name: 'ClientClosedError', message: 'the agent client is closed' });
+  }
+});
+
+test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
+  const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' }, apiKey: ADMIN_KEY, deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 } });
+  const check = agent.check(SEARCH);
+  check.catch(() => {});
+  await agent.close();
+  await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
+});
+
+test('a body that waits at a checkpoint when the client is closed is let go', async () => {
+  const agent = connect('let-go', { deadlines: { closeMs: 50 } });
+  let opId = '';
+  const result = agent.run(SEARCH, async (op) => {
+    opId = op.opId;
+    for (;;) {
+      await op.checkpoint();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  });
+  result.catch(() => {});
+  await agent.ready();
+  await expect.poll(() => opId).not.toBe('');
+  await agent.close();
+  await expect(result).rejects.toMatchObject({ name: 'ClientClosedError' });
+  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
+});
+
+test('a process ends by itself once its client is closed', async () => {
+  expect(await runProgram(`
+    import { createAgentClient } from 'svc-gateway/sdk';
+    const agent = createAgentClient({ address: process.env.GRPC, agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
+    console.log(await agent.run({ action: 'tool.call', resource: 'clock' }, (op) => op.state));
+    await Promise.all(Array.from({ length: 100 }, () => agent.check({ action: 'tool.call', resource: 'clock' })));
+    await agent.close();
+  `, 10_000)).toEqual({ end: 0, output: 'running\n' });
+});
+
+test('a process ends by itself once its client is closed, also when there never was a gateway', async () => {
+  expect(await runProgram(`
+    import { createAgentClient } from 'svc-gateway/sdk';
+    const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
+    console.log((await agent.check({ action: 'tool.call', resource: 'clock' })).unreachable);
+    await agent.close();
+  `, 10_000)).toEqual({ end: 0, output: 'true\n' });
+});

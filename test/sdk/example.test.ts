@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+
+test('the example agent can be paused, watched, resumed and terminated, as its walk-through says', async () => {
+  const gateway = await startTestGateway();
+  const agent = spawn(process.execPath, [join(PACKAGE_ROOT, 'examples', 'agent.mjs')], {
+    env: { PATH: process.env.PATH ?? '', SVC_API_KEY: ADMIN_KEY, SVC_GRPC_ADDR: gateway.grpc, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<number | null>((resolve) => agent.once('exit', resolve));
+  let log = '';
+  agent.stdout.on('data', (chunk: Buffer) => { log += chunk.toString(); });
+  const pages = () => log.match(/read page/g)?.length ?? 0;
+  try {
+    await eventually(() => expect(pages()).toBeGreaterThan(2));
+    expect(log).toContain('process.exec on rm -rf / is denied: ');
+    expect(log).not.toContain('this line is never printed');
+    const opId = /OP=(\S+)/.exec(log)?.[1];
+    const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
+    expect((await operator('pause')).status).toBe(200);
+    await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }));
+    const read = pages();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(pages()).toBe(read);
+    expect((await operator('resume')).status).toBe(200);
+    await eventually(() => expect(pages()).toBeGreaterThan(read));
+    expect((await operator('terminate')).status).toBe(200);
+    expect(await ended).toBe(1);
+    expect(log).toContain(`stopped: operation ${opId} was terminated by an operator`);
+  } finally {
+    agent.kill('SIGKILL');
+    await gateway.stop();
+  }
+});

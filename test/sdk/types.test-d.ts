@@ -1,0 +1,49 @@
+/** What the compiler must and must not take. Checked by `npm run typecheck`, never run. */
+import { expectTypeOf } from 'vitest';
+import { createAgentClient, type ActionDeniedError, type AgentClient, type AgentClientOptions, type CheckAnswer, type Op, type OpState, type UsageAnswer } from '../../src/sdk/index.ts';
+
+const address = '127.0.0.1:50051';
+const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+
+// Exactly one credential.
+expectTypeOf(createAgentClient({ address, agent, apiKey: 'key' })).toEqualTypeOf<AgentClient>();
+expectTypeOf(createAgentClient({ address, agent, credentialToken: 'token' })).toEqualTypeOf<AgentClient>();
+// @ts-expect-error without a credential the gateway takes no call
+createAgentClient({ address, agent });
+// @ts-expect-error with two it would not be clear which
+createAgentClient({ address, agent, apiKey: 'key', credentialToken: 'token' });
+// @ts-expect-error the whole triple is the identity
+createAgentClient({ address, agent: { orgId: 'acme', agentId: 'crawler' }, apiKey: 'key' });
+// @ts-expect-error there are two answers
+createAgentClient({ address, agent, apiKey: 'key', onUnreachable: 'maybe' });
+expectTypeOf<AgentClientOptions['onUnreachable']>().toEqualTypeOf<'allow' | 'deny' | undefined>();
+
+declare const client: AgentClient;
+
+// `run` resolves to what its body does.
+expectTypeOf(client.run({ action: 'tool.call' }, () => 42)).toEqualTypeOf<Promise<number>>();
+expectTypeOf(client.run({ action: 'tool.call' }, async (op) => op.opId)).toEqualTypeOf<Promise<string>>();
+void client.run({ action: 'tool.call', resource: 'web_search', attributes: { size: 3, tags: ['a', null], nested: { deep: true } } }, (op) => {
+  expectTypeOf(op).toEqualTypeOf<Op>();
+  expectTypeOf(op.signal).toEqualTypeOf<AbortSignal>();
+  expectTypeOf(op.state).toEqualTypeOf<OpState>();
+  expectTypeOf(op.checkpoint()).toEqualTypeOf<Promise<void>>();
+  // @ts-expect-error its state is the operators' to change
+  op.state = 'running';
+});
+// @ts-expect-error a rehearsal is no operation that could be run
+void client.run({ action: 'tool.call', dryRun: true }, () => {});
+// @ts-expect-error an action has a name
+void client.check({ resource: 'web_search' });
+// @ts-expect-error JSON has no functions
+void client.check({ action: 'tool.call', attributes: { size: () => 3 } });
+
+expectTypeOf(client.check({ action: 'tool.call' })).toEqualTypeOf<Promise<CheckAnswer>>();
+expectTypeOf<CheckAnswer['decision']>().toEqualTypeOf<'allow' | 'deny'>();
+expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
+
+// What is exceeded is known where something is.
+declare const usage: UsageAnswer;
+if (usage.status === 'limit_exceeded') expectTypeOf(usage.tier).toEqualTypeOf<'global' | 'org' | 'team' | 'agent'>();
+// @ts-expect-error nothing is exceeded
+else void usage.tier;
