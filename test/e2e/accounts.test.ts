@@ -7,7 +7,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
-/** PostgreSQL runs as another account when the tests run as root, so that account must reach the folder. */
+/** Where user namespaces are not to be had, root's PostgreSQL runs as another account, which must reach the folder. */
 function reachableFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-accounts-'));
   chmodSync(folder, 0o711);

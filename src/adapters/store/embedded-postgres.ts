@@ -3,15 +3,16 @@
  * only, on a port and with a password made for it, starts and stops with the gateway, is started again when it dies,
  * and one that a killed gateway left running is stopped before the next is started.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { stopLeftover } from './leftover-postgres.ts';
 import type { StoreLog } from './postgres.ts';
-import { firstClosedFolder, locatePostgres, type PostgresBinaries, type RunAs } from './postgres-binaries.ts';
+import { chooseRunAs, handOver, openTheWay, spawnAs, type RunAs } from './postgres-account.ts';
+import { locatePostgres, type PostgresBinaries } from './postgres-binaries.ts';
 
 export type EmbeddedPostgres = {
   /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
@@ -25,6 +26,8 @@ export type EmbeddedOptions = {
   readonly dataDir: string;
   /** Further settings by name, for tests: `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** As whom to run it; unset: what `chooseRunAs` finds. */
+  readonly runAs?: RunAs;
 };
 
 const USER = 'svc';
@@ -50,7 +53,7 @@ type Home = {
   readonly logFile: string;
   readonly password: string;
   readonly binaries: PostgresBinaries;
-  readonly runAs: RunAs | undefined;
+  readonly runAs: RunAs;
   readonly settings: Readonly<Record<string, string>>;
 };
 
@@ -62,6 +65,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   if (major === undefined) await initialise(home);
   else if (major !== bundled) throw new Error(`${home.cluster} was made by PostgreSQL ${major}; this gateway brings ${bundled}: dump it with the old gateway and load it into the new one`);
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
+  await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
   const { server, port } = await startOnFreePort(home);
   await createDatabase(home, port);
   log.info('started the embedded PostgreSQL', { port, dir: home.cluster, version: home.binaries.version });
@@ -114,32 +118,14 @@ class Keeper {
   }
 }
 
-async function prepareHome({ dataDir, settings = {} }: EmbeddedOptions): Promise<Home> {
+async function prepareHome({ dataDir, settings = {}, ...options }: EmbeddedOptions): Promise<Home> {
   const root = join(resolve(dataDir), 'postgres');
-  const runAs = await accountToRunAs();
+  const runAs = options.runAs ?? await chooseRunAs();
   await mkdir(root, { recursive: true, mode: 0o700 });
-  if (runAs !== undefined) {
-    // PostgreSQL refuses to run as root, so it runs as an account that must be able to walk to its folder. These two
-    // let others through (0711) but not look around; what lies in them keeps its own 0600 and 0700.
-    await chmod(resolve(dataDir), 0o711);
-    await chmod(root, 0o711);
-    const closed = await firstClosedFolder(root, runAs);
-    if (closed !== undefined) {
-      throw new Error(`PostgreSQL refuses to run as root, and no other account can reach ${root}: ${closed} is closed to it. Put SVC_DATA_DIR elsewhere or run the gateway as another user`);
-    }
-  }
+  await openTheWay(runAs, resolve(dataDir), root);
   const binaries = await locatePostgres(root, runAs);
   const password = await keptPassword(join(root, 'password'));
   return { root, cluster: join(root, 'cluster'), logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings } };
-}
-
-/** Root borrows the account `postgres`, or else `nobody`; it makes none of its own. */
-async function accountToRunAs(): Promise<RunAs | undefined> {
-  if (process.getuid?.() !== 0) return undefined;
-  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  const entry = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
-  if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody');
-  return { uid: Number(entry[2]), gid: Number(entry[3]) };
 }
 
 /** Written before the cluster is made with it, readable by the gateway's own account only. */
@@ -159,7 +145,7 @@ async function initialise(home: Home): Promise<void> {
   await rm(passwordFile, { force: true });
   await mkdir(unfinished, { mode: 0o700 });
   await writeFile(passwordFile, `${home.password}\n`, { mode: 0o600 });
-  for (const path of home.runAs === undefined ? [] : [unfinished, passwordFile]) await chown(path, home.runAs!.uid, home.runAs!.gid);
+  for (const path of [unfinished, passwordFile]) await handOver(path, home.runAs);
   try {
     await run(home, home.binaries.initdb, [
       `--pgdata=${unfinished}`, `--username=${USER}`, `--pwfile=${passwordFile}`,
@@ -186,8 +172,8 @@ async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProc
 async function startServer(home: Home, port: number): Promise<ChildProcess> {
   const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const log = await openLog(home.logFile);
-  const server = spawn(home.binaries.postgres, ['-D', home.cluster, ...settings], {
-    ...home.runAs, cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
+  const server = spawnAs(home.runAs, home.binaries.postgres, ['-D', home.cluster, ...settings], {
+    cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
     // A terminal's Ctrl-C is for the gateway, which stops its database last.
     detached: true,
   });
@@ -198,7 +184,7 @@ async function startServer(home: Home, port: number): Promise<ChildProcess> {
   failed.catch(() => undefined); // after the start, the keeper watches
   await log.close();
   try {
-    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'))]);
+    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'), server)]);
   } catch (error) {
     server.kill('SIGQUIT');
     throw error;
@@ -206,9 +192,9 @@ async function startServer(home: Home, port: number): Promise<ChildProcess> {
   return server;
 }
 
-async function untilItAnswers(url: string): Promise<void> {
+async function untilItAnswers(url: string, server: ChildProcess): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
+  while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
     try {
       await withClient(url, async (client) => void (await client.query('SELECT 1')));
       return;
@@ -243,9 +229,9 @@ async function stopServer(server: ChildProcess): Promise<void> {
 
 /** Runs a program to its end; rejects with what it complained about. */
 async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
-  const child = spawn(program, args, { ...home.runAs, cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawnAs(home.runAs, program, args, { cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
   let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${program} failed: ${complaint.trim()}`))));

@@ -2,9 +2,7 @@
 import { chmod, cp, lstat, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-
-/** The account that runs PostgreSQL when the gateway is root, which PostgreSQL refuses to be. */
-export type RunAs = { readonly uid: number; readonly gid: number };
+import { reaches, type RunAs } from './postgres-account.ts';
 
 /** Absolute paths of the programs. */
 export type PostgresBinaries = { readonly postgres: string; readonly initdb: string; readonly version: string };
@@ -14,7 +12,7 @@ export type PostgresBinaries = { readonly postgres: string; readonly initdb: str
  * Its shared libraries need links which its install script makes; a package manager that skips install scripts leaves
  * them out, and the package may lie where the gateway cannot write. Rejects when npm has no PostgreSQL for this platform.
  */
-export async function locatePostgres(copyTo: string, runAs: RunAs | undefined): Promise<PostgresBinaries> {
+export async function locatePostgres(copyTo: string, runAs: RunAs): Promise<PostgresBinaries> {
   const { root, version } = findPackage();
   const native = join(root, 'native');
   const usable = (await reaches(native, runAs)) && (await linkLibraries(root).then(() => true, () => false));
@@ -70,18 +68,3 @@ async function linkLibraries(root: string): Promise<void> {
 }
 
 const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false);
-
-/** Whether that account may go through every folder on the way to `path`. */
-export async function reaches(path: string, runAs: RunAs | undefined): Promise<boolean> {
-  return (await firstClosedFolder(path, runAs)) === undefined;
-}
-
-export async function firstClosedFolder(path: string, runAs: RunAs | undefined): Promise<string | undefined> {
-  if (runAs === undefined) return undefined;
-  for (let folder = path; ; folder = dirname(folder)) {
-    const { mode, uid, gid } = await stat(folder);
-    const bit = uid === runAs.uid ? 0o100 : gid === runAs.gid ? 0o010 : 0o001;
-    if ((mode & bit) === 0) return folder;
-    if (folder === dirname(folder)) return undefined;
-  }
-}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
+import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { SILENT } from '../../support/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -18,8 +18,8 @@ async function temporaryDir(): Promise<string> {
   return dir;
 }
 
-async function start(dataDir: string): Promise<EmbeddedPostgres> {
-  const server = await startEmbeddedPostgres({ dataDir }, SILENT);
+async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, ...options }, SILENT);
   cleanUps.push(() => server.stop());
   return server;
 }
@@ -76,4 +76,22 @@ test('a server that a killed gateway left running is stopped before the next one
   const next = await start(dataDir);
   expect(next.url).not.toBe(orphaned.url);
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+const isRoot = process.getuid?.() === 0;
+
+test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {
+  const dataDir = await temporaryDir();
+  const before = await start(dataDir, { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } });
+  await ask(before.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  expect((await stat(join(dataDir, 'postgres', 'cluster'))).uid).toBe(65_534);
+  expect([(await stat(dataDir)).mode & 0o777, (await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777]).toEqual([0o711, 0o600]);
+  await before.stop();
+  const after = await start(dataDir);
+  expect(await ask(after.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test.runIf(isRoot)('a folder that the other account cannot reach is refused with the folder that is in the way', async () => {
+  const closed = await temporaryDir(); // 0700
+  await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(`${closed} is closed to it`);
 });
