@@ -83,9 +83,13 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
     publicUrl: publicUrlOf(config),
   });
-  // That the database is away is said once by its pool; here the next turn makes up for this one.
-  const sync = (): void => void accounts.syncRevocations();
-  const timers = [setInterval(sync, SYNC_EVERY_MS), setInterval(() => void accounts.prune(), PRUNE_EVERY_MS)];
+  // That the database is away is said once by its pool, and the next turn makes up for this one.
+  const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
+    void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) }));
+  const timers = [
+    setInterval(turn(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
+    setInterval(turn(accounts.prune, 'pruning sessions and tokens'), PRUNE_EVERY_MS),
+  ];
   return {
     useCases: accounts.useCases,
     start: async () => {

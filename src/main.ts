@@ -210,7 +210,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
 
   const timers = [
-    ...(database === undefined ? [] : [setInterval(() => void apiKeys.refresh(), SHARED_KEYS_EVERY_MS)]),
+    ...(database === undefined ? [] : [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)]),
     setInterval(() => {
       sweep(governor, clock.nowMs());
       switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
