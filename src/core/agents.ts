@@ -1,5 +1,9 @@
+import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
 import type { BudgetHandle } from './budget.ts';
+import type { AgentView } from './commands.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
+
+const NOWHERE = new AgentGroup('', undefined, 0);
 
 /**
  * One identity the gateway knows. It is *registered* while it has a credential; an identity that only has operations
@@ -8,6 +12,9 @@ import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from
 export class AgentEntry {
   readonly identity: AgentIdentity;
   readonly key: AgentKey;
+  /** Where it is counted, from when the registry keeps it. */
+  org: AgentGroup = NOWHERE;
+  team: AgentGroup = NOWHERE;
   /** The name under which the audit log knows it as the cause of something. */
   readonly actor: string;
   credential: SecretDigest | undefined = undefined;
@@ -41,6 +48,8 @@ export type AgentRegistration = {
 };
 
 export type OrgMembers = {
+  /** Grows with every org: the order of listings across orgs, and their cursor. */
+  readonly sequence: number;
   readonly orgId: string;
   /** In the order of registration. */
   readonly agents: Map<AgentKey, AgentEntry>;
@@ -54,8 +63,12 @@ export class AgentRegistry {
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byOrg = new Map<string, OrgMembers>();
   readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
+  /** One agent alone under its name, which is the usual case, needs no set. */
+  readonly #byName = new Map<string, AgentEntry | Set<AgentEntry>>();
+  readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
+  #orgs = 0;
 
   constructor(onForgotten: (entry: AgentEntry) => void = () => {}) { this.#onForgotten = onForgotten; }
 
@@ -80,6 +93,24 @@ export class AgentRegistry {
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.get(key) ?? NO_AGENTS; }
 
+  /** The registered agents of this name, in every org and team. */
+  named(agentId: string): Iterable<AgentEntry> {
+    const found = this.#byName.get(agentId);
+    return found instanceof AgentEntry ? [found] : found ?? NO_AGENTS;
+  }
+
+  /** The agent itself has asked something. */
+  saw(entry: AgentEntry, nowMs: number): void {
+    const before = minuteOf(entry.lastSeenMs);
+    const minute = minuteOf(nowMs);
+    entry.lastSeenMs = nowMs;
+    if (minute === before) return;
+    for (const { seen } of [entry.org, entry.team, this.groups]) {
+      seen.remove(before);
+      seen.add(minute);
+    }
+  }
+
   /** The entry of an identity. One that is not known yet is made, but only {@link keep} makes it stay. */
   lookUp(identity: AgentIdentity): AgentEntry {
     const key = agentKeyOf(identity);
@@ -88,7 +119,12 @@ export class AgentRegistry {
 
   /** Holds on to an entry that is about to get its first operation or its registration. */
   keep(entry: AgentEntry): AgentEntry {
-    if (entry.credential === undefined && entry.ops === 0) this.#byKey.set(entry.key, entry);
+    if (entry.credential === undefined && entry.ops === 0) {
+      this.#byKey.set(entry.key, entry);
+      const { org, team } = this.groups.enter(entry.identity.orgId, entry.identity.teamId);
+      entry.org = org;
+      entry.team = team;
+    }
     return entry;
   }
 
@@ -100,6 +136,8 @@ export class AgentRegistry {
       entry.registration = this.#registrations;
       this.#registered.set(entry.key, entry);
       this.#addToOrg(entry);
+      this.#addName(entry);
+      this.groups.countRegistered(entry.org, entry.team, 1);
       entry.registeredAtMs = registeredAtMs;
     } else {
       this.#byCredential.delete(entry.credential);
@@ -118,6 +156,9 @@ export class AgentRegistry {
     entry.credential = undefined;
     this.#setParent(entry, undefined);
     this.#removeFromOrg(entry);
+    this.#removeName(entry);
+    this.groups.countRegistered(entry.org, entry.team, -1);
+    this.#unsee(entry);
     this.#registered.delete(key);
     this.forgetIfUnused(entry);
     return true;
@@ -125,8 +166,9 @@ export class AgentRegistry {
 
   /** Lets go of an identity that is not registered and has no operation left. */
   forgetIfUnused(entry: AgentEntry): void {
-    if (entry.credential !== undefined || entry.ops > 0) return;
+    if (entry.credential !== undefined || entry.ops > 0 || this.#byKey.get(entry.key) !== entry) return;
     this.#byKey.delete(entry.key);
+    this.groups.leave(entry.org, entry.team);
     this.#onForgotten(entry);
   }
 
@@ -134,7 +176,8 @@ export class AgentRegistry {
     const { orgId, teamId } = entry.identity;
     let org = this.#byOrg.get(orgId);
     if (org === undefined) {
-      org = { orgId, agents: new Map(), teams: new Map() };
+      this.#orgs += 1;
+      org = { sequence: this.#orgs, orgId, agents: new Map(), teams: new Map() };
       this.#byOrg.set(orgId, org);
     }
     org.agents.set(entry.key, entry);
@@ -154,6 +197,27 @@ export class AgentRegistry {
     if (org.agents.size === 0) this.#byOrg.delete(orgId);
   }
 
+  #addName(entry: AgentEntry): void {
+    const { agentId } = entry.identity;
+    const known = this.#byName.get(agentId);
+    if (known === undefined) this.#byName.set(agentId, entry);
+    else if (known instanceof AgentEntry) this.#byName.set(agentId, new Set([known, entry]));
+    else known.add(entry);
+  }
+
+  #removeName(entry: AgentEntry): void {
+    const { agentId } = entry.identity;
+    const known = this.#byName.get(agentId);
+    if (known instanceof Set) known.delete(entry);
+    if (known === entry || (known instanceof Set && known.size === 0)) this.#byName.delete(agentId);
+  }
+
+  /** A registration that ends takes what was seen of its agent with it. */
+  #unsee(entry: AgentEntry): void {
+    for (const { seen } of [entry.org, entry.team, this.groups]) seen.remove(minuteOf(entry.lastSeenMs));
+    entry.lastSeenMs = 0;
+  }
+
   #setParent(entry: AgentEntry, parent: AgentKey | undefined): void {
     if (entry.parent === parent) return;
     if (entry.parent !== undefined) {
@@ -168,5 +232,13 @@ export class AgentRegistry {
     else siblings.add(entry);
   }
 }
+
+export const viewOfAgent = (entry: AgentEntry): AgentView => ({
+  identity: entry.identity,
+  parent: entry.parent,
+  registeredAtMs: entry.registeredAtMs,
+  lastSeenMs: entry.lastSeenMs === 0 ? undefined : entry.lastSeenMs,
+  activeOps: entry.unfinishedOps,
+});
 
 const NO_AGENTS: ReadonlySet<AgentEntry> = new Set();

@@ -47,7 +47,7 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   const identified = identify(state.agents, command.agent, command);
   if (identified.kind !== 'agent') return refuse(state, command, identified);
   const { entry, actor } = identified;
-  if (command.credential !== undefined) entry.lastSeenMs = nowMs;
+  if (command.credential !== undefined) state.agents.saw(entry, nowMs);
   const slot = state.ops.find(command.opId);
   if (slot === undefined) return checkNew(state, command, entry, actor, nowMs);
   if (state.ops.ownerOf(slot) !== entry) return answer(state, command, actor, OTHER_AGENTS_OP, undefined, []);

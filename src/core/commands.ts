@@ -6,6 +6,7 @@ import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
 import type { OpRecord } from './ops.ts';
 import type { OpState } from './op-state.ts';
 import type { Result } from './result.ts';
+import type { AgentPage, Lineage, Overview, Stats, Tree } from './topology.ts';
 import type { Principal } from './scope.ts';
 
 /**
@@ -75,6 +76,11 @@ export type Command =
   | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
   | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
   | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined })
+  | (OrgFilter & PageRequest & { readonly type: 'topology-overview' })
+  | (OrgFilter & PageRequest & { readonly type: 'topology-tree' })
+  | (OrgFilter & PageRequest & { readonly type: 'topology-stats' })
+  | (OrgFilter & PageRequest & { readonly type: 'topology-team'; readonly teamId: string })
+  | (OrgFilter & PageRequest & { readonly type: 'topology-lineage'; readonly agentId: string })
   | (Voucher & { readonly type: 'record-usage'; readonly agent: AgentIdentity; readonly costMicroUsd: number; readonly opId: OpId | undefined; readonly usageId: string | undefined })
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity; /** The I/O thread's own number for the stream. */ readonly stream: number })
@@ -93,6 +99,11 @@ export type Replies = {
   'register-agent': Result<{ readonly agent: AgentView; readonly rotated: boolean }, Fault>;
   'deregister-agent': Result<void, Fault>;
   'list-agents': Result<Page<AgentView>, Fault>;
+  'topology-overview': Result<Overview, Fault>;
+  'topology-tree': Result<Tree, Fault>;
+  'topology-stats': Result<Stats, Fault>;
+  'topology-team': Result<AgentPage, Fault>;
+  'topology-lineage': Result<{ readonly lineages: readonly Lineage[]; readonly next: string | undefined }, Fault>;
   'record-usage': Result<UsageAnswer, Fault>;
   'list-budgets': Result<Page<BudgetStatusRow>, Fault>;
   'open-control': Result<{ readonly key: AgentKey; readonly pending: readonly SignalMessage[] }, Fault>;

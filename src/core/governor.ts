@@ -1,9 +1,10 @@
-import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents.ts';
+import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } from './agents.ts';
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
 import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies, Voucher } from './commands.ts';
+import { BAD_CURSOR } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
 import type { Fault } from './fault.ts';
@@ -13,8 +14,9 @@ import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
 import { OpsRegistry, type OpSlot } from './ops.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
-import { seesOrg, type Principal } from './scope.ts';
+import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
+import { answerTopology } from './topology-commands.ts';
 
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[] };
 
@@ -72,6 +74,11 @@ export class Governor {
       case 'register-agent': return this.#registerAgent(command, nowMs);
       case 'deregister-agent': return this.#deregisterAgent(command);
       case 'list-agents': return unchanged(this.#listAgents(command));
+      case 'topology-overview':
+      case 'topology-team':
+      case 'topology-tree':
+      case 'topology-lineage':
+      case 'topology-stats': return unchanged(answerTopology(this.agents, this.ops.counts, command, nowMs));
       case 'record-usage': return this.#recordUsage(command, nowMs);
       case 'list-budgets': return unchanged(this.#listBudgets(command, nowMs));
       case 'open-control': return unchanged(this.#openControl(command, nowMs));
@@ -241,7 +248,7 @@ export class Governor {
     const caller = this.#callerOf(command);
     if (!caller.ok) return caller;
     const { entry } = caller.value;
-    entry.lastSeenMs = nowMs;
+    if (command.credential !== undefined) this.agents.saw(entry, nowMs);
     return ok({ key: entry.key, pending: this.#signals.pendingOf(entry.key) });
   }
 
@@ -312,25 +319,9 @@ const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
 
-const BAD_CURSOR = fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this listing gave out' } as const);
-
-/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org. */
-export function orgInReach(principal: Principal, orgId: string | undefined): Result<string | undefined, Fault> {
-  if (orgId === undefined) return ok(principal.orgId ?? undefined);
-  return seesOrg(principal, orgId) ? ok(orgId) : fail({ kind: 'org_forbidden', orgId });
-}
-
 function numberOf(cursor: string): number | undefined {
   return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
 }
-
-export const viewOfAgent = (entry: AgentEntry): AgentView => ({
-  identity: entry.identity,
-  parent: entry.parent,
-  registeredAtMs: entry.registeredAtMs,
-  lastSeenMs: entry.lastSeenMs === 0 ? undefined : entry.lastSeenMs,
-  activeOps: entry.unfinishedOps,
-});
 
 /** Entries come in the order of registration, so the last one's number is where the next page starts. */
 function pageOf(entries: Iterable<AgentEntry>, perPage: number, after: number, matches: (entry: AgentEntry) => boolean): Page<AgentView> {

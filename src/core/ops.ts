@@ -1,3 +1,4 @@
+import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
@@ -21,6 +22,11 @@ export type OpFilter = {
   readonly agentId?: string | undefined;
   readonly state?: OpState | undefined;
 };
+
+function count(counts: OpCounts, from: OpState, to: OpState): void {
+  counts[from] -= 1;
+  counts[to] += 1;
+}
 
 // A million operations as objects would be three million things for the garbage collector to walk, in pauses that every
 // check feels. As columns of numbers they are a few hundred; only the ids remain as strings.
@@ -86,6 +92,8 @@ export class OpsRegistry {
     this.#size += 1;
     this.#counts.pending += 1;
     owner.ops += 1;
+    owner.org.ops.pending += 1;
+    owner.team.ops.pending += 1;
     owner.unfinishedOps += 1;
     return slot;
   }
@@ -110,10 +118,12 @@ export class OpsRegistry {
     assert(nowMs >= chunk.updatedAtMs[at]!, 'the clock handed to the core never runs backwards');
     chunk.states[at] = OP_STATES.indexOf(to);
     chunk.updatedAtMs[at] = nowMs;
-    this.#counts[from] -= 1;
-    this.#counts[to] += 1;
+    const owner = chunk.owners[at]!;
+    count(this.#counts, from, to);
+    count(owner.org.ops, from, to);
+    count(owner.team.ops, from, to);
     if (isFinished(to)) {
-      chunk.owners[at]!.unfinishedOps -= 1;
+      owner.unfinishedOps -= 1;
       this.#queueForSweep(slot);
     }
     return to;
@@ -147,7 +157,10 @@ export class OpsRegistry {
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
       this.#slots[shardOf(opId)]!.delete(opId);
-      this.#counts[OP_STATES[chunk.states[at]!]!] -= 1;
+      const state = OP_STATES[chunk.states[at]!]!;
+      this.#counts[state] -= 1;
+      owner.org.ops[state] -= 1;
+      owner.team.ops[state] -= 1;
       chunk.ids[at] = undefined;
       chunk.owners[at] = undefined;
       chunk.next[at] = this.#free;

@@ -1,4 +1,6 @@
 /** Who is asking, and what that allows (contract: Tokens and scopes). */
+import type { Fault } from './fault.ts';
+import { fail, ok, type Result } from './result.ts';
 
 export const SCOPES = ['read', 'write', 'admin'] as const; // each implies the ones before it
 export type Scope = (typeof SCOPES)[number];
@@ -34,3 +36,9 @@ export const seesOrg = (principal: Principal, orgId: string): boolean => princip
 
 export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text);
+
+/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org. */
+export function orgInReach(principal: Principal, orgId: string | undefined): Result<string | undefined, Fault> {
+  if (orgId === undefined) return ok(principal.orgId ?? undefined);
+  return seesOrg(principal, orgId) ? ok(orgId) : fail({ kind: 'org_forbidden', orgId });
+}

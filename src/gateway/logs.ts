@@ -1,9 +1,8 @@
 /** Reading the audit log, within the org of whoever asks (contract: HTTP shapes, GET /api/v1/logs). */
 import type { AuditFilter } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
-import { orgInReach } from '../core/governor.ts';
 import type { Result } from '../core/result.ts';
-import type { Principal } from '../core/scope.ts';
+import { orgInReach, type Principal } from '../core/scope.ts';
 
 /** `page` is the JSON answer of a listing; the others are a piece of an export. */
 export const LOG_FORMATS = ['page', 'ndjson', 'csv'] as const;

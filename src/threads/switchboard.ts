@@ -34,7 +34,8 @@ type Thread = { readonly outbox: Outbox<MainToIo>; stats: IoStats | undefined };
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 
 /** Commands that change nothing and so are answered also while nothing can be recorded. */
-const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'open-control', 'ack-signal']);
+const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'topology-overview', 'topology-team', 'topology-tree', 'topology-lineage', 'topology-stats',
+  'open-control', 'ack-signal']);
 
 /** Connects I/O threads, governor, use cases and the audit thread: who asked what, and where the answer goes. */
 export class Switchboard {

@@ -13,7 +13,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   return fail({ kind: 'invalid_argument', field: path.join('.') || 'body', problem: isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit' });
 }
 
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /';
+export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /';
 
 export const name = z.string().refine(isName, NAME_RULE);
 

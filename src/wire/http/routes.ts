@@ -8,6 +8,7 @@ import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
 import { streamRoutes } from './stream.ts';
+import { topologyRoutes } from './topology.ts';
 
 export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
   ...credentialRoutes,
@@ -18,4 +19,5 @@ export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
   ...policyRoutes,
   ...streamRoutes,
   ...logRoutes,
+  ...topologyRoutes,
 ];

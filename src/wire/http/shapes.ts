@@ -50,3 +50,47 @@ const auditEntry = z.strictObject({
 });
 
 export const logPage = pageOf('entries', auditEntry);
+
+const identity = { org_id: z.string().meta({ description: 'Empty for an agent without an org.' }), team_id: z.string(), agent_id: z.string() };
+
+const agentFields = {
+  ...identity,
+  parent: z.string().nullable().meta({ description: '`<org>/<team>/<agent>`' }),
+  registered_at: rfc3339,
+  last_seen_at: rfc3339.nullable(),
+  active_ops: z.int(),
+};
+export const agentShape = z.strictObject(agentFields);
+
+const opCounts = z.strictObject({ pending: z.int(), running: z.int(), paused: z.int(), completing: z.int(), terminated: z.int() });
+const groupFields = { org_id: z.string(), agent_count: z.int(), agents_seen: z.int().meta({ description: 'In the last five minutes.' }), active_ops: z.int(), ops: opCounts };
+const teamShape = z.strictObject({ team_id: z.string(), ...groupFields });
+
+const agentPageFields = { teams: z.array(teamShape).meta({ description: 'The teams of the agents on this page.' }), agents: z.array(agentShape), next_cursor: nextCursor };
+const counts = { org_count: z.int(), team_count: z.int(), agent_count: z.int() };
+
+export const topologyOverview = z.strictObject({ ...counts, ...agentPageFields });
+export const topologyTeam = z.strictObject(agentPageFields);
+
+const treeNode: z.ZodType = z.strictObject({
+  ...agentFields,
+  get children(): z.ZodArray { return z.array(treeNode); },
+  truncated: z.boolean().meta({ description: 'There are more below; ask for the lineage.' }),
+}).meta({ id: 'TreeNode' });
+export const topologyTree = pageOf('orgs', z.strictObject({ org_id: z.string(), teams: z.array(z.strictObject({ team_id: z.string(), agents: z.array(treeNode) })) }));
+
+export const topologyLineage = pageOf('lineages', z.strictObject({
+  agent: agentShape,
+  ancestors: z.array(agentShape).meta({ description: 'The nearest first.' }),
+  descendants: z.array(z.strictObject({ ...agentFields, depth: z.int() })).meta({ description: 'The nearest first.' }),
+  truncated: z.boolean(),
+}));
+
+export const topologyStats = z.strictObject({
+  ...counts,
+  agents_seen: z.int(),
+  active_ops: z.int(),
+  ops: opCounts,
+  groups: z.array(z.union([z.strictObject(groupFields), teamShape])).meta({ description: 'Orgs, or the teams of the org that was asked for.' }),
+  next_cursor: nextCursor,
+});

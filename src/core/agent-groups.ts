@@ -1,0 +1,104 @@
+import type { OpState } from './op-state.ts';
+
+export type OpCounts = Record<OpState, number>;
+
+const MINUTE_MS = 60_000;
+const WINDOW_MINUTES = 5;
+const SLOTS = WINDOW_MINUTES + 1; // five whole minutes, and the one that runs
+
+export const minuteOf = (ms: number): number => Math.floor(ms / MINUTE_MS);
+
+/** How many agents were seen in the last five minutes, to the minute: a count per minute, in a ring. */
+export class SeenCounter {
+  readonly #counts: number[] = new Array<number>(SLOTS).fill(0);
+  readonly #minutes: number[] = new Array<number>(SLOTS).fill(-1);
+
+  add(minute: number): void {
+    const slot = minute % SLOTS;
+    if (this.#minutes[slot] !== minute) {
+      this.#minutes[slot] = minute;
+      this.#counts[slot] = 0;
+    }
+    this.#counts[slot]! += 1;
+  }
+
+  remove(minute: number): void {
+    const slot = minute % SLOTS;
+    if (this.#minutes[slot] === minute) this.#counts[slot]! -= 1;
+  }
+
+  count(nowMs: number): number {
+    const oldest = minuteOf(nowMs) - WINDOW_MINUTES;
+    return this.#counts.reduce((sum, count, slot) => (this.#minutes[slot]! >= oldest ? sum + count : sum), 0);
+  }
+}
+
+/** The numbers of an org, or of a team in it, kept up to date by every change so that nobody has to count. */
+export class AgentGroup {
+  readonly orgId: string;
+  /** undefined: an org. */
+  readonly teamId: string | undefined;
+  /** Grows with every group: the order of listings, and their cursor. */
+  readonly sequence: number;
+  /** Of all agents that are known, also of those that are not registered. */
+  readonly ops: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  readonly seen = new SeenCounter();
+  readonly teams = new Map<string, AgentGroup>();
+  /** Agents that are known, and those of them that are registered. */
+  known = 0;
+  registered = 0;
+  /** Teams with a registered agent. */
+  registeredTeams = 0;
+
+  constructor(orgId: string, teamId: string | undefined, sequence: number) {
+    this.orgId = orgId;
+    this.teamId = teamId;
+    this.sequence = sequence;
+  }
+}
+
+/** All orgs with their teams. A group lives as long as an agent of its is known. */
+export class AgentGroups {
+  readonly #orgs = new Map<string, AgentGroup>();
+  readonly seen = new SeenCounter();
+  #sequence = 0;
+  registeredOrgs = 0;
+  registeredTeams = 0;
+
+  get orgs(): ReadonlyMap<string, AgentGroup> { return this.#orgs; }
+
+  /** The team of a new agent, which is counted as known from now on. */
+  enter(orgId: string, teamId: string): { readonly org: AgentGroup; readonly team: AgentGroup } {
+    const org = this.#orgs.get(orgId) ?? this.#make(this.#orgs, orgId, undefined);
+    const team = org.teams.get(teamId) ?? this.#make(org.teams, orgId, teamId);
+    org.known += 1;
+    team.known += 1;
+    return { org, team };
+  }
+
+  leave(org: AgentGroup, team: AgentGroup): void {
+    org.known -= 1;
+    team.known -= 1;
+    if (team.known === 0) org.teams.delete(team.teamId ?? '');
+    if (org.known === 0) this.#orgs.delete(org.orgId);
+  }
+
+  /** An agent of the team was registered, or deregistered. */
+  countRegistered(org: AgentGroup, team: AgentGroup, change: 1 | -1): void {
+    org.registered += change;
+    team.registered += change;
+    const isEdge = team.registered === (change === 1 ? 1 : 0);
+    if (!isEdge) return;
+    org.registeredTeams += change;
+    this.registeredTeams += change;
+    // Agents without an org share a group, but no org.
+    if (org.orgId !== '' && org.registeredTeams === (change === 1 ? 1 : 0)) this.registeredOrgs += change;
+  }
+
+  #make(groups: Map<string, AgentGroup>, orgId: string, teamId: string | undefined): AgentGroup {
+    this.#sequence += 1;
+    const group = new AgentGroup(orgId, teamId, this.#sequence);
+    groups.set(teamId ?? orgId, group);
+    return group;
+  }
+}

@@ -1,0 +1,5 @@
+import { fail, type Result } from './result.ts';
+
+export type CursorFault = { readonly kind: 'invalid_argument'; readonly field: 'cursor'; readonly problem: string };
+
+export const BAD_CURSOR: Result<never, CursorFault> = fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this listing gave out' });

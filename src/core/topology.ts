@@ -1,0 +1,207 @@
+/** Who belongs where: pages over the registry of agents, each of bounded work (spec: Audit and topology endpoints). */
+import type { AgentGroup, OpCounts } from './agent-groups.ts';
+import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
+import type { AgentView, PageRequest } from './commands.ts';
+import { BAD_CURSOR, type CursorFault } from './cursor.ts';
+import { ok, type Result } from './result.ts';
+
+export type GroupStats = {
+  readonly orgId: string;
+  /** undefined: of the whole org. */
+  readonly teamId: string | undefined;
+  /** Registered ones. */
+  readonly agentCount: number;
+  /** Of them, in the last five minutes. */
+  readonly agentsSeen: number;
+  readonly ops: OpCounts;
+};
+
+export type AgentPage = {
+  /** The teams of these agents, each with the numbers of the whole team. */
+  readonly teams: readonly GroupStats[];
+  readonly agents: readonly AgentView[];
+  readonly next: string | undefined;
+};
+export type Overview = AgentPage & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
+
+/** An agent and those below it. `isCut`: there are more below than shown; its lineage tells them. */
+export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
+export type Tree = { readonly roots: readonly TreeNode[]; readonly next: string | undefined };
+
+export type Lineage = {
+  readonly agent: AgentView;
+  /** The nearest first. */
+  readonly ancestors: readonly AgentView[];
+  /** The nearest first; `depth` 1 is a child. */
+  readonly descendants: readonly { readonly agent: AgentView; readonly depth: number }[];
+  readonly isCut: boolean;
+};
+
+export type Stats = {
+  readonly orgCount: number;
+  readonly teamCount: number;
+  readonly agentCount: number;
+  readonly agentsSeen: number;
+  readonly ops: OpCounts;
+  /** The orgs, or the teams of the one org that was asked for. */
+  readonly groups: readonly GroupStats[];
+  readonly next: string | undefined;
+};
+
+/** What one answer holds at most, besides what a page asks for. */
+export const TREE_LIMITS = { nodes: 5_000, depth: 32 } as const;
+export const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
+
+type Page<T> = Result<T, CursorFault>;
+
+export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Page<Overview> {
+  const listed = agentPage(agents, orgId, undefined, page, nowMs);
+  if (!listed.ok) return listed;
+  const group = orgId === undefined ? undefined : agents.groups.orgs.get(orgId);
+  const counts = orgId === undefined
+    ? { orgCount: agents.groups.registeredOrgs, teamCount: agents.groups.registeredTeams, agentCount: agents.registeredCount }
+    : { orgCount: isOrg(group) ? 1 : 0, teamCount: group?.registeredTeams ?? 0, agentCount: group?.registered ?? 0 };
+  return ok({ ...counts, ...listed.value });
+}
+
+/** Registered agents of an org or of all, of a team name or of all: org by org, in each in the order of registration. */
+export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<AgentPage> {
+  const after = readCursor(cursor);
+  if (after === undefined) return BAD_CURSOR;
+  const shown: AgentEntry[] = [];
+  let next: string | undefined;
+  for (const { org, agent } of agentsAfter(orgsOf(agents, orgId), teamId, after)) {
+    if (shown.length === perPage) break;
+    shown.push(agent);
+    next = `${org.sequence}.${agent.registration}`;
+  }
+  const isWhole = next === undefined || agentsAfter(orgsOf(agents, orgId), teamId, readCursor(next)!).next().done === true;
+  return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next: isWhole ? undefined : next });
+}
+
+/** Agents without a registered parent, each with all that descend from it. */
+export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Page<Tree> {
+  const after = readCursor(cursor);
+  if (after === undefined) return BAD_CURSOR;
+  const budget = { nodes: TREE_LIMITS.nodes };
+  const roots: TreeNode[] = [];
+  let next: string | undefined;
+  for (const { org, agent } of agentsAfter(orgsOf(agents, orgId), undefined, after)) {
+    if (parentOf(agents, agent) !== undefined) continue;
+    if (roots.length === perPage || (roots.length > 0 && budget.nodes <= 0)) return ok({ roots, next });
+    roots.push(nodeOf(agents, agent, 1, budget));
+    next = `${org.sequence}.${agent.registration}`;
+  }
+  return ok({ roots, next: undefined });
+}
+
+function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget: { nodes: number }): TreeNode {
+  budget.nodes -= 1;
+  const below = agents.childrenOf(agent.key);
+  const children: TreeNode[] = [];
+  for (const child of below) {
+    if (depth === TREE_LIMITS.depth || budget.nodes <= 0) break;
+    children.push(nodeOf(agents, child, depth + 1, budget));
+  }
+  return { agent: viewOfAgent(agent), children, isCut: children.length < below.size };
+}
+
+/** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
+export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<{ readonly lineages: readonly Lineage[]; readonly next: string | undefined }> {
+  const after = cursor === undefined ? 0 : /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined;
+  if (after === undefined) return BAD_CURSOR;
+  const found: Lineage[] = [];
+  let last = after;
+  // In the order of registration: the one that is registered again comes to the end of its set.
+  for (const agent of agents.named(agentId)) {
+    if (agent.registration <= after || (orgId !== undefined && agent.identity.orgId !== orgId)) continue;
+    if (found.length === perPage) return ok({ lineages: found, next: String(last) });
+    found.push(lineageOf(agents, agent));
+    last = agent.registration;
+  }
+  return ok({ lineages: found, next: undefined });
+}
+
+function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
+  const ancestors: AgentView[] = [];
+  let above = parentOf(agents, agent);
+  for (; above !== undefined && ancestors.length < LINEAGE_LIMITS.ancestors; above = parentOf(agents, above)) ancestors.push(viewOfAgent(above));
+  const descendants: { agent: AgentView; depth: number }[] = [];
+  let isFull = false;
+  const queue: { agent: AgentEntry; depth: number }[] = [{ agent, depth: 0 }];
+  for (let at = 0; at < queue.length && !isFull; at += 1) {
+    const { agent: parent, depth } = queue[at]!;
+    for (const child of agents.childrenOf(parent.key)) {
+      if (descendants.length === LINEAGE_LIMITS.descendants) {
+        isFull = true;
+        break;
+      }
+      descendants.push({ agent: viewOfAgent(child), depth: depth + 1 });
+      queue.push({ agent: child, depth: depth + 1 });
+    }
+  }
+  return { agent: viewOfAgent(agent), ancestors, descendants, isCut: above !== undefined || isFull };
+}
+
+export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<Stats> {
+  const after = cursor === undefined ? 0 : /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined;
+  if (after === undefined) return BAD_CURSOR;
+  const { groups } = agents;
+  const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
+  const shown: AgentGroup[] = [];
+  let next: string | undefined;
+  for (const group of (orgId === undefined ? groups.orgs : org?.teams ?? NO_GROUPS).values()) {
+    if (group.sequence <= after) continue;
+    if (shown.length === perPage) {
+      next = String(shown.at(-1)?.sequence);
+      break;
+    }
+    shown.push(group);
+  }
+  const of = (group: AgentGroup): GroupStats => statsOf(group, nowMs);
+  const totals = orgId === undefined
+    ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
+    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? NO_OPS) } };
+  return ok({ ...totals, groups: shown.map(of), next });
+}
+
+const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
+  ({ orgId, teamId, agentCount: registered, agentsSeen: seen.count(nowMs), ops: { ...ops } });
+
+const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
+  [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
+
+/** An org by its members; agents without an org have a group, but are no org. */
+const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.registered > 0;
+
+function* orgsOf(agents: AgentRegistry, orgId: string | undefined): Generator<OrgMembers> {
+  if (orgId === undefined) return yield* agents.orgs();
+  const org = agents.membersOf(orgId);
+  if (org !== undefined) yield org;
+}
+
+type Place = { readonly org: number; readonly registration: number };
+
+function* agentsAfter(orgs: Iterable<OrgMembers>, teamId: string | undefined, after: Place): Generator<{ readonly org: OrgMembers; readonly agent: AgentEntry }> {
+  for (const org of orgs) {
+    if (org.sequence < after.org) continue;
+    for (const agent of (teamId === undefined ? org.agents : org.teams.get(teamId))?.values() ?? []) {
+      if (org.sequence > after.org || agent.registration > after.registration) yield { org, agent };
+    }
+  }
+}
+
+function readCursor(cursor: string | undefined): Place | undefined {
+  if (cursor === undefined) return { org: 0, registration: 0 };
+  const [, org, registration] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];
+  return org === undefined ? undefined : { org: Number(org), registration: Number(registration) };
+}
+
+/** A parent that was deregistered is none any more. */
+function parentOf(agents: AgentRegistry, { parent }: AgentEntry): AgentEntry | undefined {
+  const entry = parent === undefined ? undefined : agents.get(parent);
+  return entry?.isRegistered === true ? entry : undefined;
+}
+
+const NO_GROUPS: ReadonlyMap<string, AgentGroup> = new Map();
+const NO_OPS: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };

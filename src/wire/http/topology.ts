@@ -1,0 +1,128 @@
+/** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
+import { isName } from '../../core/ids.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { OrgFilter, PageRequest } from '../../core/commands.ts';
+import type { GroupStats, TreeNode } from '../../core/topology.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { NAME_RULE, readPage } from './body.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
+import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
+import { agentView } from './views.ts';
+
+function readAsked({ principal, query }: Authorized): Result<OrgFilter & PageRequest, Fault> {
+  const page = readPage(query);
+  return page.ok ? ok({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }) : page;
+}
+
+function readName(field: string, text: string): Result<string, Fault> {
+  return isName(text) ? ok(text) : fail({ kind: 'invalid_argument', field, problem: NAME_RULE });
+}
+
+async function overview(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readAsked(request);
+  if (!asked.ok) return asked;
+  const { reply } = await link.ask<'topology-overview'>({ type: 'topology-overview', ...asked.value });
+  if (!reply.ok) return reply;
+  const { orgCount, teamCount, agentCount, teams, agents, next } = reply.value;
+  return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), next_cursor: next ?? null } });
+}
+
+async function team(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readAsked(request);
+  if (!asked.ok) return asked;
+  const teamId = readName('team_id', request.params.team_id ?? '');
+  if (!teamId.ok) return teamId;
+  const { reply } = await link.ask<'topology-team'>({ type: 'topology-team', teamId: teamId.value, ...asked.value });
+  if (!reply.ok) return reply;
+  const { teams, agents, next } = reply.value;
+  return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), next_cursor: next ?? null } });
+}
+
+async function tree(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readAsked(request);
+  if (!asked.ok) return asked;
+  const { reply } = await link.ask<'topology-tree'>({ type: 'topology-tree', ...asked.value });
+  return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), next_cursor: reply.value.next ?? null } }) : reply;
+}
+
+async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readAsked(request);
+  if (!asked.ok) return asked;
+  const agentId = readName('agent_id', request.params.agent_id ?? '');
+  if (!agentId.ok) return agentId;
+  const { reply } = await link.ask<'topology-lineage'>({ type: 'topology-lineage', agentId: agentId.value, ...asked.value });
+  if (!reply.ok) return reply;
+  const lineages = reply.value.lineages.map(({ agent, ancestors, descendants, isCut }) => ({
+    agent: agentView(agent),
+    ancestors: ancestors.map(agentView),
+    descendants: descendants.map((below) => ({ ...agentView(below.agent), depth: below.depth })),
+    truncated: isCut,
+  }));
+  return ok({ status: 200, body: { lineages, next_cursor: reply.value.next ?? null } });
+}
+
+async function stats(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readAsked(request);
+  if (!asked.ok) return asked;
+  const { reply } = await link.ask<'topology-stats'>({ type: 'topology-stats', ...asked.value });
+  if (!reply.ok) return reply;
+  const { orgCount, teamCount, agentCount, agentsSeen, ops, groups, next } = reply.value;
+  return ok({
+    status: 200,
+    body: {
+      org_count: orgCount,
+      team_count: teamCount,
+      agent_count: agentCount,
+      agents_seen: agentsSeen,
+      active_ops: ops.pending + ops.running + ops.paused,
+      ops,
+      groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
+      next_cursor: next ?? null,
+    },
+  });
+}
+
+const groupView = ({ orgId, agentCount, agentsSeen, ops }: GroupStats) => ({
+  org_id: orgId,
+  agent_count: agentCount,
+  agents_seen: agentsSeen,
+  active_ops: ops.pending + ops.running + ops.paused,
+  ops,
+});
+
+const teamView = (group: GroupStats) => ({ team_id: group.teamId, ...groupView(group) });
+
+type NodeView = ReturnType<typeof agentView> & { readonly children: readonly NodeView[]; readonly truncated: boolean };
+
+const nodeView = ({ agent, children, isCut }: TreeNode): NodeView => ({ ...agentView(agent), children: children.map(nodeView), truncated: isCut });
+
+/** Roots come org by org, but those of one team are not always neighbours. */
+function orgsOf(roots: readonly TreeNode[]) {
+  return [...groupBy(roots, ({ agent }) => agent.identity.orgId)].map(([org_id, ofOrg]) => ({
+    org_id,
+    teams: [...groupBy(ofOrg, ({ agent }) => agent.identity.teamId)].map(([team_id, agents]) => ({ team_id, agents: agents.map(nodeView) })),
+  }));
+}
+
+function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+const READ = { scope: 'read' } as const;
+const QUERY = ['org_id', 'per_page', 'cursor'] as const;
+
+export const topologyRoutes: readonly Route[] = [
+  { method: 'get', path: '/api/v1/topology/overview', access: READ, summary: 'Counts of orgs, teams and agents, and the agents', query: QUERY, answers: { 200: topologyOverview }, handle: overview },
+  { method: 'get', path: '/api/v1/topology/tree', access: READ, summary: 'Agents below their org, team and parent', query: QUERY, answers: { 200: topologyTree }, handle: tree },
+  { method: 'get', path: '/api/v1/topology/stats', access: READ, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats },
+  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, summary: 'The teams of this name, and their agents', query: QUERY, answers: { 200: topologyTeam }, handle: team },
+  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, summary: 'Ancestors and descendants of the agents of this name', query: QUERY, answers: { 200: topologyLineage }, handle: lineage },
+];
