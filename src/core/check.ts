@@ -43,47 +43,49 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   terminated: deny('the operation is terminated; start a new one'),
 };
 
+/** The agent that a check is about, and who vouches for it. */
+type Speaker = Extract<Identified, { kind: 'agent' }>;
+
 export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): CheckOutcome {
   const identified = identify(state.agents, command.agent, command);
   if (identified.kind !== 'agent') return refuse(state, command, identified);
-  const { entry, actor } = identified;
-  if (command.credential !== undefined) state.agents.saw(entry, nowMs);
+  if (command.credential !== undefined) state.agents.saw(identified.entry, nowMs);
   const slot = state.ops.find(command.opId);
-  if (slot === undefined) return checkNew(state, command, entry, actor, nowMs);
-  if (state.ops.ownerOf(slot) !== entry) return answer(state, command, actor, OTHER_AGENTS_OP, undefined, []);
+  if (slot === undefined) return checkNew(state, command, identified, nowMs);
+  if (state.ops.ownerOf(slot) !== identified.entry) return answer(state, command, identified, OTHER_AGENTS_OP, undefined, []);
   const opState = state.ops.stateOf(slot);
   const closed = CLOSED[opState];
-  if (closed !== undefined) return answer(state, command, actor, closed, opState, []);
-  if (command.dryRun) return rehearse(state, command, entry, actor, slot, nowMs);
-  return evaluate(state, command, entry, actor, slot, nowMs, []);
+  if (closed !== undefined) return answer(state, command, identified, closed, opState, []);
+  if (command.dryRun) return rehearse(state, command, identified, slot, nowMs);
+  return evaluate(state, command, identified, slot, nowMs, []);
 }
 
-function checkNew(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, nowMs: number): CheckOutcome {
-  if (command.dryRun) return rehearse(state, command, entry, actor, undefined, nowMs);
+function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): CheckOutcome {
+  if (command.dryRun) return rehearse(state, command, speaker, undefined, nowMs);
   if (state.ops.size >= state.maxOps) return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
-  const slot = state.ops.ingest(command.opId, state.agents.keep(entry), nowMs);
-  return evaluate(state, command, entry, actor, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
+  const slot = state.ops.ingest(command.opId, state.agents.keep(speaker.entry), nowMs);
+  return evaluate(state, command, speaker, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
 }
 
 /** What a check would be answered, without an operation and without holding any money for it. */
-function rehearse(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, slot: OpSlot | undefined, nowMs: number): CheckOutcome {
+function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): CheckOutcome {
   const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
   const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(entry.budget ?? entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
-  return exceeded === undefined ? answer(state, command, actor, decision, opState, []) : answerExceeded(state, command, actor, exceeded, opState, []);
+  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(speaker.entry.budget ?? speaker.entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
+  return exceeded === undefined ? answer(state, command, speaker, decision, opState, []) : answerExceeded(state, command, speaker, exceeded, opState, []);
 }
 
 /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
-function evaluate(state: CheckState, command: CheckCommand, entry: AgentEntry, actor: string, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
+function evaluate(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
   const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? reserve(state, command, entry, slot, nowMs) : undefined;
+  const exceeded = decision.kind === 'allow' ? reserve(state, command, speaker.entry, slot, nowMs) : undefined;
   // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
   if (state.ops.stateOf(slot) === 'pending') {
     state.ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
     if (state.isWatched) effects.push(changed(state, slot));
   }
   const opState = state.ops.stateOf(slot);
-  return exceeded === undefined ? answer(state, command, actor, decision, opState, effects) : answerExceeded(state, command, actor, exceeded, opState, effects);
+  return exceeded === undefined ? answer(state, command, speaker, decision, opState, effects) : answerExceeded(state, command, speaker, exceeded, opState, effects);
 }
 
 /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
@@ -108,17 +110,17 @@ export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd,
   limit_usd: microToUsd(limitMicroUsd),
 });
 
-function answerExceeded(state: CheckState, command: CheckCommand, actor: string, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+function answerExceeded(state: CheckState, command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
   const decision = deny(exceededReason(exceeded));
   const payload = { ...payloadOf(state, command), ...exceededPayload(exceeded) };
-  effects.push({ kind: 'audit', draft: draftOf('BudgetLimitExceeded', command, command.agent, actor, decision, payload) });
+  effects.push({ kind: 'audit', draft: draftOf('BudgetLimitExceeded', command, speaker.entry.identity, speaker.actor, decision, payload) });
   return { reply: ok({ decision: 'deny', reason: decision.reason, policy: undefined, ruleId: undefined, opState }), effects };
 }
 
-function answer(state: CheckState, command: CheckCommand, actor: string, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+function answer(state: CheckState, command: CheckCommand, speaker: Speaker, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
   const isAllow = decision.kind === 'allow';
   const eventType: AuditEvent = !isAllow ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted';
-  effects.push({ kind: 'audit', draft: draftOf(eventType, command, command.agent, actor, decision, payloadOf(state, command)) });
+  effects.push({ kind: 'audit', draft: draftOf(eventType, command, speaker.entry.identity, speaker.actor, decision, payloadOf(state, command)) });
   return { reply: ok({ decision: decision.kind, reason: decision.reason, policy: decision.policy, ruleId: decision.ruleId, opState }), effects };
 }
 

@@ -19,7 +19,11 @@ export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes) as unk
 // Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
 type PackedCheck = readonly [number, string, string, string, CheckCommand['credential'] | null, string, string, string,
   CheckCommand['attributes'] | null, number, CheckCommand['caller'] | null, boolean, CheckCommand['principal'] | null];
-type PackedAnswer = readonly [number, number, boolean, string, string | null, string | null, number];
+type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
+
+// Most answers of a batch say the same few things, so what they say travels once, ahead of them.
+type Verdict = readonly [isAllow: boolean, reason: string, policy: string | null, ruleId: string | null];
+type PackedToIo = readonly [verdicts: readonly Verdict[], messages: readonly (PackedAnswer | MainToIo)[]];
 
 export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuffer> =>
   encode(messages.map((message) => (message.type === 'command' && message.command.type === 'check' ? packCheck(message.id, message.command) : message)));
@@ -27,10 +31,16 @@ export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuf
 export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
   (decode(bytes) as (PackedCheck | IoToMain)[]).map((message) => (isPacked(message) ? unpackCheck(message) : message));
 
-export const encodeToIo = (messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> => encode(messages.map(packAnswer));
+export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> {
+  const verdicts: Verdict[] = [];
+  const packed = messages.map((message) => packAnswer(message, verdicts));
+  return encode([verdicts, packed] satisfies PackedToIo);
+}
 
-export const decodeToIo = (bytes: Uint8Array): readonly MainToIo[] =>
-  (decode(bytes) as (PackedAnswer | MainToIo)[]).map((message) => (isPacked(message) ? unpackAnswer(message) : message));
+export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
+  const [verdicts, messages] = decode(bytes) as PackedToIo;
+  return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message));
+}
 
 const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);
 
@@ -58,13 +68,27 @@ function unpackCheck(packed: PackedCheck): IoToMain {
   return { type: 'command', id, command };
 }
 
-function packAnswer(message: MainToIo): PackedAnswer | MainToIo {
+function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | MainToIo {
   if (message.type !== 'command-reply' || !message.reply.ok || message.reply.value === undefined || !('decision' in message.reply.value)) return message;
-  const { decision, reason, policy, ruleId, opState } = message.reply.value;
-  return [message.id, message.auditIndex, decision === 'allow', reason, policy ?? null, ruleId ?? null, opState === undefined ? -1 : OP_STATES.indexOf(opState)];
+  const { value } = message.reply;
+  return [message.id, message.auditIndex, verdictOf(value, verdicts), value.opState === undefined ? -1 : OP_STATES.indexOf(value.opState)];
 }
 
-function unpackAnswer([id, auditIndex, isAllow, reason, policy, ruleId, opState]: PackedAnswer): MainToIo {
+/** How far back a verdict is looked for; beyond that it is cheaper to say it again. */
+const LOOK_BACK = 4;
+
+function verdictOf({ decision, reason, policy, ruleId }: CheckAnswer, verdicts: Verdict[]): number {
+  const isAllow = decision === 'allow';
+  for (let at = verdicts.length - 1; at >= 0 && at >= verdicts.length - LOOK_BACK; at -= 1) {
+    const known = verdicts[at]!;
+    if (known[1] === reason && known[0] === isAllow && known[3] === (ruleId ?? null) && known[2] === (policy ?? null)) return at;
+  }
+  verdicts.push([isAllow, reason, policy ?? null, ruleId ?? null]);
+  return verdicts.length - 1;
+}
+
+function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToIo {
+  const [isAllow, reason, policy, ruleId] = verdicts[verdict]!;
   const answer: CheckAnswer = { decision: isAllow ? 'allow' : 'deny', reason, policy: policy ?? undefined, ruleId: ruleId ?? undefined, opState: OP_STATES[opState] };
   return { type: 'command-reply', id, reply: ok(answer), auditIndex };
 }

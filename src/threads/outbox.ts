@@ -1,5 +1,8 @@
 import type { MessagePort } from 'node:worker_threads';
 
+/** A batch this large is sent before the turn ends: the other thread can begin while this one goes on. */
+const MAX_BATCH = 32;
+
 /**
  * Sends messages over a port in batches: everything said within one turn of the event loop crosses as one buffer, whose
  * memory is handed over rather than copied. Waking another thread costs far more than what a message holds.
@@ -18,6 +21,7 @@ export class Outbox<M> {
 
   send(message: M): void {
     this.#waiting.push(message);
+    if (this.#waiting.length >= MAX_BATCH) return this.#post();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(this.#flush);
@@ -26,7 +30,10 @@ export class Outbox<M> {
   /** Sends what waits now, for a caller that knows nothing more will come this turn. */
   flush(): void {
     this.#isScheduled = false;
-    if (this.#waiting.length === 0) return;
+    if (this.#waiting.length > 0) this.#post();
+  }
+
+  #post(): void {
     const bytes = this.#encode(this.#waiting);
     this.#waiting = [];
     this.#port.postMessage(bytes, [bytes.buffer]);

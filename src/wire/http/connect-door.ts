@@ -35,22 +35,31 @@ function send(exchange: Exchange, { status, contentType, content, headers }: Con
   exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), false);
 }
 
-/** The headers of the protocol, read while the library still has them. */
+/** What the protocol needs of a request's head, read while the library still has it. */
 class RequestHead implements ConnectRequest {
   readonly method: string;
   readonly origin: string | undefined;
-  body: Buffer = EMPTY;
   readonly header: (name: string) => string | undefined;
+  body: Buffer = EMPTY;
 
   constructor(req: UwsRequest) {
-    this.method = req.getMethod().toUpperCase();
-    const headers: Record<string, string> = {};
-    for (const name of HEADERS) {
-      const value = req.getHeader(name);
-      if (value !== '') headers[name] = value;
-    }
-    this.header = (name) => headers[name];
-    this.origin = headers.origin;
+    this.method = req.getMethod() === 'post' ? 'POST' : req.getMethod().toUpperCase();
+    const authorization = headerOf(req, 'authorization');
+    const contentType = headerOf(req, 'content-type');
+    const contentEncoding = headerOf(req, 'content-encoding');
+    const version = headerOf(req, 'connect-protocol-version');
+    const timeout = headerOf(req, 'connect-timeout-ms');
+    this.origin = headerOf(req, 'origin');
+    this.header = (name) => {
+      switch (name) {
+        case 'authorization': return authorization;
+        case 'content-type': return contentType;
+        case 'content-encoding': return contentEncoding;
+        case 'connect-protocol-version': return version;
+        case 'connect-timeout-ms': return timeout;
+        default: return undefined;
+      }
+    };
   }
 
   withBody(body: Buffer): this {
@@ -60,4 +69,8 @@ class RequestHead implements ConnectRequest {
 }
 
 const EMPTY = Buffer.alloc(0);
-const HEADERS = ['authorization', 'content-type', 'content-encoding', 'connect-protocol-version', 'connect-timeout-ms', 'origin'] as const;
+
+function headerOf(req: UwsRequest, name: string): string | undefined {
+  const value = req.getHeader(name);
+  return value === '' ? undefined : value;
+}
