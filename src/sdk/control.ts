@@ -56,8 +56,6 @@ export class ControlChannel {
 
   has(opId: string): boolean { return this.#ops.has(opId); }
 
-  get ops(): Iterable<RunningOp> { return this.#ops.values(); }
-
   /** The gateway has been reached by other means: no need to wait any longer. */
   hurry(): void {
     if (this.#state === 'reconnecting') this.#naps.wakeAll();

@@ -50,13 +50,16 @@ export class ActionDeniedError extends Error {
   }
 }
 
-/** An operator has terminated the operation: the body must not continue. Also the `reason` of the operation's AbortSignal. */
+/**
+ * An operator has terminated the operation, or the policy has when the gateway came back from an outage: the body must not continue.
+ * Also the `reason` of the operation's AbortSignal.
+ */
 export class OpTerminatedError extends Error {
   override readonly name = 'OpTerminatedError';
   /** The operation that was terminated: the body's own, or one around it. */
   readonly opId: string;
 
-  constructor(opId: string, message = `operation ${opId} was terminated by an operator`, options?: ErrorOptions) {
+  constructor(opId: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.opId = opId;
   }

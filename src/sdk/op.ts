@@ -88,10 +88,14 @@ export class RunningOp implements Op {
         this.#wake();
         return onObeyed();
       case 'terminate':
-        this.#state = 'terminated';
-        this.abort(new OpTerminatedError(this.opId));
+        this.terminate(`operation ${this.opId} was terminated by an operator`);
         return onObeyed();
     }
+  }
+
+  terminate(because: string): void {
+    this.#state = 'terminated';
+    this.abort(new OpTerminatedError(this.opId, because));
   }
 
   /** Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for operations within. */

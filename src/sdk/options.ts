@@ -108,11 +108,20 @@ export function settingsOf(options: AgentClientOptions): Settings {
     maxInFlight,
     reconnect: { baseMs: 100, maxMs: 5_000 },
     tls,
-    onStateChange: options.onStateChange ?? (() => {}),
+    onStateChange: guarded(options.onStateChange ?? (() => {})),
     onSignal: options.onSignal ?? (() => {}),
-    onWarning: options.onWarning ?? ((error) => process.emitWarning(error)),
+    onWarning: guarded(options.onWarning ?? ((error) => process.emitWarning(error))),
   };
 }
+
+/** A mistake in a hook must not end what has called it. */
+const guarded = <Args extends unknown[]>(hook: (...args: Args) => void) => (...args: Args): void => {
+  try {
+    hook(...args);
+  } catch (error) {
+    process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+  }
+};
 
 function requireAgent(agent: AgentId, option: string): void {
   for (const part of ['orgId', 'teamId', 'agentId'] as const) {

@@ -1,8 +1,10 @@
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState } from '../../src/sdk/index.ts';
+import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -23,9 +25,19 @@ async function start(options: Parameters<typeof startTestGateway>[0] = {}): Prom
 async function startRestartable(): Promise<{ gateway: TestGateway; restart: () => Promise<TestGateway> }> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-sdk-'));
   cleanUp.push(() => rmSync(dataDir, { recursive: true, force: true }));
-  const gateway = await start({ dataDir });
-  const env = { SVC_HTTP_ADDR: gateway.url.replace('http://', ''), SVC_GRPC_ADDR: gateway.grpc };
-  return { gateway, restart: () => start({ dataDir, env }) };
+  const env = { SVC_HTTP_ADDR: `127.0.0.1:${await lastingPort()}`, SVC_GRPC_ADDR: `127.0.0.1:${await lastingPort()}` };
+  return { gateway: await start({ dataDir, env }), restart: () => start({ dataDir, env }) };
+}
+
+/** A port that nothing takes while the gateway is away: below those which the system gives out by itself. */
+async function lastingPort(): Promise<number> {
+  const port = randomInt(10_000, 30_000);
+  const server = createServer();
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+  return isFree ? port : lastingPort();
 }
 
 function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
@@ -166,4 +178,62 @@ test('a client can be made before its gateway is there', async () => {
   await restart();
   await agent.ready();
   expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow' });
+});
+
+test('operations that outlive a restart are known to the new gateway, and operators can stop them', async () => {
+  const { gateway, restart } = await startRestartable();
+  const warnings: string[] = [];
+  const agent = connect(gateway.grpc, { onWarning: ({ message }) => warnings.push(message) });
+  const begin = () => {
+    const begun = { op: undefined as Op | undefined, steps: 0 };
+    const result = agent.run(SEARCH, async (op) => {
+      begun.op = op;
+      for (;;) {
+        await op.checkpoint();
+        begun.steps += 1;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    });
+    result.catch(() => {});
+    return { begun, result };
+  };
+  const [running, paused] = [begin(), begin()];
+  await eventually(() => expect(running.begun.steps * paused.begun.steps).toBeGreaterThan(0));
+  const pausedId = paused.begun.op?.opId ?? '';
+  await gateway.call('POST', `/api/v1/ops/${pausedId}/pause`);
+  await eventually(() => expect(paused.begun.op?.state).toBe('paused'));
+  await gateway.stop('SIGKILL');
+  const back = await restart();
+
+  const runningId = running.begun.op?.opId ?? '';
+  await eventually(async () => expect((await back.call('GET', `/api/v1/ops/${runningId}`)).body).toMatchObject({ state: 'running' }));
+  await back.call('POST', `/api/v1/ops/${runningId}/terminate`);
+  expect(await failureOf(running.result)).toMatchObject({ name: 'OpTerminatedError', opId: runningId });
+
+  // What an operator has paused does not go on because a gateway has forgotten it.
+  await eventually(() => expect(warnings).toEqual([`operation ${pausedId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`]));
+  expect(paused.begun.op?.state).toBe('paused');
+  await back.call('POST', `/api/v1/ops/${pausedId}/pause`);
+  await back.call('POST', `/api/v1/ops/${pausedId}/resume`);
+  const { steps } = paused.begun;
+  await eventually(() => expect(paused.begun.steps).toBeGreaterThan(steps));
+  await back.call('POST', `/api/v1/ops/${pausedId}/terminate`);
+  expect(await failureOf(paused.result)).toMatchObject({ name: 'OpTerminatedError' });
+});
+
+test('a body that is over before the gateway is back is told to it then', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
+  let opId = '';
+  const value = await agent.run(SEARCH, async (op) => {
+    opId = op.opId;
+    proxy.refuse();
+    return 'the work is done';
+  });
+  expect(value).toBe('the work is done');
+  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'running' });
+  proxy.serve();
+  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' }));
 });

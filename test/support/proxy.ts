@@ -9,6 +9,9 @@ export type TestProxy = {
   /** Keeps the connections, also new ones, but passes nothing on, until `thaw`. */
   freeze(): void;
   thaw(): void;
+  /** Cuts every connection, and each new one as soon as it comes, until `serve`. */
+  refuse(): void;
+  serve(): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
   close(): Promise<void>;
@@ -18,9 +21,11 @@ export async function startProxy(target: string): Promise<TestProxy> {
   const [host = '', port = ''] = target.split(':');
   const sockets = new Set<Socket>();
   let isFrozen = false;
+  let isRefusing = false;
   let accepted = 0;
   const server = createServer((near) => {
     accepted += 1;
+    if (isRefusing) return void near.destroy();
     const far = connect(Number(port), host);
     for (const [from, to] of [[near, far], [far, near]] as const) {
       sockets.add(from);
@@ -46,6 +51,11 @@ export async function startProxy(target: string): Promise<TestProxy> {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
     },
+    refuse: () => {
+      isRefusing = true;
+      cut();
+    },
+    serve: () => { isRefusing = false; },
     accepted: () => accepted,
     close: () => new Promise((resolve) => {
       server.close(() => resolve());

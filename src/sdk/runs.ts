@@ -1,0 +1,180 @@
+/** `run`: asks, calls the body, and tells the gateway when it is done, whatever the body, operators and the gateway do meanwhile. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Naps } from './backoff.ts';
+import type { Calls } from './calls.ts';
+import type { CheckBody, Checker } from './checks.ts';
+import type { ControlChannel } from './control.ts';
+import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
+import { newSpanId, newTraceId } from './ids.ts';
+import { checkBodyOf, type OpName } from './messages.ts';
+import { RunningOp, type Op } from './op.ts';
+import type { Settings } from './options.ts';
+import type { Orphans } from './orphans.ts';
+import type { Reachability } from './reachability.ts';
+import type { Action, CheckAnswer } from './types.ts';
+
+export type RunsOptions = {
+  readonly settings: Settings;
+  readonly checker: Checker;
+  readonly control: ControlChannel;
+  readonly calls: Calls;
+  readonly orphans: Orphans;
+  readonly reach: Reachability;
+  readonly naps: Naps;
+};
+
+type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
+
+/** The gateway says paused, and the signal that says so is on its way. */
+const PAUSE_POLL_MS = 250;
+
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #around = new AsyncLocalStorage<RunningOp>();
+  /** Operations whose bodies run, with the checks that allowed them. */
+  readonly #live = new Map<RunningOp, CheckBody>();
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the caller is itself the body of an operation. */
+  get isWithin(): boolean { return this.#around.getStore() !== undefined; }
+
+  /** Within the body of an operation, everything belongs to its trace. */
+  nameOf({ traceId, spanId }: Action): OpName {
+    return { traceId: traceId ?? this.#around.getStore()?.traceId ?? newTraceId(), spanId: spanId ?? newSpanId() };
+  }
+
+  async run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T> {
+    const { settings, checker, control, calls } = this.#options;
+    const { traceId, spanId } = this.nameOf(action);
+    const op = new RunningOp(traceId, spanId, this.#around.getStore(), (costUsd, opId) => calls.recordUsage({ costUsd, opId }));
+    if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} runs already`);
+    const check = checkBodyOf(action, settings.agent, op);
+    // Before the check: a signal may overtake its answer.
+    control.attach(op);
+    try {
+      const answer = await checker.check(check, action.spanId === undefined);
+      if (answer.decision === 'deny') throw new ActionDeniedError(action.action, action.resource, answer);
+      op.begin(answer);
+    } catch (error) {
+      control.detach(op);
+      throw error;
+    }
+    return this.#act(op, check, body);
+  }
+
+  /** No body is to run any longer. */
+  abortAll(reason: Error): void {
+    for (const op of this.#live.keys()) op.abort(reason);
+  }
+
+  get count(): number { return this.#live.size; }
+
+  /**
+   * The gateway was away and may have forgotten its operations, as it does when it restarts. It is asked for each again, so that
+   * operators see them and can stop them; one that may not go on is stopped. To a gateway that knows them this changes nothing.
+   */
+  announceAll(): void {
+    for (const [op, check] of this.#live) {
+      this.#announce(op, check).catch((error: unknown) => {
+        if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be announced again`, { cause: error }));
+      });
+    }
+  }
+
+  async #announce(op: RunningOp, check: CheckBody): Promise<void> {
+    const { checker, settings } = this.#options;
+    const { opState, reason } = await checker.check(check, false);
+    if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
+    else if (opState === 'running' && !this.#live.has(op)) this.abandon(op.opId);
+    else if (opState === 'running' && op.state === 'paused') settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
+  }
+
+  /** Has the gateway told, when it can be, that nobody acts on the operation any more. */
+  abandon(opId: string): void {
+    const { orphans, control } = this.#options;
+    orphans.add(opId);
+    if (control.state === 'connected') void orphans.settle();
+  }
+
+  async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>): Promise<T> {
+    this.#live.set(op, check);
+    const outcome = await settled(() => this.#around.run(op, async () => {
+      op.signal.throwIfAborted();
+      const value = await body(op);
+      // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.
+      await op.checkpoint();
+      return value;
+    }));
+    this.#live.delete(op);
+    op.end();
+    const isSettled = op.state === 'terminated' || (await this.#report(op, check, outcome.ok));
+    if (isSettled) this.#options.control.detach(op);
+    if (op.state === 'terminated') throw terminationOf(op, outcome);
+    if (!outcome.ok) throw outcome.error;
+    return outcome.value;
+  }
+
+  /**
+   * Tells the gateway that the body is over. The work is done by now, so nothing of this fails the run. False when the operation
+   * is paused and `isPatient` is false: the body has thrown, and its error must not wait for an operator.
+   */
+  async #report(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<boolean> {
+    const { calls, naps } = this.#options;
+    if (op.answer.unreachable) {
+      this.abandon(op.opId);
+      return true;
+    }
+    for (;;) {
+      if (op.state === 'paused') {
+        if (!isPatient) {
+          void op.checkpoint().then(() => this.#report(op, check, true), () => true).then(() => this.#options.control.detach(op));
+          return false;
+        }
+        const resumed = await settled(() => op.checkpoint());
+        if (!resumed.ok) return true;
+      }
+      const reported = await settled(() => calls.complete(op.opId, undefined));
+      if (reported.ok) {
+        op.complete();
+        return true;
+      }
+      if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition') {
+        this.#explainUnreported(op, reported.error);
+        return true;
+      }
+      const state = await this.#stateAtGateway(check);
+      if (state === 'terminated') op.obey('terminate', () => {});
+      if (state !== 'paused' && state !== 'running') return true;
+      if (state === 'paused' && op.state !== 'paused') await naps.sleep(PAUSE_POLL_MS);
+    }
+  }
+
+  #explainUnreported(op: RunningOp, error: unknown): void {
+    // The gateway has restarted since: it does not know the operation any more.
+    if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
+    if (this.#options.reach.isLost) this.abandon(op.opId);
+    else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
+  }
+
+  /** A check that is not carried out tells the state of an operation of one's own, and changes nothing. */
+  async #stateAtGateway(check: CheckBody): Promise<CheckAnswer['opState']> {
+    const asked = await settled(() => this.#options.checker.check({ ...check, dryRun: true }, false));
+    return asked.ok ? asked.value.opState : undefined;
+  }
+}
+
+async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await work() };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+function terminationOf(op: RunningOp, outcome: Outcome<unknown>): OpTerminatedError {
+  if (!outcome.ok && outcome.error instanceof OpTerminatedError) return outcome.error;
+  return new OpTerminatedError(op.opId, (op.signal.reason as Error).message, outcome.ok ? {} : { cause: outcome.error });
+}
