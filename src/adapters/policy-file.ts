@@ -32,12 +32,15 @@ export function renderPolicyProblem({ file, line, column, path, problem }: Polic
   return path === '' ? `${place}: ${problem}` : `${place}: ${path}: ${problem}`;
 }
 
-/** `path` is a YAML file of one or many documents, or a folder whose `*.yaml` and `*.yml` are read by name, not its subfolders. */
-export async function loadPolicies(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
-  const files = await listPolicyFiles(path);
-  if (!files.ok) return files;
-  const read = await Promise.all(files.value.map(readPolicyFile));
-  const problems = read.flatMap((result) => (result.ok ? [] : [result.fault]));
+/**
+ * Every path is a YAML file of one or many documents, or a folder whose `*.yaml` and `*.yml` are read by name, not its
+ * subfolders. All of them together are one set.
+ */
+export async function loadPolicies(...paths: readonly string[]): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
+  const listed = await Promise.all(paths.map(listPolicyFiles));
+  const missing = listed.flatMap((result) => (result.ok ? [] : result.fault));
+  const read = await Promise.all([...new Set(listed.flatMap((result) => (result.ok ? result.value : [])))].map(readPolicyFile));
+  const problems = [...missing, ...read.flatMap((result) => (result.ok ? [] : [result.fault]))];
   const compiled = loadPolicyTexts(read.flatMap((result) => (result.ok ? [result.value] : [])));
   if (problems.length > 0) return fail([...problems, ...(compiled.ok ? [] : compiled.fault)]);
   return compiled;

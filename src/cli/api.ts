@@ -70,11 +70,12 @@ export class Api {
     const first = await send(this.target.apiUrl, call, await this.bearer());
     // One renewal after a 401: a second one in a row is a rejection that is meant.
     const response = first.status === 401 && (await this.renew()) ? await send(this.target.apiUrl, call, await this.bearer()) : first;
-    if (!response.ok) throw await this.#refusal(response);
+    if (!response.ok) throw await this.refusalOf(response);
     return response;
   }
 
-  async #refusal(response: Response): Promise<CliError> {
+  /** What the gateway refused, in sentences for the person who asked. */
+  async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
     const sentence = /[.!?]$/.test(detail) ? detail : `${detail}.`;
     switch (status) {

@@ -2,7 +2,7 @@
 import type { Run } from './invocation.ts';
 
 export type OptionRow = {
-  /** `--scope <scope>` takes a value, `--explain` is a switch, `--attr <pair...>` may be repeated. */
+  /** `--scope <scope>` takes a value, `--explain` is a switch, `--attr <pair...>` may be given again. */
   readonly flags: string;
   readonly meaning: string;
   readonly choices?: readonly string[];
@@ -14,6 +14,8 @@ export type CommandRow = {
   readonly synopsis: string;
   readonly summary: string;
   readonly options?: readonly OptionRow[];
+  /** The words that its argument may be, for completion. */
+  readonly argumentWords?: readonly string[];
   readonly example: string;
   /** Loads the code of this command alone, which keeps the others from slowing its start. */
   readonly load: () => Promise<Run>;

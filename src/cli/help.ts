@@ -25,7 +25,7 @@ export function helpOf(text: HelpText): string {
     case 'group': return [
       `Usage: svc ${text.name} <command> [options]`,
       '',
-      `${sentence(text.summary)}`,
+      ...wrapped(sentence(text.summary), WIDTH),
       '',
       ...columns(text.rows.map((row) => [[...wordsOf(row).slice(1), ...argumentsOf(row)].join(' '), row.summary])),
       '',
@@ -39,8 +39,8 @@ export function helpOf(text: HelpText): string {
       `${sentence(text.row.summary)}`,
       '',
       ...columns((text.row.options ?? []).map(({ flags, meaning, choices, isRequired }) => [
-        flags,
-        `${meaning}${choices === undefined ? '' : ` (${choices.join(', ')})`}${isRequired === true ? '; required' : ''}`,
+        flags.replace('...>', '>'),
+        `${meaning}${choices === undefined ? '' : ` (${choices.join(', ')})`}${isRequired === true ? '; required' : ''}${flags.endsWith('...>') ? '; may be repeated' : ''}`,
       ])),
       ...((text.row.options ?? []).length > 0 ? [''] : []),
       GLOBAL_OPTIONS,

@@ -2,7 +2,7 @@
 import { CliError, codeOf } from './errors.ts';
 import { printable } from './printable.ts';
 
-const ANSWER_TIMEOUT_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 20_000;
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 

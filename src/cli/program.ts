@@ -1,7 +1,7 @@
 /** The parser of the command line, made from the table of commands. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { PACKAGE_ROOT } from '../package-files.ts';
 import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';
 import { EXIT } from './errors.ts';
@@ -55,8 +55,15 @@ function describe(command: Command, row: CommandRow): Command {
 }
 
 function optionOf({ flags, meaning, choices, isRequired = false }: OptionRow): Option {
-  const option = new Option(flags, meaning).makeOptionMandatory(isRequired);
+  const isRepeated = flags.endsWith('...>');
+  const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaning).makeOptionMandatory(isRequired);
+  if (isRepeated) return option.argParser((value: string, before: readonly string[] = []) => [...before, chosenFrom(choices, value)]);
   return choices === undefined ? option : option.choices(choices);
+}
+
+function chosenFrom(choices: readonly string[] | undefined, value: string): string {
+  if (choices !== undefined && !choices.includes(value)) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+  return value;
 }
 
 const globalOptions = (): readonly Option[] => [

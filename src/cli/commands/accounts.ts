@@ -1,0 +1,60 @@
+/** `svc accounts ls|role|disable|enable|invite`: the people of a gateway with an account store. */
+import { Api } from '../api.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { CliError } from '../errors.ts';
+import { note, show, showTable } from '../output.ts';
+import { printable } from '../printable.ts';
+import type { Column, Row } from '../table.ts';
+import { limitOf, moreNote } from './listing.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'E-MAIL', cell: 'email', isWhole: true },
+  { title: 'ROLE', cell: 'role' },
+  { title: 'ORG', cell: 'org_id' },
+  { title: 'STATE', cell: ({ disabled }) => (disabled === true ? 'disabled' : 'enabled') },
+  { title: 'LAST LOGIN', cell: 'last_login_at' },
+  { title: 'ID', cell: 'id' },
+];
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const api = await Api.of(invocation);
+  const { rows, nextCursor } = await api.list('/api/v1/accounts', 'accounts', {}, limitOf(invocation.options));
+  await showTable(invocation.globals.output, { accounts: rows, next_cursor: nextCursor }, COLUMNS, rows, 'There are no accounts.');
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+export async function role(invocation: Invocation): Promise<void> {
+  const { args: [who = '', word = ''], globals } = invocation;
+  const api = await Api.of(invocation);
+  const { account } = await api.post(`${await pathOf(api, who)}/role`, { role: word });
+  await show(globals.output, account, () => [printable(`${emailIn(account)} has the role ${word}.`)]);
+}
+
+export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocation) => {
+  const { args: [who = ''], globals } = invocation;
+  const api = await Api.of(invocation);
+  const { account } = await api.post(`${await pathOf(api, who)}/${verb}`);
+  await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ', and signed out everywhere' : ''}.`)]);
+};
+
+export async function invite(invocation: Invocation): Promise<void> {
+  const { args: [email = ''], options, globals } = invocation;
+  const org = options.text('org');
+  const role = options.text('role');
+  const answer = await (await Api.of(invocation)).post('/api/v1/auth/invite', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
+  await show(globals.output, answer, () => [
+    printable(`Invited ${String(answer.email)} as ${String(answer.role)}, until ${String(answer.expires_at)}. Hand this token over; it is shown only now:`),
+    `  ${printable(String(answer.invite_token))}`,
+  ]);
+}
+
+const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
+
+/** People say an e-mail address, the API an id. */
+async function pathOf(api: Api, who: string): Promise<string> {
+  if (!who.includes('@')) return `/api/v1/accounts/${encodeURIComponent(who)}`;
+  const { rows } = await api.list('/api/v1/accounts', 'accounts', {}, Number.MAX_SAFE_INTEGER);
+  const found = rows.find(({ email }) => typeof email === 'string' && email.toLowerCase() === who.toLowerCase());
+  if (typeof found?.id !== 'string') throw new CliError(`there is no account ${printable(who)}.`, 'See `svc accounts ls`.');
+  return `/api/v1/accounts/${encodeURIComponent(found.id)}`;
+}

@@ -1,0 +1,49 @@
+/** `svc agents ls|register|rm`: agents and their credentials. */
+import { Api } from '../api.ts';
+import { usageError } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { note, show, showTable } from '../output.ts';
+import { printable } from '../printable.ts';
+import type { Column } from '../table.ts';
+import { agentText, limitOf, moreNote, parseAgent, wireAgent } from './listing.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'AGENT', cell: agentText, isWhole: true },
+  { title: 'PARENT', cell: ({ parent }) => agentText(parent) ?? parent },
+  { title: 'OPS', cell: 'active_ops' },
+  { title: 'LAST SEEN', cell: 'last_seen_at' },
+  { title: 'REGISTERED', cell: 'registered_at' },
+];
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const { rows, nextCursor } = await api.list('/api/v1/agents', 'agents', { org_id: options.text('org'), team_id: options.text('team') }, limitOf(options));
+  await showTable(globals.output, { agents: rows, next_cursor: nextCursor }, COLUMNS, rows, 'No agent is registered.');
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+/** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
+export async function register(invocation: Invocation): Promise<void> {
+  const { args: [text = ''], options, globals, env } = invocation;
+  const agent = parseAgent(text);
+  const parent = options.text('parent');
+  const token = env.SVC_CLI_AGENT_TOKEN;
+  const answer = await (await Api.of(invocation)).post('/api/v1/agents', {
+    agent: wireAgent(agent),
+    ...(token === undefined || token === '' ? {} : { credential_token: token }),
+    ...(parent === undefined ? {} : { parent: wireAgent(parseAgent(parent)) }),
+  });
+  await show(globals.output, answer, () => [
+    `${answer.rotated === true ? 'Rotated the token of' : 'Registered'} ${printable(text)}.`,
+    ...(typeof answer.credential_token === 'string' ? ['This is its token, shown only now:', `  ${printable(answer.credential_token)}`] : []),
+  ]);
+}
+
+export async function rm(invocation: Invocation): Promise<void> {
+  const { args: [text = ''], globals } = invocation;
+  const { orgId, teamId, agentId } = parseAgent(text);
+  if (orgId === '-') throw usageError('an org of the name - cannot be addressed.');
+  await (await Api.of(invocation)).delete(`/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
+  await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer good.`]);
+}

@@ -1,0 +1,124 @@
+/** `svc audit verify|export`: proves that a log is whole, and hands it on. */
+import { createWriteStream, existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Api } from '../api.ts';
+import { CliError, codeOf, EXIT, usageError, type ExitStatus } from '../errors.ts';
+import type { Query } from '../http.ts';
+import type { Invocation } from '../invocation.ts';
+import { green, red, show } from '../output.ts';
+import { printable, printableLines } from '../printable.ts';
+import { counted } from './policy-files.ts';
+import { logQuery } from './logs.ts';
+
+/** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */
+export async function verify({ args: [path], options, globals, env }: Invocation): Promise<ExitStatus> {
+  const { verifyAuditLog } = await import('../../adapters/audit/verify.ts');
+  const directory = logFolderOf(path ?? dataDirOf(env));
+  const checkpointKey = await checkpointKeyOf(options.text('key'));
+  const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => { throw unreadable(directory, error); });
+  if (report.ok) {
+    const { entries, firstId, head, checkpoints, checkpointedUpTo, tornBytes } = report;
+    const value = { ok: true, directory, entries, first_id: firstId, head, checkpoints, checkpointed_up_to: checkpointedUpTo, signatures_checked: checkpointKey !== undefined, torn_bytes: tornBytes };
+    await show(globals.output, value, () => [
+      `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
+      `head  ${head.hash}`,
+      ...(checkpoints === 0 ? [] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
+      ...(tornBytes === 0 ? [] : [`${tornBytes} bytes at the end are no whole entry yet: being written, or torn by a crash`]),
+    ]);
+    return EXIT.done;
+  }
+  const { entries, firstBroken } = report;
+  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [
+    `${red('BROKEN')}  entry ${firstBroken.id} was ${firstBroken.problem}: ${printable(firstBroken.detail)}`,
+    printable(`        ${firstBroken.segment}, line ${firstBroken.line}; the ${counted(entries, 'entry', 'entries')} before it are whole`),
+  ]);
+  return EXIT.failed;
+}
+
+const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data';
+
+/** A data directory holds its log in `audit`; the folder of the log itself is as good. */
+function logFolderOf(path: string): string {
+  const inside = join(path, 'audit');
+  const folder = existsSync(inside) ? inside : path;
+  if (!existsSync(folder)) throw new CliError(`there is no audit log in ${printable(path)}.`, 'Name the data directory of the gateway, or a copy of its audit folder.');
+  return folder;
+}
+
+async function checkpointKeyOf(path: string | undefined) {
+  if (path === undefined) return undefined;
+  const { publicKeyOf } = await import('../../adapters/audit/checkpoint.ts');
+  try {
+    return publicKeyOf(await readFile(path));
+  } catch (error) {
+    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints.`, 'It must be an Ed25519 key in PEM, public or private.', undefined, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): unknown {
+  const code = codeOf(error);
+  if (code === undefined) return error;
+  return new CliError(`cannot read ${printable(path)}: ${code === 'EACCES' ? 'permission denied' : code === 'ENOTDIR' ? 'it is not a folder' : code}.`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
+}
+
+/** From the gateway, or from a folder with --dir; any size, in constant memory. */
+export async function exportLog(invocation: Invocation): Promise<void> {
+  const { options } = invocation;
+  const format = options.text('format') === 'csv' ? 'csv' : 'ndjson';
+  const query = logQuery(options, Date.now());
+  const dir = options.text('dir');
+  const source = dir === undefined ? await remoteExport(invocation, query, format) : Readable.from(await offlineExport(dir, query, format));
+  const file = options.text('file');
+  try {
+    if (file !== undefined) return await pipeline(source, createWriteStream(file, { mode: 0o600, flags: options.isSet('force') ? 'w' : 'wx' }));
+    if (process.stdout.isTTY === true) await pipeline(source, escapingForTerminal(), process.stdout, { end: false });
+    else await pipeline(source, process.stdout, { end: false });
+  } catch (error) {
+    throw exportFault(error, file);
+  }
+}
+
+async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
+  const { body } = await (await Api.of(invocation)).stream('/api/v1/logs/export', { ...query, format });
+  return body === null ? Readable.from([]) : Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
+  const { AuditReader } = await import('../../adapters/audit/reader.ts');
+  const { AUDIT_EVENTS } = await import('../../core/audit.ts');
+  const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
+  if (query.event_type !== undefined && eventType === undefined) throw usageError('there is no event of this type.', `They are ${AUDIT_EVENTS.join(', ')}.`);
+  const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
+  const ms = (value: Query[string]): number | undefined => (value === undefined ? undefined : Date.parse(String(value)));
+  return new AuditReader(logFolderOf(dir)).export({
+    orgId: text(query.org_id),
+    teamId: text(query.team_id),
+    agentId: text(query.agent_id),
+    opId: text(query.op_id),
+    eventType,
+    decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
+    sinceMs: ms(query.since),
+    untilMs: ms(query.until),
+  }, { format, order: 'oldest-first' });
+}
+
+/** What a person looks at must not drive the terminal; what a file or a program gets is left as it is. */
+function escapingForTerminal(): Transform {
+  const decoder = new TextDecoder();
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, printableLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'))),
+  });
+}
+
+function exportFault(error: unknown, file: string | undefined): unknown {
+  switch (codeOf(error)) {
+    case 'EPIPE': return new CliError('what read the export has stopped reading.');
+    case 'EEXIST': return new CliError(`${printable(file ?? '')} is there already.`, 'Name another file, or give --force to replace it.');
+    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end.', 'What came so far is not the whole log: run it again.', undefined, error) : error;
+    default: return file === undefined ? error : new CliError(`cannot write ${printable(file)}: ${String(codeOf(error))}.`, undefined, undefined, error);
+  }
+}
+

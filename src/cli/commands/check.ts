@@ -1,0 +1,101 @@
+/** `svc check`: one policy check, as an agent would ask it. */
+import { randomBytes } from 'node:crypto';
+import { Api } from '../api.ts';
+import { EXIT, usageError, type ExitStatus } from '../errors.ts';
+import type { Invocation, Options } from '../invocation.ts';
+import { bold, green, red, show } from '../output.ts';
+import { printable } from '../printable.ts';
+import { cellText, fieldLines, type Row } from '../table.ts';
+import { parseAgent } from './listing.ts';
+
+const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
+
+/** Denied is exit status 3, so that a script can tell it from a gateway that did not answer. */
+export async function run(invocation: Invocation): Promise<ExitStatus> {
+  const { options, globals, env } = invocation;
+  const api = await Api.of(invocation);
+  const answer = answerOf(await api.post(CHECK_PATH, requestOf(options, env)));
+  await show(globals.output, answer, () => (options.isSet('explain') ? explained(answer) : [summary(answer)]));
+  return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
+}
+
+function requestOf(options: Options, env: NodeJS.ProcessEnv): Row {
+  const { orgId, teamId, agentId } = parseAgent(options.text('agent') ?? '');
+  const caller = options.text('caller');
+  const [traceId, spanId] = halvesOf(options.text('op'));
+  return {
+    agent: { orgId, teamId, agentId },
+    ...(caller === undefined ? {} : { caller: parseAgent(caller) }),
+    ...(env.SVC_CLI_AGENT_TOKEN === undefined || env.SVC_CLI_AGENT_TOKEN === '' ? {} : { credentialToken: env.SVC_CLI_AGENT_TOKEN }),
+    traceId,
+    spanId,
+    action: options.text('action'),
+    resource: options.text('resource') ?? '',
+    attributes: attributesIn(options),
+    estimatedCostUsd: costIn(options),
+    // To ask why is not to act: an explanation registers no operation and spends nothing.
+    dryRun: options.isSet('dryRun') || options.isSet('explain'),
+  };
+}
+
+function halvesOf(opId: string | undefined): readonly [string, string] {
+  if (opId === undefined) return [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
+  const [traceId, spanId, ...rest] = opId.split(':');
+  if (traceId === undefined || spanId === undefined || rest.length > 0) throw usageError('--op must be <trace_id>:<span_id>.');
+  return [traceId, spanId];
+}
+
+/** `--attr size=3` is a number and `--attr name=x` a text: JSON where it is JSON, else the text itself. */
+export function attributesIn(options: Options): Row {
+  return Object.fromEntries(options.list('attr').map((pair) => {
+    const at = pair.indexOf('=');
+    if (at < 1) throw usageError('--attr must be <name>=<value>.', 'For example --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
+    return [pair.slice(0, at), jsonOrText(pair.slice(at + 1))];
+  }));
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export function costIn(options: Options): number {
+  const text = options.text('cost');
+  const usd = Number(text ?? 0);
+  if (text?.trim() === '' || !Number.isFinite(usd) || usd < 0) throw usageError('--cost must be an amount in US dollars, such as 0.25.');
+  return usd;
+}
+
+/** The names of the HTTP API, which are those of the audit log too; what the gateway left out is null. */
+const answerOf = ({ decision, reason, policy, ruleId, opId, opState, auditId }: Row) => ({
+  decision: decision === 'DECISION_ALLOW' ? 'allow' : 'deny',
+  reason: textOrNull(reason),
+  policy: textOrNull(policy),
+  rule_id: textOrNull(ruleId),
+  op_id: textOrNull(opId),
+  op_state: typeof opState === 'string' ? opState.replace(/^OP_STATE_/, '').toLowerCase() : null,
+  audit_id: auditId === undefined ? null : Number(auditId),
+});
+
+type Answer = ReturnType<typeof answerOf>;
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+const decisionText = ({ decision }: Answer): string => (decision === 'allow' ? green(bold('allow')) : red(bold('deny')));
+
+const summary = (answer: Answer): string => `${decisionText(answer)}  ${cellText(answer.reason)}${answer.op_id === null ? '' : printable(`  (${answer.op_id})`)}`;
+
+const explained = (answer: Answer): readonly string[] => [
+  `${decisionText(answer)}  ${cellText(answer.reason)}`,
+  ...fieldLines([
+    ['policy', answer.policy ?? 'none decided'],
+    ['rule', answer.rule_id ?? 'none'],
+    ['operation', `${cellText(answer.op_id)}${answer.op_state === null ? ', not registered' : `, ${answer.op_state}`}`],
+    ['audit entry', answer.audit_id],
+  ]),
+  '',
+  'Which rules were looked at, and why each did or did not decide: `svc policy explain`.',
+];

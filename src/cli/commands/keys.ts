@@ -1,0 +1,57 @@
+/** `svc keys create|ls|revoke|rotate-signing`: API keys of the gateway, and the key that signs its tokens. */
+import { Api } from '../api.ts';
+import type { Invocation } from '../invocation.ts';
+import { note, show, showTable } from '../output.ts';
+import { printable } from '../printable.ts';
+import type { Column, Row } from '../table.ts';
+import { limitOf, moreNote } from './listing.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID', cell: 'id', isWhole: true },
+  { title: 'NAME', cell: 'name' },
+  { title: 'SCOPES', cell: 'scopes' },
+  { title: 'ORG', cell: 'org_id' },
+  { title: 'STATE', cell: (row) => stateOf(row, Date.now()) },
+  { title: 'LAST USED', cell: 'last_used_at' },
+  { title: 'CREATED', cell: 'created_at' },
+];
+
+function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }: Row, nowMs: number): string {
+  if (typeof revokedAt === 'string') return 'revoked';
+  return typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs ? 'expired' : 'good';
+}
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const { rows, nextCursor } = await api.list('/api/v1/iam/api-keys', 'api_keys', { org_id: options.text('org') }, limitOf(options));
+  await showTable(globals.output, { api_keys: rows, next_cursor: nextCursor }, COLUMNS, rows, 'There are no API keys.');
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+export async function create(invocation: Invocation): Promise<void> {
+  const { args: [name = ''], options, globals } = invocation;
+  const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', {
+    name,
+    scopes: options.list('scope'),
+    ...optional('org_id', options.text('org')),
+    ...optional('expires_at', options.text('expires')),
+  });
+  await show(globals.output, answer, () => [
+    printable(`Created the API key ${String(answer.id)}, with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only now:`),
+    `  ${printable(String(answer.key))}`,
+  ]);
+}
+
+const optional = (field: string, value: string | undefined): Readonly<Record<string, string>> => (value === undefined ? {} : { [field]: value });
+
+export async function revoke(invocation: Invocation): Promise<void> {
+  const { args: [id = ''], globals } = invocation;
+  await (await Api.of(invocation)).post(`/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
+  await show(globals.output, { revoked: id }, () => [`Revoked ${printable(id)}, and every session that was made with it.`]);
+}
+
+export async function rotateSigning(invocation: Invocation): Promise<void> {
+  const answer = await (await Api.of(invocation)).post('/api/v1/iam/signing-keys/rotate');
+  await show(invocation.globals.output, answer, () => [printable(`Tokens are now signed with the key ${String(answer.kid)}; those of the key before stay good until they expire.`)]);
+}

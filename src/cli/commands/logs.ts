@@ -1,0 +1,101 @@
+/** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
+import { setTimeout } from 'node:timers/promises';
+import { Api } from '../api.ts';
+import { usageError } from '../errors.ts';
+import type { Query } from '../http.ts';
+import type { Invocation, Options, OutputFormat } from '../invocation.ts';
+import { dim, green, jsonText, note, red, show, terminalWidth, writeLines, writeOut, yamlText } from '../output.ts';
+import { clipped, printable } from '../printable.ts';
+import { cellText, valueAt, type Row } from '../table.ts';
+import { agentText, limitOf } from './listing.ts';
+
+const POLL_MS = 1000;
+const PATH = '/api/v1/logs';
+
+export const logQuery = (options: Options, nowMs: number): Query => ({
+  org_id: options.text('org'),
+  team_id: options.text('team'),
+  agent_id: options.text('agent'),
+  event_type: options.text('event'),
+  decision: options.text('decision'),
+  op_id: options.text('op'),
+  since: timeOf('--since', options.text('since'), nowMs),
+  until: timeOf('--until', options.text('until'), nowMs),
+});
+
+const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads a time, or how long ago it was: `2026-01-31T12:00:00Z`, `15m`. */
+function timeOf(flag: string, text: string | undefined, nowMs: number): string | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const ms = unit === undefined ? Date.parse(text) : nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) throw usageError(`${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago it was, such as 15m, 2h or 7d.`);
+  return new Date(ms).toISOString();
+}
+
+export async function run(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const query = logQuery(options, Date.now());
+  const head = options.isSet('follow') ? await headOf(api, query) : undefined;
+  const { rows, nextCursor } = await api.list(PATH, 'entries', query, limitOf(options));
+  const entries = [...rows].reverse();
+  if (options.isSet('follow')) return follow(api, query, head, entries, globals.output);
+  if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
+  await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
+}
+
+type Head = { readonly id: number; readonly timestamp: string };
+
+/** The newest entry of the log, whether it matches or not: while that stays, there is nothing to ask for. */
+async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
+  const { rows: [entry] } = await api.list(PATH, 'entries', { org_id }, 1);
+  const id = idOf(entry);
+  return id !== undefined && typeof entry?.timestamp === 'string' ? { id, timestamp: entry.timestamp } : undefined;
+}
+
+/** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
+async function follow(api: Api, query: Query, from: Head | undefined, first: readonly Row[], format: OutputFormat): Promise<never> {
+  let seen = from;
+  let lastId = Math.max(idOf(first.at(-1)) ?? 0, from?.id ?? 0);
+  for (const entry of first) await writeEntry(entry, format);
+  for (;;) {
+    await setTimeout(POLL_MS);
+    const head = await headOf(api, query);
+    if (head === undefined || head.id === seen?.id) continue;
+    const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity);
+    for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
+    lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
+    seen = head;
+  }
+}
+
+/** Entries of one moment may stand in the log in another order than that of their times, by less than this. */
+const DISORDER_MS = 60_000;
+
+function laterOf(since: Query[string], seen: Head | undefined): Query[string] {
+  if (seen === undefined) return since;
+  const ms = Math.max(Date.parse(seen.timestamp) - DISORDER_MS, typeof since === 'string' ? Date.parse(since) : 0);
+  return new Date(ms).toISOString();
+}
+
+const idOf = (entry: Row | undefined): number | undefined => (typeof entry?.id === 'number' ? entry.id : undefined);
+
+async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
+  switch (format) {
+    case 'table': return writeLines([lineOf(entry)]);
+    case 'json': return writeOut(jsonText(entry));
+    case 'yaml': return writeOut(`---\n${await yamlText(entry)}`);
+  }
+}
+
+/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  deny  op:1  no policy allows …` */
+function lineOf(entry: Row): string {
+  const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
+  const agent = valueAt({ lineage }, 'lineage.agent_id') === null ? cellText(actor) : cellText(agentText(lineage));
+  const text = [cellText(timestamp), cellText(id), cellText(event), agent, cellText(opId), ...(typeof reason === 'string' ? [printable(reason)] : [])].join('  ');
+  const width = terminalWidth();
+  const line = width === undefined ? text : clipped(text, width);
+  return decision === 'deny' ? red(line) : decision === 'allow' ? green(line) : dim(line);
+}

@@ -1,0 +1,53 @@
+/** `svc ops ls|show|pause|resume|terminate|complete`: operations in flight. */
+import { Api } from '../api.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { note, show, showTable } from '../output.ts';
+import { printable } from '../printable.ts';
+import { fieldLines, valueAt, type Column, type Row } from '../table.ts';
+import { agentText, AGENT_COLUMN, limitOf, moreNote } from './listing.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'OPERATION', cell: 'op_id', isWhole: true },
+  { title: 'STATE', cell: 'state', isWhole: true },
+  AGENT_COLUMN,
+  { title: 'UPDATED', cell: 'updated_at' },
+];
+
+const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const query = { state: options.text('state'), org_id: options.text('org'), team_id: options.text('team'), agent_id: options.text('agent') };
+  const { rows, nextCursor } = await api.list('/api/v1/ops', 'ops', query, limitOf(options));
+  await showTable(globals.output, { ops: rows, next_cursor: nextCursor }, COLUMNS, rows, 'No operation is in flight.');
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+export async function showOne(invocation: Invocation): Promise<void> {
+  const { args: [opId = ''], globals } = invocation;
+  const op = await (await Api.of(invocation)).get(pathOf(opId));
+  await show(globals.output, op, () => fieldsOf(op));
+}
+
+const fieldsOf = (op: Row): readonly string[] => fieldLines([
+  ['operation', op.op_id],
+  ['state', op.state],
+  ['agent', agentText(valueAt(op, 'agent'))],
+  ['registered', op.registered_at],
+  ['updated', op.updated_at],
+  ['acknowledged', op.acknowledged_at],
+]);
+
+/** Several ids are handled in their order; the first that fails ends it. */
+export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'): Run => async (invocation) => {
+  const { args, globals } = invocation;
+  const api = await Api.of(invocation);
+  const ops: Row[] = [];
+  for (const opId of args) {
+    const op = await api.post(`${pathOf(opId)}/${trigger}`);
+    ops.push(op);
+    if (globals.output === 'table') await show('table', op, () => [printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
+  }
+  if (globals.output !== 'table') await show(globals.output, ops.length === 1 ? ops[0] : ops, () => []);
+};

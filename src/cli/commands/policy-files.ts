@@ -1,0 +1,28 @@
+/** What the commands that read policy files have in common. They work offline, on the files alone. */
+import { loadPolicies, renderPolicyProblem, type LoadedPolicies, type PolicyFileProblem } from '../../adapters/policy-file.ts';
+import { STARTER_POLICY } from '../../package-files.ts';
+import { CliError } from '../errors.ts';
+import type { OutputFormat } from '../invocation.ts';
+import { show } from '../output.ts';
+import { printable } from '../printable.ts';
+
+/** The files the gateway would read when started here. */
+export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => (env.SVC_POLICY_PATH === undefined || env.SVC_POLICY_PATH === '' ? STARTER_POLICY : env.SVC_POLICY_PATH);
+
+/** Policies that a command needs to go on; their problems are printed before it gives up. */
+export async function needPolicies(format: OutputFormat, paths: readonly string[]): Promise<LoadedPolicies> {
+  const loaded = await loadPolicies(...paths);
+  if (loaded.ok) return loaded.value;
+  throw await refusedFiles(format, loaded.fault);
+}
+
+export async function refusedFiles(format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<CliError> {
+  await showProblems(format, problems);
+  return new CliError(`${problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`} in these files.`, 'Each is named with its line and column.');
+}
+
+export const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>
+  show(format, { ok: false, problems: problems.map(({ file, line, column, path, problem }) => ({ file, line: line ?? null, column: column ?? null, path, problem })) }, () =>
+    problems.map((problem) => printable(renderPolicyProblem(problem))));
+
+export const counted = (count: number, noun: string, plural = `${noun}s`): string => `${count} ${count === 1 ? noun : plural}`;

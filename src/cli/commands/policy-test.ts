@@ -1,0 +1,80 @@
+/** `svc policy test FILE...`: the cases of a policy author, run against policy files, without a gateway. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadPolicyCases } from '../../adapters/policy-cases-file.ts';
+import { agentKeyOf } from '../../core/ids.ts';
+import { runPolicyCases, type CaseOutcome, type PolicyCase } from '../../core/policy-cases.ts';
+import { EXIT, usageError, type ExitStatus } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { green, red, show } from '../output.ts';
+import { printable } from '../printable.ts';
+import { counted, gatewayPolicyPath, needPolicies, refusedFiles } from './policy-files.ts';
+
+type RunCase = { readonly policyCase: PolicyCase; readonly outcome: CaseOutcome };
+type RunFile = { readonly file: string; readonly policies: readonly string[]; readonly cases: readonly RunCase[] };
+
+export async function run({ args, options, globals, env }: Invocation): Promise<ExitStatus> {
+  const files: RunFile[] = [];
+  for (const file of args.flatMap(caseFilesAt)) {
+    const loaded = await loadPolicyCases(file);
+    if (!loaded.ok) throw await refusedFiles(globals.output, loaded.fault);
+    const paths = policiesFor(file, options.list('policies'), env);
+    const { policies, files: policyFiles } = await needPolicies(globals.output, paths);
+    const outcomes = runPolicyCases(policies, loaded.value);
+    files.push({ file, policies: policyFiles, cases: loaded.value.flatMap((policyCase, at) => (outcomes[at] === undefined ? [] : [{ policyCase, outcome: outcomes[at] }])) });
+  }
+  const all = files.flatMap(({ cases }) => cases);
+  const failed = all.filter(({ outcome }) => !outcome.passed).length;
+  await show(globals.output, { passed: all.length - failed, failed, files: files.map(viewOf) }, () => [
+    ...files.flatMap(linesOf),
+    failed === 0 ? green(`${counted(all.length, 'case')} passed`) : red(`${failed} of ${counted(all.length, 'case')} failed`),
+  ]);
+  return failed === 0 ? EXIT.done : EXIT.failed;
+}
+
+/** A folder stands for its `*.test.yaml`. */
+function caseFilesAt(path: string): readonly string[] {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
+  const files = readdirSync(path).filter((name) => /\.test\.ya?ml$/i.test(name)).sort().map((name) => join(path, name));
+  if (files.length === 0) throw usageError(`${printable(path)} holds no *.test.yaml.`);
+  return files;
+}
+
+/** Those of --policies, else `search.yaml` beside `search.test.yaml`, else what a gateway started here would read. */
+function policiesFor(file: string, given: readonly string[], env: NodeJS.ProcessEnv): readonly string[] {
+  if (given.length > 0) return given;
+  const beside = file.replace(/\.test(\.ya?ml)$/i, '$1');
+  return [beside !== file && existsSync(beside) ? beside : gatewayPolicyPath(env)];
+}
+
+function linesOf({ file, policies, cases }: RunFile): readonly string[] {
+  const failures = cases.filter(({ outcome }) => !outcome.passed);
+  const heading = `${printable(file)} against ${policies.map(printable).join(', ')}: ${counted(cases.length, 'case')}`;
+  return [failures.length === 0 ? `${green('ok')}    ${heading}` : `${red('FAIL')}  ${heading}`, ...failures.flatMap(differenceLines)];
+}
+
+function differenceLines({ policyCase: { subject, name }, outcome: { expected, actual } }: RunCase): readonly string[] {
+  return [
+    '',
+    `  ${printable(name)}`,
+    printable(`    ${agentKeyOf(subject.agent)} wants ${subject.action} on ${subject.resource}`),
+    red(printable(`    - ${expected.kind}${byRule(expected.ruleId)}`)),
+    green(printable(`    + ${actual.kind}${byRule(actual.ruleId)}`)),
+    printable(`      ${actual.reason}`),
+    '',
+  ];
+}
+
+const byRule = (ruleId: string | undefined): string => (ruleId === undefined ? '' : ` by rule ${ruleId}`);
+
+const viewOf = ({ file, policies, cases }: RunFile) => ({
+  file,
+  policies,
+  cases: cases.map(({ outcome: { name, passed, expected, actual, difference } }) => ({
+    name,
+    passed,
+    expected: { decision: expected.kind, rule_id: expected.ruleId ?? null },
+    actual: { decision: actual.kind, policy: actual.policy ?? null, rule_id: actual.ruleId ?? null, reason: actual.reason },
+    difference: difference ?? null,
+  })),
+});

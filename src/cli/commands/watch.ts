@@ -1,0 +1,144 @@
+/** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Api } from '../api.ts';
+import { CliError, EXIT, type ExitStatus } from '../errors.ts';
+import type { Invocation, OutputFormat } from '../invocation.ts';
+import { openLiveStream, type LiveStream } from '../live-stream.ts';
+import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../output.ts';
+import { clipped } from '../printable.ts';
+import { openScreen, type Screen } from '../screen.ts';
+import { cellText, tableLines, type Column, type Row } from '../table.ts';
+import { agentText } from './listing.ts';
+
+const REDRAW_MS = 100;
+const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
+/** More than any screen shows; the ones that changed longest ago are let go. */
+const MAX_OPS = 5000;
+/** How long an operation that has ended stays in the table. */
+const ENDED_MS = 10_000;
+
+/** Told of what the stream says; the two ways to show it are two of these. */
+type Viewer = {
+  /** The stream begins, or begins again: a snapshot follows. */
+  connected(): void;
+  disconnected(): void;
+  frame(frame: Row): Promise<void> | void;
+};
+
+export async function watch(invocation: Invocation): Promise<ExitStatus> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const query = { types: 'ops_change', snapshot: 'true', org_id: options.text('org') };
+  const isLive = globals.output === 'table' && process.stdout.isTTY === true;
+  const first = await openLiveStream(api, query); // a refusal is told before the screen is taken
+  let current: LiveStream = first;
+  const ended = new AbortController();
+  const stop = (): void => { ended.abort(); current.close(); };
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout), ended.signal) : plainLines(globals.output);
+  while (!ended.signal.aborted) {
+    viewer.connected();
+    for await (const frame of current.frames) await viewer.frame(frame);
+    if (ended.signal.aborted) break;
+    viewer.disconnected();
+    const next = await reconnected(api, query, ended.signal);
+    if (next === undefined) break;
+    current = next;
+  }
+  return EXIT.done;
+}
+
+/** Tries until the gateway is there again; undefined when the person has left. A refusal is not tried again. */
+async function reconnected(api: Api, query: { readonly types: string; readonly snapshot: string; readonly org_id: string | undefined }, signal: AbortSignal): Promise<LiveStream | undefined> {
+  for (let attempt = 0; !signal.aborted; attempt += 1) {
+    await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return undefined;
+    try {
+      return await openLiveStream(api, query);
+    } catch (error) {
+      if (!(error instanceof CliError) || error.cause === undefined) throw error; // it answered, and meant it
+    }
+  }
+  return undefined;
+}
+
+function plainLines(format: OutputFormat): Viewer {
+  return {
+    connected: () => {},
+    disconnected: () => note('The connection was lost; trying again.'),
+    frame: async (frame) => {
+      switch (format) {
+        case 'table': return isLagged(frame) ? note('The gateway left out changes that came too fast.') : writeLines([lineOf(frame)]);
+        case 'json': return writeOut(jsonText(frame));
+        case 'yaml': return writeOut(`---\n${await yamlText(frame)}`);
+      }
+    },
+  };
+}
+
+type WatchedOp = { readonly opId: string; readonly state: string; readonly updatedAt: string; readonly agent: string; readonly seenMs: number };
+
+const isLagged = (frame: Row): boolean => frame.event_type === 'lagged';
+
+function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | undefined {
+  const { op_id: opId, state, updated_at: updatedAt, team_id } = (payload ?? {}) as Row;
+  if (typeof opId !== 'string' || typeof state !== 'string') return undefined;
+  return { opId, state, updatedAt: typeof updatedAt === 'string' ? updatedAt : '', agent: agentText({ org_id, team_id, agent_id }) ?? '', seenMs: nowMs };
+}
+
+const lineOf = (frame: Row): string => {
+  const op = opIn(frame, 0);
+  return op === undefined ? cellText(frame) : [op.updatedAt, op.opId, op.state, op.agent].map(cellText).join('  ');
+};
+
+const COLUMNS: readonly Column[] = [
+  { title: 'OPERATION', cell: 'opId', isWhole: true },
+  { title: 'STATE', cell: 'state', isWhole: true },
+  { title: 'AGENT', cell: 'agent' },
+  { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) },
+];
+
+const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
+
+function liveTable(label: string, screen: Screen, ended: AbortSignal): Viewer {
+  const ops = new Map<string, WatchedOp>();
+  let isConnected = true;
+  let isChanged = true;
+  const timer = setInterval(() => {
+    for (const op of ops.values()) if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
+    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), isConnected, screen.size()));
+    isChanged = false;
+  }, REDRAW_MS);
+  const redraw = (): void => { isChanged = true; };
+  process.stdout.on('resize', redraw);
+  ended.addEventListener('abort', () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); });
+  return {
+    connected: () => { ops.clear(); isConnected = true; redraw(); },
+    disconnected: () => { isConnected = false; redraw(); },
+    frame: (frame) => {
+      const op = opIn(frame, Date.now());
+      if (op === undefined) return;
+      ops.delete(op.opId); // the map stays in the order of the changes
+      ops.set(op.opId, op);
+      if (ops.size > MAX_OPS) ops.delete(ops.keys().next().value ?? '');
+      redraw();
+    },
+  };
+}
+
+const PAINT: Readonly<Record<string, (line: string) => string>> = { running: green, paused: yellow, pending: bold, completing: dim, terminated: red };
+
+function pictureOf(label: string, ops: readonly WatchedOp[], isConnected: boolean, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
+  const counts = Object.keys(PAINT).flatMap((state) => {
+    const count = ops.filter((op) => op.state === state).length;
+    return count === 0 ? [] : [`${count} ${state}`];
+  });
+  const shown = ops.slice(0, Math.max(0, rows - 3));
+  const [heading = '', ...lines] = tableLines(COLUMNS, shown, columns);
+  return [
+    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}`, columns)),
+    dim(clipped(heading, columns)),
+    ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
+    dim(clipped(isConnected ? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Ctrl-C leaves.` : 'The connection was lost; trying again.', columns)),
+  ].slice(0, rows);
+}

@@ -1,0 +1,79 @@
+/** The live stream of a gateway over WebSocket (contract: WebSocket). Node.js 20 brings no client for it. */
+import { on } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { WebSocket, type RawData } from 'ws';
+import type { Api } from './api.ts';
+import { unreachable, type Query } from './http.ts';
+import type { Row } from './table.ts';
+
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** The gateway pings at least this often; when it does not, the line is dead. */
+const SILENCE_MS = 120_000;
+const MAX_FRAME_BYTES = 1024 * 1024;
+const MAX_WAITING_FRAMES = 1000;
+const MAX_PROBLEM_BYTES = 64 * 1024;
+
+export type LiveStream = {
+  /** Ends when the connection does. A reader that is slow makes the gateway wait, not this process grow. */
+  readonly frames: AsyncIterable<Row>;
+  close(): void;
+};
+
+/** Resolves when the gateway has let it in. A 401 is tried once more with a renewed session, as for any other request. */
+export async function openLiveStream(api: Api, query: Query): Promise<LiveStream> {
+  const first = await connect(api, query);
+  const opened = first instanceof Response && first.status === 401 && (await api.renew()) ? await connect(api, query) : first;
+  if (opened instanceof Response) throw await api.refusalOf(opened);
+  return opened;
+}
+
+async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
+  const { apiUrl } = api.target;
+  const bearer = await api.bearer();
+  const url = new URL(`${apiUrl.replace(/^http/, 'ws')}/api/v1/stream`);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  const socket = new WebSocket(url, {
+    headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
+  const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 } as object);
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve({ frames: framesOf(messages), close: () => socket.terminate() }));
+    socket.once('unexpected-response', (_request, response: IncomingMessage) => void responseOf(response).then(resolve, reject).finally(() => socket.terminate()));
+    socket.once('error', (error) => reject(unreachable(apiUrl, error)));
+    watchSilence(socket);
+  });
+}
+
+async function* framesOf(messages: AsyncIterableIterator<unknown[]>): AsyncGenerator<Row> {
+  try {
+    for await (const [data] of messages) {
+      const frame: unknown = JSON.parse(String(data as RawData));
+      if (typeof frame === 'object' && frame !== null) yield frame as Row;
+    }
+  } catch (error) {
+    // A connection that breaks is one that has ended; a frame that is no JSON is a defect.
+    if (error instanceof SyntaxError) throw error;
+  }
+}
+
+function watchSilence(socket: WebSocket): void {
+  let timer: NodeJS.Timeout | undefined;
+  const heard = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => socket.terminate(), SILENCE_MS);
+  };
+  socket.on('open', heard).on('ping', heard).on('message', heard).on('close', () => clearTimeout(timer)).on('error', () => clearTimeout(timer));
+}
+
+async function responseOf(message: IncomingMessage): Promise<Response> {
+  let body = '';
+  for await (const chunk of message.setEncoding('utf8')) {
+    body += chunk as string;
+    if (body.length > MAX_PROBLEM_BYTES) break;
+  }
+  return new Response(body, { status: message.statusCode ?? 500, headers: { 'retry-after': message.headers['retry-after'] ?? '1' } });
+}

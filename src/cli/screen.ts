@@ -1,0 +1,32 @@
+/** A picture on the terminal that is drawn over in place, on a page of its own that gives the old one back at the end. */
+
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+const HOME = '\u001b[H';
+const REST_OF_LINE = '\u001b[K';
+const REST_OF_PAGE = '\u001b[J';
+
+export type Screen = {
+  size(): { readonly rows: number; readonly columns: number };
+  /** At most as many lines as there are rows; each already fits its row. */
+  draw(lines: readonly string[]): void;
+  leave(): void;
+};
+
+export function openScreen(out: NodeJS.WriteStream): Screen {
+  let isLeft = false;
+  const leave = (): void => {
+    if (isLeft) return;
+    isLeft = true;
+    out.write(LEAVE);
+    process.off('exit', leave);
+  };
+  // Whatever ends the program, the terminal is given back as it was.
+  process.on('exit', leave);
+  out.write(ENTER);
+  return {
+    size: () => ({ rows: out.rows, columns: out.columns }),
+    draw: (lines) => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`),
+    leave,
+  };
+}

@@ -1,0 +1,140 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createCliHome, type CliHome } from '../support/cli.ts';
+import { answerJson, startFakeServer } from '../support/hostile-server.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let cli: CliHome;
+
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(async () => { await gateway.stop(); });
+beforeEach(() => { cli = createCliHome(); });
+afterEach(() => cli.remove());
+
+const here = () => ({ SVC_CLI_API_URL: gateway.url });
+const path = () => join(cli.folder, 'credentials.yaml');
+const credentials = () => readFileSync(path(), 'utf8');
+const tokenIn = (text: string) => /token: (\S+)/.exec(text)?.[1];
+
+async function loggedIn(scopes: readonly string[] = ['read', 'write']): Promise<{ id: string; key: string }> {
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'cli-test', scopes });
+  expect((await cli.run(['login'], { env: { ...here(), SVC_CLI_API_KEY: body.key } })).status).toBe(0);
+  return body;
+}
+
+const expire = () => writeFileSync(path(), credentials().replace(/expires_at: \d+/, 'expires_at: 1000000000'));
+const spoil = () => writeFileSync(path(), credentials().replace(/token: \S+/, 'token: eyJhbGciOiJFZERTQSJ9.e30.AAAA'));
+
+test('an expired session is renewed before the request, and kept', async () => {
+  await loggedIn();
+  const before = tokenIn(credentials());
+  expire();
+  const { status, stderr } = await cli.run(['ops', 'ls'], { env: here() });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: 'No operation is in flight.\n' });
+  expect(tokenIn(credentials())).not.toBe(before);
+  expect(JSON.parse((await cli.run(['whoami', '-o', 'json'], { env: here() })).stdout)).toMatchObject({ expired: false, scopes: ['read', 'write'] });
+});
+
+test('a session that is not yet expired, but refused, is renewed once and the request sent again', async () => {
+  await loggedIn();
+  spoil();
+  expect((await cli.run(['agents', 'ls'], { env: here() })).status).toBe(0);
+  expect(tokenIn(credentials())).not.toContain('AAAA');
+});
+
+test('the narrowed scopes of a session stay narrow when it is renewed', async () => {
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'wide', scopes: ['read', 'write'] });
+  await cli.run(['login', '--scope', 'read'], { env: { ...here(), SVC_CLI_API_KEY: body.key } });
+  expire();
+  await cli.run(['ops', 'ls'], { env: here() });
+  expect(JSON.parse((await cli.run(['whoami', '-o', 'json'], { env: here() })).stdout).scopes).toEqual(['read']);
+  const refused = await cli.run(['agents', 'register', 'acme/search/a1'], { env: here() });
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toMatch(/write/);
+  expect(refused.stderr).toContain('Run `svc login` with an API key that holds this scope.');
+});
+
+test('when the key was revoked the command says that there is no session any more, expired or not', async () => {
+  for (const isExpired of [true, false]) {
+    const { id } = await loggedIn();
+    await gateway.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
+    if (isExpired) expire();
+    expect(await cli.run(['ops', 'ls'], { env: here() })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `svc: not logged in to ${gateway.url}: the session is over, because its API key was revoked, rotated or has expired.\nRun \`svc login\` first.\n`,
+    });
+  }
+});
+
+test('a second 401 in a row is a rejection: the key is not exchanged a second time', async () => {
+  const server = await startFakeServer((request, response) =>
+    (request.url === '/api/v1/auth/token' ? answerJson(response, 200, { token: `t${server.requests.length}`, expires_at: 4_000_000_000, scopes: ['read'] }) : answerJson(response, 401, {})));
+  const env = { SVC_CLI_API_URL: server.url };
+  await cli.run(['login'], { env, input: 'source-key\n' });
+  const { status, stderr } = await cli.run(['ops', 'ls'], { env });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `svc: not logged in to ${server.url}: the gateway rejected the credential.\nRun \`svc login\` first.\n` });
+  expect(server.requests).toEqual([
+    'POST /api/v1/auth/token Bearer source-key',
+    'GET /api/v1/ops?per_page=100 Bearer t1',
+    'POST /api/v1/auth/token Bearer source-key',
+    'GET /api/v1/ops?per_page=100 Bearer t3',
+  ]);
+  await server.stop();
+});
+
+test('without a session the raw key is sent, and without a key nothing; the server decides', async () => {
+  const server = await startFakeServer((_request, response) => answerJson(response, 200, { ops: [], next_cursor: null }));
+  await cli.run(['ops', 'ls', '--api-url', server.url]);
+  await cli.run(['ops', 'ls', '--api-url', server.url], { env: { SVC_CLI_API_KEY: 'from-env' } });
+  await cli.run(['ops', 'ls', '--api-url', server.url, '--api-key', 'from-flag'], { env: { SVC_CLI_API_KEY: 'from-env' } });
+  await cli.run(['context', 'add', 'stored', server.url, '--with-key'], { input: 'from-context\n' });
+  await cli.run(['ops', 'ls']);
+  expect(server.requests.map((request) => request.split(' ').slice(2).join(' '))).toEqual(['-', 'Bearer from-env', 'Bearer from-flag', 'Bearer from-context']);
+  await server.stop();
+  expect((await cli.run(['ops', 'ls'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
+  expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`svc: not logged in to ${gateway.url}: this needs a session or an API key.\nRun \`svc login\` first.\n`);
+});
+
+test('neither key nor token goes where a redirect points', async () => {
+  const thief = await startFakeServer((_request, response) => answerJson(response, 200, {}));
+  const server = await startFakeServer((_request, response) => response.writeHead(307, { location: `${thief.url}/x` }).end());
+  const { status, stderr } = await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'secret-key' } });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `svc: ${server.url} redirects to ${thief.url}.\nName the gateway by its final URL, with --api-url or \`svc context add\`.\n` });
+  expect(thief.requests).toEqual([]);
+  await Promise.all([server.stop(), thief.stop()]);
+});
+
+test('what answers but is no gateway is told apart from one', async () => {
+  const server = await startFakeServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'k' } })).stderr).toBe(`svc: what answers at ${server.url} does not speak like a gateway.\nCheck the URL: it must be the HTTP address of svc-gateway.\n`);
+  await server.stop();
+});
+
+test('nothing that a server says can drive the terminal, in any format, in results and in errors', async () => {
+  const evil = 'a\u001b]0;owned\u0007\u001b[2J\u009b31m\u202edlrow\u200b\r\nfake line';
+  const server = await startFakeServer((request, response) =>
+    (request.url?.startsWith('/api/v1/agents') === true
+      ? answerJson(response, 200, { agents: [{ org_id: evil, team_id: 't', agent_id: evil, parent: evil, active_ops: 1, registered_at: evil }], next_cursor: null })
+      : answerJson(response, 409, { detail: evil, code: evil })));
+  const env = { SVC_CLI_API_URL: server.url };
+  for (const args of [['agents', 'ls'], ['agents', 'ls', '-o', 'json'], ['agents', 'ls', '-o', 'yaml'], ['ops', 'pause', 'a:b'], ['ops', 'pause', 'a:b', '--debug']]) {
+    const { stdout, stderr } = await cli.run(args, { env });
+    expect(stdout + stderr).toContain('owned');
+    expect(stdout + stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e\u200b]/);
+    expect(stdout + stderr).not.toMatch(/^fake line/m);
+  }
+  const json = JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout);
+  expect(json.agents[0].agent_id).toBe(evil);
+  const { parse } = await import('yaml');
+  expect(parse((await cli.run(['agents', 'ls', '-o', 'yaml'], { env })).stdout).agents[0].agent_id).toBe(evil);
+  await server.stop();
+});
+
+test('an answer that never comes ends with an error, not with the patience of the person', { timeout: 60_000 }, async () => {
+  const server = await startFakeServer(() => {});
+  expect((await cli.run(['ops', 'ls', '--api-url', server.url])).stderr).toBe(`svc: cannot reach the gateway at ${server.url}: it does not answer.\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
+  await server.stop();
+});

@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { wordsOf } from '../../src/cli/command-row.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
+import { helpOf } from '../../src/cli/help.ts';
+import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
+
+let cli: CliHome;
+beforeEach(() => { cli = createCliHome(); });
+afterEach(() => cli.remove());
+
+const fits = (text: string): boolean => text.split('\n').length <= 24 && text.split('\n').every((line) => line.length <= 80);
+
+test('every help fits a screen of 24 lines and 80 columns and shows an example', () => {
+  const groups = [...new Set(COMMANDS.filter((row) => wordsOf(row).length > 1).map((row) => wordsOf(row)[0] ?? ''))];
+  const texts = [
+    helpOf({ kind: 'root', groups: GROUPS }),
+    ...groups.map((name) => helpOf({ kind: 'group', name, summary: 'x', rows: COMMANDS.filter((row) => wordsOf(row)[0] === name) })),
+    ...COMMANDS.map((row) => helpOf({ kind: 'command', row })),
+  ];
+  for (const text of texts) {
+    expect(fits(text), text).toBe(true);
+    expect(text).toMatch(/Example: \S/);
+  }
+});
+
+test('the help of svc names every command', () => {
+  expect([...new Set(COMMANDS.map((row) => wordsOf(row)[0]))].sort()).toEqual(GROUPS.map(({ name }) => name).sort());
+});
+
+test('every command answers --help on standard output, and every example is one of the command it stands at', async () => {
+  for (const words of [['--help'], ['ops', '--help'], ['ops', 'pause', '--help'], ['check', '-h']]) {
+    const { status, stdout, stderr } = await cli.run(words);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(fits(stdout)).toBe(true);
+  }
+  for (const row of COMMANDS) expect(row.example).toContain(`svc ${wordsOf(row).join(' ')}`);
+});
+
+test('a mistake on the command line is status 2, told on standard error, with where to look', async () => {
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [['wohami'], "svc: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
+    [['ops', 'pause'], "svc: missing required argument 'op_id'\nRun `svc ops pause --help` to see how it is used.\n"],
+    [['ops', 'ls', '--limit', '0'], 'svc: --limit must be a whole number of at least 1.\n'],
+    [['agents', 'rm', 'search/crawler'], 'svc: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org.\nDid you mean /search/crawler?\n'],
+    [['whoami', '--api-url', 'ftp://x'], 'svc: the gateway URL must be http://host:port or https://host, with nothing behind its path.\nFor example http://127.0.0.1:8080.\n'],
+    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'svc: --attr must be <name>=<value>.\n'],
+  ];
+  for (const [args, message] of cases) {
+    const { status, stdout, stderr } = await cli.run(args);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr.startsWith(message), stderr).toBe(true);
+  }
+});
+
+test('--version says the version of the package', async () => {
+  expect(await cli.run(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+test('global options stand before or behind the command', async () => {
+  for (const args of [['--api-url', 'http://127.0.0.1:9', 'whoami', '-o', 'json'], ['whoami', '--output', 'json', '--api-url', 'http://127.0.0.1:9']]) {
+    expect((await cli.run(args)).stdout).toBe('{\n  "logged_in": false\n}\n');
+  }
+});
+
+test('a reader that stops early is no error', () => {
+  const script = `"${process.execPath}" "${SVC}" completion bash | head -n 1; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
+  expect(stdout).toBe('# bash completion for svc: source <(svc completion bash)\n0\n');
+  expect(stderr).toBe('');
+});
+
+test('bash completes commands, options and their words', async () => {
+  const script = join(cli.home, 'svc.bash');
+  writeFileSync(script, (await cli.run(['completion', 'bash'])).stdout);
+  const complete = (...words: string[]): string[] => {
+    const probe = `source ${script}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`;
+    return spawnSync('bash', ['-c', probe], { encoding: 'utf8' }).stdout.trim().split(' ').filter((word) => word !== '');
+  };
+  expect(complete('svc', 'lo')).toEqual(['login', 'logout', 'logs']);
+  expect(complete('svc', 'ops', 'p')).toEqual(['pause']);
+  expect(complete('svc', '--context', 'prod', 'ops', 're')).toEqual(['resume']);
+  expect(complete('svc', 'ops', 'ls', '--st')).toEqual(['--state']);
+  expect(complete('svc', 'ops', 'ls', '--state', 'p')).toEqual(['pending', 'paused']);
+  expect(complete('svc', 'login', '--sc')).toEqual(['--scope']);
+  expect(complete('svc', 'completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
+  expect(complete('svc', 'whoami', '--output', '')).toEqual(['table', 'json', 'yaml']);
+});
+
+test('completions for zsh and fish name every command', async () => {
+  for (const shell of ['zsh', 'fish']) {
+    const { stdout } = await cli.run(['completion', shell]);
+    for (const row of COMMANDS) expect(stdout).toContain(wordsOf(row).at(-1));
+  }
+  expect((await cli.run(['completion', 'tcsh'])).status).toBe(2);
+});
