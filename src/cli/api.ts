@@ -11,6 +11,20 @@ const MAX_PAGE = 1000;
 
 export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
 
+const ADVICE: Readonly<Record<string, string>> = {
+  not_found: 'Check the name: the `ls` commands show what there is.',
+  invalid_transition: 'See where the operation is with `svc ops show`.',
+  invalid_argument: 'See --help of this command for what it takes.',
+  policy_invalid: 'The policies before stay in force; find every mistake with `svc policy validate`.',
+  account_store_unavailable: 'Start the gateway with SVC_DATABASE_URL.',
+  internal: 'The log of the gateway says more.',
+};
+
+function adviceFor(code: string | undefined, retryAfter: string | null): string | undefined {
+  if (retryAfter !== null && /^\d+$/.test(retryAfter)) return `Wait ${retryAfter} second${retryAfter === '1' ? '' : 's'} and try again.`;
+  return code === undefined ? undefined : ADVICE[code];
+}
+
 /** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */
 export class Api {
   readonly target: Target;
@@ -81,8 +95,7 @@ export class Api {
     switch (status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : 'the gateway rejected the credential');
       case 403: return new CliError(sentence, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
-      case 429: return new CliError(sentence, `Wait ${response.headers.get('retry-after') ?? 'some'} seconds and try again.`);
-      default: return new CliError(sentence);
+      default: return new CliError(sentence, adviceFor(code, response.headers.get('retry-after')));
     }
   }
 }

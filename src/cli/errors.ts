@@ -17,6 +17,9 @@ export class CliError extends Error {
   }
 }
 
+/** The gateway did not answer: trying again may help. */
+export class UnreachableError extends CliError {}
+
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
 
 /** What is shown of an error: its two sentences, and with `debug` the stacks of it and of its causes. */

@@ -1,5 +1,5 @@
 /** One HTTP exchange with a gateway, and what its refusals mean in sentences. */
-import { CliError, codeOf } from './errors.ts';
+import { CliError, codeOf, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
 
 const ANSWER_TIMEOUT_MS = 20_000;
@@ -62,11 +62,11 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
 };
 
-export function unreachable(apiUrl: string, error: unknown): CliError {
+export function unreachable(apiUrl: string, error: unknown): UnreachableError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
   const reason = isTimeout ? 'it does not answer' : (REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed'));
-  return new CliError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, 'Start it with `svc serve`, or name another with --context or --api-url.', undefined, error);
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, 'Start it with `svc serve`, or name another with --context or --api-url.', undefined, error);
 }
 
 /** The body as JSON. */

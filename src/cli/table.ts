@@ -50,6 +50,12 @@ export function valueAt(row: Row, path: string): unknown {
   return value;
 }
 
+/** A cell of a time, to the second: the milliseconds are for programs. */
+export const timeAt = (path: string) => (row: Row): unknown => {
+  const time = valueAt(row, path);
+  return typeof time === 'string' ? time.replace(/\.\d+(?=Z$)/, '') : time;
+};
+
 /** Nothing is a dash, so that a table can be cut into columns by other programs. */
 export function cellText(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-';

@@ -51,7 +51,7 @@ export const malformedKey = (): CliError => new CliError('the API key holds char
 function refuseUnknown(name: string, url: string | undefined, { contexts }: CliConfig): void {
   if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-".');
   if (url !== undefined) return;
-  const known = contexts.size === 0 ? 'There are none yet' : `There are ${[...contexts.keys()].join(', ')}`;
+  const known = contexts.size === 0 ? 'There are no contexts yet' : `The contexts are ${[...contexts.keys()].join(', ')}`;
   throw new CliError(`there is no context ${name}.`, `${known}; add one with \`svc context add ${name} <url>\`.`);
 }
 

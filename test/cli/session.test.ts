@@ -194,7 +194,7 @@ test('a context is chosen by the flag, then the environment, then as the one in 
   expect((await cli.run(['whoami'], { env })).stdout).toContain('Not logged in to two.');
   expect((await cli.run(['whoami', '--context', 'one'], { env })).stdout).toContain('Not logged in to one.');
   expect((await cli.run(['whoami', '--api-url', 'http://127.0.0.1:9/'])).stdout).toContain('Not logged in to http://127.0.0.1:9.');
-  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no context fuor.\nThere are one, two, three; add one with `svc context add fuor <url>`.\n' });
+  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no context fuor.\nThe contexts are one, two, three; add one with `svc context add fuor <url>`.\n' });
   expect(await cli.run(['context', 'rm', 'three'])).toMatchObject({ status: 0, stdout: 'Removed context three.\n' });
   expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
 });

@@ -102,7 +102,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
     decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
     sinceMs: ms(query.since),
     untilMs: ms(query.until),
-  }, { format, order: 'oldest-first' });
+  }, { format, order: 'newest-first' });
 }
 
 /** What a person looks at must not drive the terminal; what a file or a program gets is left as it is. */

@@ -65,5 +65,5 @@ const stateOf = (session: Session | undefined, nowMs: number): string =>
 
 async function unknownContext(name: string): Promise<CliError> {
   const known = [...(await readCliConfig()).contexts.keys()];
-  return new CliError(`there is no context ${name}.`, known.length === 0 ? 'There are none yet; add one with `svc context add <name> <url>`.' : `There are ${known.join(', ')}.`);
+  return new CliError(`there is no context ${name}.`, known.length === 0 ? 'There are no contexts yet; add one with `svc context add <name> <url>`.' : `The contexts are ${known.join(', ')}.`);
 }

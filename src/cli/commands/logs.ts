@@ -1,7 +1,7 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
 import { Api } from '../api.ts';
-import { usageError } from '../errors.ts';
+import { UnreachableError, usageError } from '../errors.ts';
 import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, terminalWidth, writeLines, writeOut, yamlText } from '../output.ts';
@@ -59,15 +59,23 @@ async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
 async function follow(api: Api, query: Query, from: Head | undefined, first: readonly Row[], format: OutputFormat): Promise<never> {
   let seen = from;
   let lastId = Math.max(idOf(first.at(-1)) ?? 0, from?.id ?? 0);
+  let isAway = false;
   for (const entry of first) await writeEntry(entry, format);
   for (;;) {
     await setTimeout(POLL_MS);
-    const head = await headOf(api, query);
-    if (head === undefined || head.id === seen?.id) continue;
-    const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity);
-    for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
-    lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
-    seen = head;
+    try {
+      const head = await headOf(api, query);
+      isAway = false;
+      if (head === undefined || head.id === seen?.id) continue;
+      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity);
+      for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
+      lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
+      seen = head;
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      if (!isAway) note('The connection was lost; trying again.');
+      isAway = true;
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Api } from '../api.ts';
-import { CliError, EXIT, type ExitStatus } from '../errors.ts';
+import { EXIT, UnreachableError, type ExitStatus } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
 import { openLiveStream, type LiveStream } from '../live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../output.ts';
@@ -56,7 +56,7 @@ async function reconnected(api: Api, query: { readonly types: string; readonly s
     try {
       return await openLiveStream(api, query);
     } catch (error) {
-      if (!(error instanceof CliError) || error.cause === undefined) throw error; // it answered, and meant it
+      if (!(error instanceof UnreachableError)) throw error; // it answered, and meant it
     }
   }
   return undefined;
