@@ -101,7 +101,8 @@ export class Checker {
           return answerOf(body, attempt.reply);
         case 'busy': {
           reach.succeeded();
-          const waitMs = attempt.retryAfterMs + backoffMs(number, BUSY_BACKOFF);
+          // Spread, so that those who were turned away together do not all return together.
+          const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
           // Reached and not allowed: no matter what is to happen when it cannot be reached.
           if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
           await this.#naps.sleep(waitMs);

@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect as connectTcp, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
+import { afterEach, expect, test } from 'vitest';
+import { createAgentClient, type AgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { METHODS, type CheckMessage } from '../../src/sdk/schema.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const SEARCH = { action: 'tool.call', resource: 'web_search' };
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway({ env });
+  cleanUp.push(() => gateway.stop('SIGKILL'));
+  return gateway;
+}
+
+function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
+  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, onWarning: () => {}, apiKey: ADMIN_KEY, ...options } as AgentClientOptions);
+  cleanUp.push(() => client.close());
+  return client;
+}
+
+test('checks that an overloaded gateway turns away are tried again until it takes them', async () => {
+  const gateway = await start({ SVC_MAX_PENDING: '20', SVC_IO_THREADS: '1' });
+  const agent = connect(gateway.grpc, { deadlines: { checkMs: 20_000 } });
+  await agent.ready();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => agent.check(SEARCH)));
+  expect(answers.filter(({ decision }) => decision === 'allow')).toHaveLength(100);
+});
+
+test('an overloaded gateway is obeyed: its no is a no, whatever is to happen when it cannot be reached', async () => {
+  const gateway = await start({ SVC_MAX_OPS: '1' });
+  const agent = connect(gateway.grpc, { onUnreachable: 'allow', deadlines: { checkMs: 2_000 } });
+  await agent.run(SEARCH, async () => {
+    expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the registry of operations is at its limit; try again in 10 seconds' });
+  });
+});
+
+test('more checks than may be on their way at once wait their turn', async () => {
+  const gateway = await start();
+  const agent = connect(gateway.grpc, { maxInFlight: 2 });
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => agent.check({ ...SEARCH, traceId: 'turn', spanId: String(index) })));
+  expect(answers.map(({ opId, decision }) => `${opId} ${decision}`)).toEqual(Array.from({ length: 200 }, (_, index) => `turn:${index} allow`));
+});
+
+test('a check that is larger than the gateway takes fails alone', async () => {
+  const gateway = await start();
+  const agent = connect(gateway.grpc);
+  const [large, small] = await Promise.allSettled([agent.check({ ...SEARCH, attributes: { text: 'x'.repeat(2 * 1024 * 1024) } }), agent.check(SEARCH)]);
+  expect(large).toMatchObject({ status: 'rejected', reason: { name: 'GatewayError', code: 'resource_exhausted', fault: 'payload_too_large' } });
+  expect(small).toMatchObject({ status: 'fulfilled', value: { decision: 'allow' } });
+});
+
+test('where streams do not get through, checks are asked one by one', async () => {
+  const server = new Server();
+  const { path } = METHODS.CheckAction;
+  const asked: string[] = [];
+  server.addService({ CheckAction: { path, requestStream: false, responseStream: false, requestSerialize: METHODS.CheckAction.encode, requestDeserialize: decodeCheck, responseSerialize: encodeReply, responseDeserialize: METHODS.CheckAction.decode } }, {
+    CheckAction: ({ request }: ServerUnaryCall<CheckMessage, unknown>, respond: sendUnaryData<unknown>) => {
+      asked.push(request.spanId);
+      respond(null, { decision: 1, reason: `for ${request.spanId}` });
+    },
+  });
+  const port = await new Promise<number>((resolve, reject) => server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? resolve(bound) : reject(error))));
+  cleanUp.push(() => server.forceShutdown());
+  const agent = connect(`127.0.0.1:${port}`, { apiKey: undefined, credentialToken: 'any-token' } as Partial<AgentClientOptions>);
+  const answers = await Promise.all(['a', 'b', 'c'].map((spanId) => agent.check({ ...SEARCH, spanId })));
+  expect(answers.map(({ decision, reason }) => `${decision} ${reason}`)).toEqual(['allow for a', 'allow for b', 'allow for c']);
+  expect(asked.sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('with TLS the gateway is reached through a proxy that has its certificate, and through no other', async () => {
+  const gateway = await start();
+  const { key, cert } = selfSigned('gateway.test');
+  const proxy = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (near) => {
+    const [host = '', port = ''] = gateway.grpc.split(':');
+    const far = connectTcp(Number(port), host);
+    near.pipe(far).pipe(near);
+    for (const [one, other] of [[near, far], [far, near]] as const) one.on('error', () => other.destroy()).on('close', () => other.destroy());
+  });
+  proxy.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  cleanUp.push(() => proxy.close());
+  const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+
+  const trusting = connect(address, { tls: { ca: cert, serverName: 'gateway.test' } });
+  await trusting.ready();
+  expect(await trusting.check(SEARCH)).toMatchObject({ decision: 'allow' });
+  const distrusting = connect(address, { tls: {}, deadlines: { outageMs: 100, closeMs: 100 } });
+  expect(await distrusting.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: true });
+});
+
+// Of a check, only what the fake gateway looks at: the span id is field 4.
+const decodeCheck = (bytes: Buffer): CheckMessage => ({ spanId: fieldOf(bytes, 4) }) as CheckMessage;
+
+function fieldOf(bytes: Buffer, wanted: number): string {
+  for (let at = 0; at < bytes.length;) {
+    const [tag = 0, length = 0] = bytes.subarray(at, at + 2);
+    if (tag >> 3 === wanted) return bytes.toString('utf8', at + 2, at + 2 + length);
+    at += 2 + length;
+  }
+  return '';
+}
+
+const encodeReply = ({ decision, reason }: { decision: number; reason: string }): Buffer =>
+  Buffer.concat([Buffer.from([0x08, decision, 0x12, reason.length]), Buffer.from(reason)]);
+
+function selfSigned(name: string): { readonly key: Buffer; readonly cert: Buffer } {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
+  cleanUp.push(() => rmSync(folder, { recursive: true, force: true }));
+  const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`, '-keyout', keyFile, '-out', certFile], { stdio: 'ignore' });
+  return { key: readFileSync(keyFile), cert: readFileSync(certFile) };
+}
