@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from './adapters/log.ts';
 import { createClock } from './adapters/clock.ts';
+import { createMetrics } from './adapters/metrics.ts';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { watchPolicies } from './adapters/policy-watch.ts';
 import { secrets } from './adapters/secrets.ts';
@@ -18,7 +19,7 @@ import type { Address, Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
-import { fail } from './core/result.ts';
+import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
 import { openDatabase, startAccounts } from './accounts-start.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
@@ -40,7 +41,8 @@ import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
 import type { IoData } from './wire/io-thread.ts';
-import { STARTER_POLICY } from './package-files.ts';
+import { metricsOf } from './metrics-table.ts';
+import { packageVersion, STARTER_POLICY } from './package-files.ts';
 
 /** Why the gateway does not start, in words for whoever started it. */
 export class StartError extends Error {}
@@ -126,7 +128,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const tickets = new WsTickets({ authenticator, clock });
-  const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH) };
+  const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH), check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK) };
 
   const auditDirectory = join(dataDir, 'audit');
   const auditReader = new AuditReaderLink({ directory: auditDirectory }, (message) => log.error('failed: reading the audit log', { error: message }));
@@ -160,6 +162,13 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
+    readiness: async () => {
+      if (supervisor.isStopping) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
+      if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
+      if (database === undefined) return ok({ database: 'not_configured' });
+      return ok({ database: await database.postgres.isReachable() ? 'reachable' : 'unreachable' });
+    },
+    metrics: async () => ok({ contentType: metrics.contentType, text: await metrics.render() }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
 
@@ -167,7 +176,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     governor, audit, agents, budgets: budgetStore, useCases, clock, onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
-    checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
+    checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
 
@@ -199,6 +208,8 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     } satisfies AuditThreadOptions,
     note: (level, message, fields) => log[level](message, fields),
   });
+  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, limiters, version: packageVersion() }));
+  undo.push(() => metrics.close());
   const opened = await supervisor.startAudit().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);

@@ -1,5 +1,5 @@
 /** Files that are shipped beside the code. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,6 +8,8 @@ export const PACKAGE_ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
 export const STARTER_POLICY = join(PACKAGE_ROOT, 'examples', 'policies', 'starter.yaml');
 export const WEB_FOLDER = join(PACKAGE_ROOT, 'web');
+
+export const packageVersion = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 
 function rootAbove(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder;

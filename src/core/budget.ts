@@ -155,6 +155,11 @@ export class BudgetTracker {
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
+  /** Operations that hold money, and how much together. */
+  get reservations(): { readonly count: number; readonly microUsd: number } {
+    return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };
+  }
+
   /** Dollars an org has spent in the running month and day (spec: Budget configuration). */
   spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
     this.#advance(nowMs);

@@ -10,10 +10,14 @@ const WINDOW_MS = 60_000;
 /** A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (contract: Rate limits). */
 export class RateLimiter {
   readonly #perMinute: number;
+  #refused = 0;
   readonly #buckets = new Map<string, Bucket>();
 
   /** `perMinute` 0 limits nothing. */
   constructor(perMinute: number) { this.#perMinute = perMinute; }
+
+  /** How often it has said no. */
+  get refused(): number { return this.#refused; }
 
   take(caller: string, nowMs: number): Result<void, Fault> {
     if (this.#perMinute === 0) return ok(undefined);
@@ -28,6 +32,7 @@ export class RateLimiter {
       bucket.tokens -= 1;
       return ok(undefined);
     }
+    this.#refused += 1;
     const retryAfterSecs = Math.ceil(((1 - bucket.tokens) * WINDOW_MS) / this.#perMinute / 1000);
     return fail({ kind: 'rate_limited', retryAfterSecs, limit: this.#perMinute });
   }

@@ -36,6 +36,7 @@ export class AuditLink implements AuditLog {
   #failuresHeard = 0;
   #lastBatch = 0;
   #entriesInFlight = 0;
+  #entriesTotal = 0;
   #isWritable = true;
 
   constructor(clock: Clock, onTrouble: (reason: string) => void) {
@@ -51,6 +52,10 @@ export class AuditLink implements AuditLog {
     this.#settleWritten();
     return this.#entriesInFlight;
   }
+
+  /** Entries handed over since the start, and batches of them that failed. */
+  get entriesTotal(): number { return this.#entriesTotal; }
+  get failuresTotal(): number { return Atomics.load(this.#counters, FAILED); }
 
   /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN and FAILED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
@@ -103,6 +108,7 @@ export class AuditLink implements AuditLog {
     const batch = this.#lastBatch;
     this.#batches.push({ batch, count: bodies.length, written });
     this.#entriesInFlight += bodies.length;
+    this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
     const bytes = encode({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies } satisfies MainToAudit);
     this.#port.postMessage(bytes, [bytes.buffer]);

@@ -45,6 +45,9 @@ export class Supervisor {
     this.#ports = options.ports;
   }
 
+  /** It takes no more requests. */
+  get isStopping(): boolean { return this.#isStopping; }
+
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
 

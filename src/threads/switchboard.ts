@@ -43,6 +43,8 @@ export class Switchboard {
   readonly #threads = new Map<IoIndex, Thread>();
   readonly #controlStreams = new Map<AgentKey, Map<string, { readonly io: IoIndex; readonly stream: number }>>();
   readonly events: EventBoard;
+  /** What has happened since the start, for the metrics. */
+  readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
 
   constructor(options: SwitchboardOptions) {
     this.#options = options;
@@ -83,10 +85,12 @@ export class Switchboard {
       }
       const refusal = this.#refusal(message.command, bodies.length, nowMs);
       if (refusal !== undefined) {
+        if (message.command.type === 'check') this.#tallyCheck(refusal as Replies['check']);
         this.#send(io, { type: 'command-reply', id: message.id, reply: refusal, auditIndex: -1 });
         continue;
       }
       const { reply, effects } = this.#apply(message.command, nowMs);
+      if (message.command.type === 'check') this.#tallyCheck(reply as Replies['check']);
       const auditIndex = bodies.length;
       const durable = this.#carryOut(effects, nowMs, bodies);
       if (message.command.type === 'open-control' && reply.ok) this.#openControl(io, message.command.stream, (reply as Extract<Replies['open-control'], { ok: true }>).value.key);
@@ -102,6 +106,8 @@ export class Switchboard {
     if (replies.length > 0) this.#options.audit.append(io, bodies, encodeToIo(replies), (isWritten) => { if (!isWritten) this.#takeBack(io, commands, replies, nowMs); });
     this.#threads.get(io)?.outbox.flush();
   }
+
+  #tallyCheck(reply: Replies['check']): void { this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1; }
 
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
   #apply(command: Command, nowMs: number): Outcome {
@@ -162,9 +168,16 @@ export class Switchboard {
       switch (effect.kind) {
         case 'audit':
           bodies.push(encodeDraft(effect.draft, nowMs));
+          if (effect.draft.eventType === 'BudgetLimitExceeded') this.tally.budgetExceeded += 1;
           break;
         case 'signal':
           for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
+          break;
+        case 'violation':
+          this.tally.violations += 1;
+          break;
+        case 'budget-alert':
+          this.tally.budgetAlerts[effect.alert.percent] += 1;
           break;
         case 'spend-changed':
           durable = this.saveSpend();

@@ -4,6 +4,7 @@ import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
 import { fail, ok } from '../../core/result.ts';
 import { ROLES } from '../../core/scope.ts';
 import type { SignIn } from '../../gateway/login.ts';
+import { accountPage, createdAccount, createdInvite, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { name, readBody, readPage, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
@@ -155,22 +156,22 @@ const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
 const nativeRoutes = (ownOrigins: readonly string[]): readonly Route[] => [
-  { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', handle: register },
-  { method: 'post', path: '/api/v1/auth/login', access: 'public', summary: 'Signs in with e-mail and password', handle: login },
-  { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', handle: refresh(ownOrigins) },
-  { method: 'post', path: '/api/v1/auth/logout', access: 'public', summary: 'Ends the session of the refresh cookie', handle: logout(ownOrigins) },
-  { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', handle: invite },
-  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', handle: acceptInvite },
-  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', handle: requestPasswordReset },
-  { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', handle: confirmPasswordReset },
-  { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', handle: me },
-  { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the account that asks out everywhere', handle: revokeSessions },
-  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', handle: list },
-  { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', handle: get },
-  { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', handle: changeRole },
-  { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Shuts an account out', handle: setDisabled(true) },
-  { method: 'post', path: '/api/v1/accounts/:id/enable', access: ADMIN, summary: 'Lets an account in again', handle: setDisabled(false) },
-  { method: 'post', path: '/api/v1/accounts/:id/sessions/revoke', access: ADMIN, summary: 'Signs an account out everywhere', handle: revokeSessions },
+  { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, handle: register },
+  { method: 'post', path: '/api/v1/auth/login', access: 'public', summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, handle: login },
+  { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, handle: refresh(ownOrigins) },
+  { method: 'post', path: '/api/v1/auth/logout', access: 'public', summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, handle: logout(ownOrigins) },
+  { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', body: invitation, answers: { 201: createdInvite }, handle: invite },
+  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', body: acceptance, answers: { 201: createdAccount }, handle: acceptInvite },
+  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', body: resetRequest, answers: { 202: 'empty' }, handle: requestPasswordReset },
+  { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', body: resetConfirmation, answers: { 204: 'empty' }, handle: confirmPasswordReset },
+  { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', answers: { 200: ownAccount }, handle: me },
+  { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the account that asks out everywhere', answers: { 204: 'empty' }, handle: revokeSessions },
+  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', query: ['per_page', 'cursor'], answers: { 200: accountPage }, handle: list },
+  { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', answers: { 200: shownAccount }, handle: get },
+  { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', body: roleChange, answers: { 200: shownAccount }, handle: changeRole },
+  { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Shuts an account out', answers: { 200: shownAccount }, handle: setDisabled(true) },
+  { method: 'post', path: '/api/v1/accounts/:id/enable', access: ADMIN, summary: 'Lets an account in again', answers: { 200: shownAccount }, handle: setDisabled(false) },
+  { method: 'post', path: '/api/v1/accounts/:id/sessions/revoke', access: ADMIN, summary: 'Signs an account out everywhere', answers: { 204: 'empty' }, handle: revokeSessions },
 ];
 
 const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
@@ -178,7 +179,7 @@ const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_
 export function accountRoutes({ hasAccountStore, ownOrigins }: AccountRouteOptions): readonly Route[] {
   const native = nativeRoutes(ownOrigins);
   return [
-    { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', handle: methods },
+    { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', answers: { 200: signInMethods }, handle: methods },
     ...(hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', handle: unavailable }))),
   ];
 }

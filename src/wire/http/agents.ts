@@ -4,6 +4,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
 import { agentIdentity, readBody, readPage } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
+import { agentPage, agentRegistered } from './shapes.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { agentView } from './views.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
@@ -41,7 +42,7 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
 }
 
 export const agentRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', handle: register },
-  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, summary: 'Lists registered agents', handle: list },
-  { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', handle: deregister },
+  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', body: registration, answers: { 200: agentRegistered, 201: agentRegistered }, handle: register },
+  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, summary: 'Lists registered agents', query: ['org_id', 'team_id', 'per_page', 'cursor'], answers: { 200: agentPage }, handle: list },
+  { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', answers: { 204: 'empty' }, handle: deregister },
 ];

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
+import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { name, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
@@ -81,15 +82,15 @@ const ADMIN = { scope: 'admin' } as const;
 
 /** The specification names these paths without the version, the contract with it: both are served. */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
-  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', handle: create },
-  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', handle: list },
-  { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', handle: revoke },
+  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', body: keyRequest, answers: { 201: createdKeyShape }, handle: create },
+  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: keyPage }, handle: list },
+  { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', answers: { 204: 'empty' }, handle: revoke },
 ];
 
 export const credentialRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/auth/token', access: 'public', summary: 'Exchanges an API key for a scoped access token', handle: exchange },
+  { method: 'post', path: '/api/v1/auth/token', access: 'public', summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, handle: exchange },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
-  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Makes a new key sign access tokens; the one before verifies on', handle: rotate },
-  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'The public keys that verify access tokens', handle: jwks },
+  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Makes a new key sign access tokens; the one before verifies on', answers: { 200: rotatedKey }, handle: rotate },
+  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'The public keys that verify access tokens', answers: { 200: jwkSet }, handle: jwks },
 ];

@@ -4,20 +4,25 @@ import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
 import { logRoutes } from './logs.ts';
+import { operationsRoutes, type OperationsRouteOptions } from './operations.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
 import { streamRoutes } from './stream.ts';
 import { topologyRoutes } from './topology.ts';
 
-export const routesOf = (options: AccountRouteOptions): readonly Route[] => [
-  ...credentialRoutes,
-  ...accountRoutes(options),
-  ...opRoutes,
-  ...agentRoutes,
-  ...budgetRoutes,
-  ...policyRoutes,
-  ...streamRoutes,
-  ...logRoutes,
-  ...topologyRoutes,
-];
+export function routesOf(options: AccountRouteOptions & OperationsRouteOptions): readonly Route[] {
+  const rows: readonly Route[] = [
+    ...credentialRoutes,
+    ...accountRoutes(options),
+    ...opRoutes,
+    ...agentRoutes,
+    ...budgetRoutes,
+    ...policyRoutes,
+    ...streamRoutes,
+    ...logRoutes,
+    ...topologyRoutes,
+    ...operationsRoutes(options, () => rows),
+  ];
+  return rows;
+}

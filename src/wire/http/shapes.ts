@@ -1,6 +1,8 @@
 /** What the API answers, as schemas: they become its description, and the tests hold real answers against them. */
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
+import { OP_STATES } from '../../core/op-state.ts';
+import { ROLES, SCOPES } from '../../core/scope.ts';
 import { PERIODS, TIERS } from '../../core/budget-config.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
@@ -94,3 +96,53 @@ export const topologyStats = z.strictObject({
   groups: z.array(z.union([z.strictObject(groupFields), teamShape])).meta({ description: 'Orgs, or the teams of the org that was asked for.' }),
   next_cursor: nextCursor,
 });
+
+export const readiness = z.strictObject({
+  status: z.literal('ready'),
+  database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks go on without it.' }),
+});
+
+export const opShape = z.strictObject({
+  op_id: z.string().meta({ description: '`<trace_id>:<span_id>`' }),
+  state: z.enum(OP_STATES),
+  registered_at: rfc3339,
+  updated_at: rfc3339,
+  agent: z.strictObject(identity),
+  acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
+});
+export const opPage = pageOf('ops', opShape);
+
+export const agentPage = pageOf('agents', agentShape);
+export const agentRegistered = z.strictObject({ agent: agentShape, rotated: z.boolean(), credential_token: z.string().optional().meta({ description: 'Shown once, when the gateway has made it.' }) });
+
+const scopes = z.array(z.enum(SCOPES));
+const unixSecs = z.int().meta({ description: 'Unix seconds' });
+
+export const tokenShape = z.strictObject({ token: z.string(), expires_at: unixSecs, scopes });
+const keyFields = {
+  id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  scopes,
+  org_id: z.string().nullable(),
+  created_at: rfc3339,
+  created_by: z.string(),
+  expires_at: rfc3339.nullable(),
+  revoked_at: rfc3339.nullable(),
+  last_used_at: rfc3339.nullable(),
+};
+export const createdKeyShape = z.strictObject({ key: z.string().meta({ description: 'Shown once.' }), ...keyFields });
+export const keyPage = pageOf('api_keys', z.strictObject(keyFields));
+export const rotatedKey = z.strictObject({ kid: z.string() });
+export const jwkSet = z.strictObject({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });
+
+const newAccountFields = { id: z.string(), email: z.string(), role: z.enum(ROLES), org_id: z.string().nullable(), created_at: rfc3339 };
+const account = z.strictObject({ ...newAccountFields, disabled: z.boolean(), last_login_at: rfc3339.nullable() });
+export const createdAccount = z.strictObject({ account: z.strictObject(newAccountFields) });
+export const shownAccount = z.strictObject({ account });
+export const ownAccount = z.strictObject({ account, scopes });
+export const accountPage = pageOf('accounts', account);
+export const signedIn = z.strictObject({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), expires_at: unixSecs, scopes });
+export const createdInvite = z.strictObject({ invite_token: z.string().meta({ description: 'Shown once.' }), email: z.string(), role: z.enum(ROLES), org_id: z.string().nullable(), expires_at: rfc3339 });
+export const signInMethods = z.strictObject({ methods: z.array(z.enum(['api_key', 'password'])) });
+export const ticket = z.strictObject({ ticket: z.string(), expires_in: z.int() });

@@ -1,5 +1,6 @@
 /** What belongs to the live stream but is plain HTTP (contract: WebSocket). */
 import { fail, ok } from '../../core/result.ts';
+import { ticket } from './shapes.ts';
 import type { Link } from '../../threads/io-link.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 
@@ -12,6 +13,6 @@ async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpRepl
 const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_required' });
 
 export const streamRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/auth/ws-ticket', access: { scope: 'read' }, summary: 'Gives a ticket that opens one stream where no Authorization header can be sent', handle: issueTicket },
-  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', handle: upgradeNeeded },
+  { method: 'post', path: '/api/v1/auth/ws-ticket', access: { scope: 'read' }, summary: 'Gives a ticket that opens one stream where no Authorization header can be sent', answers: { 200: ticket }, handle: issueTicket },
+  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', query: ['org_id', 'types', 'snapshot', 'ticket'], answers: { 101: 'empty' }, handle: upgradeNeeded },
 ];

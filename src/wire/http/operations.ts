@@ -1,0 +1,42 @@
+/** For whoever runs the gateway: is it alive, is it ready, how is it doing, and what can be asked of it. */
+import { fail, ok } from '../../core/result.ts';
+import type { Link } from '../../threads/io-link.ts';
+import { describeApi } from './openapi.ts';
+import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
+import { readiness } from './shapes.ts';
+
+export type OperationsRouteOptions = {
+  /** Where the gateway listens. Beyond this machine, metrics need a credential that sees every org. */
+  readonly httpHost: string;
+};
+
+/** Answered by this thread alone: a probe must not fail because there is much to do. */
+const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status: 'ok' } });
+
+async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const found = await link.call('readiness', {});
+  return found.ok ? ok({ status: 200, body: { status: 'ready', ...found.value } }) : found;
+}
+
+async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const rendered = await link.call('metrics', {});
+  return rendered.ok ? ok({ status: 200, text: { type: rendered.value.contentType, content: rendered.value.text } }) : rendered;
+}
+
+// They count every org together.
+const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
+  request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: '*' });
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
+const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; without a credential only where the gateway listens on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
+
+/** `rows` is the whole table, these rows among it. */
+export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
+  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', handle: health },
+  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks; 503 says why not', answers: { 200: readiness }, handle: ready },
+  isLoopback(httpHost)
+    ? { ...METRICS, access: 'public', handle: metrics }
+    : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
+  { method: 'get', path: '/openapi.json', access: 'public', limit: 'none', summary: 'This description', handle: async () => ok({ status: 200, body: describeApi(rows()) }) },
+];

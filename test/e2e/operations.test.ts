@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { readiness } from '../../src/wire/http/shapes.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ALLOW_ALL } from '../support/policies.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-operations-'));
+const policyPath = join(folder, 'policies.yaml');
+writeFileSync(policyPath, `${ALLOW_ALL}budget: { agent_daily_limit_usd: 10 }\n`);
+
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } }); });
+afterAll(async () => {
+  await gateway.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const get = (path: string, bearer: string | null = null) => gateway.call('GET', path, undefined, bearer);
+const valuesOf = (text: string): Map<string, number> =>
+  new Map(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+
+test('a probe learns without a credential that the gateway lives and is ready', async () => {
+  expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+  const { status, body } = await get('/readyz');
+  expect(status).toBe(200);
+  expect(readiness.parse(body)).toEqual({ status: 'ready', database: 'not_configured' });
+});
+
+test('metrics count what happened', async () => {
+  const check = (n: number, estimatedCostUsd: number) => gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+    agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: `t${n}`, spanId: 's', action: 'llm.call', resource: 'gpt', estimatedCostUsd,
+  });
+  await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' } });
+  await check(1, 1);
+  await check(2, 2);
+  await check(3, 50);
+  await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' }, cost_usd: 8.5 });
+  await eventually(async () => {
+    const { status, headers, body } = await get('/metrics');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    const values = valuesOf(body);
+    const expected = {
+      'svc_checks_total{decision="allow"}': 2,
+      'svc_checks_total{decision="deny"}': 1,
+      'svc_ops{state="running"}': 2,
+      'svc_ops{state="terminated"}': 1,
+      svc_agents_registered: 1,
+      svc_orgs: 1,
+      svc_audit_writable: 1,
+      svc_audit_write_failures_total: 0,
+      svc_budget_exceeded_total: 1,
+      'svc_budget_alerts_total{percent="80"}': 1,
+      svc_budget_reservations: 2,
+      svc_budget_reserved_usd: 3,
+      svc_threads_restarted_total: 0,
+      'svc_requests_total{door="connect"}': 3,
+    };
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, values.get(name)]))).toEqual(expected);
+    expect(values.get('svc_audit_entries_total')).toBeGreaterThanOrEqual(5);
+    expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+  });
+});
+
+test('every metric has a help text and a name by the conventions', async () => {
+  const { body } = await get('/metrics');
+  const types = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].filter(([, name]) => name!.startsWith('svc_'));
+  expect(types.length).toBeGreaterThan(20);
+  for (const [, name, type] of types) {
+    expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
+    expect([name, name!.endsWith('_total')]).toEqual([name, type === 'counter']);
+  }
+});
+
+test('beyond this machine metrics need a credential that sees every org', async () => {
+  const open = await startTestGateway({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
+  onTestFinished(async () => { await open.stop(); });
+  const call = (bearer?: string | null) => open.call('GET', '/metrics', undefined, bearer);
+  expect((await call(null)).status).toBe(401);
+  expect((await call()).status).toBe(200);
+  const { key } = (await open.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['admin'], org_id: 'acme' })).body;
+  expect((await call(key)).status).toBe(403);
+});
+
+test('the description of the API is served', async () => {
+  const { status, body } = await get('/openapi.json');
+  expect([status, body.openapi]).toEqual([200, '3.1.0']);
+  expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
+});

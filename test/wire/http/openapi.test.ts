@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { describeApi, templateOf } from '../../../src/wire/http/openapi.ts';
+import { routesOf } from '../../../src/wire/http/routes.ts';
+
+const rows = routesOf({ hasAccountStore: true, ownOrigins: [], httpHost: '127.0.0.1' });
+const api = JSON.parse(JSON.stringify(describeApi(rows))) as any;
+const operations: any[] = Object.values(api.paths).flatMap((methods) => Object.values(methods as object));
+
+test('every row of the API is described, and nothing else is', () => {
+  const described = Object.entries(api.paths).flatMap(([path, methods]) => Object.keys(methods as object).map((method) => `${method} ${path}`));
+  expect(described.sort()).toEqual(rows.map(({ method, path }) => `${method} ${templateOf(path)}`).sort());
+});
+
+test('it is OpenAPI 3.1 in every part that a generator of clients relies on', () => {
+  expect(api.openapi).toBe('3.1.0');
+  expect(Object.keys(api.info)).toEqual(expect.arrayContaining(['title', 'version']));
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  for (const [path, methods] of Object.entries(api.paths)) {
+    for (const operation of Object.values(methods as Record<string, any>)) {
+      const declared = operation.parameters.filter((parameter: any) => parameter.in === 'path').map(({ name }: any) => name);
+      expect(declared).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+      for (const parameter of operation.parameters) {
+        expect(parameter.schema).toBeTypeOf('object');
+        if (parameter.in === 'path') expect(parameter.required).toBe(true);
+      }
+      expect(Object.keys(operation.responses).every((status) => status === 'default' || /^[1-5]\d\d$/.test(status))).toBe(true);
+      expect(Object.keys(operation.responses).some((status) => /^[12]/.test(status))).toBe(true);
+      for (const response of Object.values(operation.responses) as any[]) expect(response.$ref ?? response.description).toBeTypeOf('string');
+      for (const requirement of operation.security) for (const scheme of Object.keys(requirement)) expect(api.components.securitySchemes).toHaveProperty(scheme);
+    }
+  }
+});
+
+test('every reference leads somewhere', () => {
+  const references = [...JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!);
+  expect(references.length).toBeGreaterThan(100);
+  for (const reference of new Set(references)) {
+    const found = reference.slice(2).split('/').reduce<any>((at, step) => at?.[step], api);
+    expect([reference, typeof found]).toEqual([reference, 'object']);
+  }
+});
+
+test('a row that takes a body says which, and one that answers JSON says what', () => {
+  expect(api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema).toMatchObject({
+    type: 'object', required: ['agent', 'cost_usd'], additionalProperties: false,
+  });
+  expect(api.paths['/api/v1/topology/tree'].get.responses[200].content['application/json'].schema.properties.orgs.type).toBe('array');
+  const undescribed = rows.filter(({ answers, path }) => answers === undefined && !['/healthz', '/openapi.json'].includes(path));
+  expect(undescribed.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+});
