@@ -19,6 +19,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
   const directory = logFolderOf(path ?? dataDirOf(env));
   const checkpointKey = await checkpointKeyOf(options.text('key'));
   const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => { throw unreadable(directory, error); });
+  if (report.ok && report.entries === 0 && report.checkpoints === 0) throw noLogIn(directory);
   if (report.ok) {
     const { entries, firstId, head, checkpoints, checkpointedUpTo, tornBytes } = report;
     const value = { ok: true, directory, entries, first_id: firstId, head, checkpoints, checkpointed_up_to: checkpointedUpTo, signatures_checked: checkpointKey !== undefined, torn_bytes: tornBytes };
@@ -44,9 +45,11 @@ const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data'
 function logFolderOf(path: string): string {
   const inside = join(path, 'audit');
   const folder = existsSync(inside) ? inside : path;
-  if (!existsSync(folder)) throw new CliError(`there is no audit log in ${printable(path)}.`, 'Name the data directory of the gateway, or a copy of its audit folder.');
+  if (!existsSync(folder)) throw noLogIn(path);
   return folder;
 }
+
+const noLogIn = (path: string): CliError => new CliError(`there is no audit log in ${printable(path)}.`, 'Name the data directory of the gateway, or a copy of its audit folder.');
 
 async function checkpointKeyOf(path: string | undefined) {
   if (path === undefined) return undefined;

@@ -1,0 +1,146 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { createCliHome, type CliHome } from '../support/cli.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let cli: CliHome;
+beforeEach(() => { cli = createCliHome(); });
+afterEach(() => cli.remove());
+
+const write = (name: string, text: string): string => {
+  const path = join(cli.home, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+const POLICY = `name: search
+scope: team:acme/search
+rules:
+  - id: web-only
+    actions: ["tool.call"]
+    resources: ["web_*"]
+    when: attributes.size < 1000
+    effect: allow
+    reason: web tools only
+  - id: no-mail
+    actions: ["tool.call"]
+    resources: ["send_mail"]
+    effect: deny
+    reason: agents do not send mail
+`;
+
+test('every shipped policy passes the cases that stand beside it', async () => {
+  expect(await cli.run(['policy', 'test', 'examples/policies'], { cwd: PACKAGE_ROOT })).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/\d+ cases passed\n$/) });
+});
+
+test('a case that fails is shown as a difference, and the status says so', async () => {
+  write('search.yaml', POLICY);
+  const file = write('search.test.yaml', `cases:
+  - { name: searches, agent: acme/search/a1, action: tool.call, resource: web_search, attributes: { size: 9 }, expect: allow, rule: web-only }
+  - { name: sends mail, agent: acme/search/a1, action: tool.call, resource: send_mail, expect: allow }
+  - { name: too large, agent: acme/search/a1, action: tool.call, resource: web_search, attributes: { size: 9000 }, expect: deny, rule: no-mail }
+`);
+  const { status, stdout, stderr } = await cli.run(['policy', 'test', file]);
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+  expect(stdout.replaceAll(cli.home, '~')).toBe(`FAIL  ~/search.test.yaml against ~/search.yaml: 3 cases
+
+  sends mail
+    acme/search/a1 wants tool.call on send_mail
+    - allow
+    + deny by rule no-mail
+      agents do not send mail (rule no-mail of policy search)
+
+
+  too large
+    acme/search/a1 wants tool.call on web_search
+    - deny by rule no-mail
+    + deny
+      no policy allows tool.call on web_search for acme/search/a1
+
+2 of 3 cases failed
+`);
+  const json = JSON.parse((await cli.run(['policy', 'test', file, '-o', 'json'])).stdout);
+  expect([json.passed, json.failed, json.files[0].cases[1].difference]).toEqual([1, 2, 'expected allow, got deny: agents do not send mail (rule no-mail of policy search)']);
+});
+
+test('mistakes in policies and in cases are named with file, line and column, all at once', async () => {
+  const policy = write('bad.yaml', POLICY.replace('attributes.size < 1000', 'attributes.size <').replace('effect: deny', 'effect: maybe'));
+  const { status, stdout, stderr } = await cli.run(['policy', 'validate', policy]);
+  expect(status).toBe(1);
+  expect(stdout.replaceAll(cli.home, '~')).toMatch(/^~\/bad\.yaml:7:\d+: rules\[0\]\.when: .+\n~\/bad\.yaml:13:\d+: rules\[1\]\.effect: .+\n$/);
+  expect(stderr).toBe('svc: there are 2 problems in these files.\nEach is named with its line and column.\n');
+  expect(JSON.parse((await cli.run(['policy', 'validate', policy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, problems: [{ line: 7, path: 'rules[0].when' }, { line: 13, path: 'rules[1].effect' }] });
+  write('search.yaml', POLICY);
+  const cases = write('search.test.yaml', 'cases:\n  - { agent: acme, action: x, resource: y, expect: allow }\n');
+  expect((await cli.run(['policy', 'test', cases])).stdout.replaceAll(cli.home, '~')).toMatch(/^~\/search\.test\.yaml:2:\d+: cases\[0\]\.agent: /);
+  expect((await cli.run(['policy', 'validate', join(cli.home, 'absent.yaml')])).status).toBe(1);
+});
+
+test('policies without a mistake are counted; cases among them are left out', async () => {
+  write('search.yaml', POLICY);
+  write('search.test.yaml', 'cases: []\n');
+  expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: '' });
+  expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe('1 document with 2 rules in 1 file: no problem.\n');
+});
+
+test('explain shows every document and rule, and which one decided', async () => {
+  const policy = write('search.yaml', `${POLICY}---\nname: others\nscope: org:globex\nrules:\n  - { id: all, actions: ["*"], effect: allow }\n`);
+  const { status, stdout } = await cli.run(['policy', 'explain', '--policies', policy, '--agent', 'acme/search/a1', '--action', 'tool.call', '--resource', 'web_search', '--attr', 'size=12']);
+  expect(status).toBe(0);
+  expect(stdout).toBe(`allow  web tools only (rule web-only of policy search)
+
+others  (org:globex, search.yaml): its scope does not reach the agent
+
+search  (team:acme/search, search.yaml)
+  web-only  allow  matched: allow  <- decided
+  no-mail   deny   resource does not match
+`);
+});
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  for (const name of ['a1', 'a2', 'a3']) await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: name } });
+});
+afterAll(async () => { await gateway.stop(); });
+
+const segmentIn = (folder: string): string => join(folder, readdirSync(folder).find((name) => /^\d+\.ndjson$/.test(name)) ?? '');
+
+test('a whole log is proved, in the data directory of a running gateway too', async () => {
+  for (const path of [gateway.dataDir, join(gateway.dataDir, 'audit')]) {
+    const { status, stdout, stderr } = await cli.run(['audit', 'verify', path]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^ok {4}\d+ entries, unbroken from 1 to \d+\nhead {2}[0-9a-f]{64}\n/);
+  }
+});
+
+test('of a log that was tampered with the first broken entry is named', async () => {
+  const copy = join(cli.home, 'copy');
+  mkdirSync(copy);
+  for (const name of readdirSync(join(gateway.dataDir, 'audit')).filter((each) => /json$/.test(each))) cpSync(join(gateway.dataDir, 'audit', name), join(copy, name));
+  const segment = segmentIn(copy);
+  writeFileSync(segment, readFileSync(segment, 'utf8').replace('"agent_id":"a2"', '"agent_id":"zz"'));
+  const { status, stdout, stderr } = await cli.run(['audit', 'verify', copy]);
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+  expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are whole\n$/);
+  expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, entries: 2, first_broken: { id: 3, problem: 'changed', line: 3 } });
+  for (const path of [join(cli.home, 'nowhere'), cli.home]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^svc: there is no audit log in /) });
+});
+
+test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
+  const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+  const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });
+  const local = await cli.run(['audit', 'export', '--org', 'acme', '--dir', gateway.dataDir]);
+  expect(remote).toMatchObject({ status: 0, stderr: '' });
+  expect(local.stdout).toBe(remote.stdout);
+  expect(remote.stdout.trim().split('\n').map((line) => JSON.parse(line).lineage.agent_id)).toEqual(['a3', 'a2', 'a1']);
+  const file = join(cli.home, 'log.csv');
+  expect(await cli.run(['audit', 'export', '--format', 'csv', '--event', 'AgentRegistered', '--file', file], { env })).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(readFileSync(file, 'utf8').split('\r\n')).toHaveLength(5);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `svc: ${file} is there already.\nName another file, or give --force to replace it.\n` });
+  expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
+  expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
+});

@@ -1,0 +1,183 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCliHome, type CliHome, type CliOptions } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let cli: CliHome;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  cli = createCliHome();
+  await cli.run(['context', 'add', 'local', gateway.url]);
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
+});
+afterAll(async () => {
+  await gateway.stop();
+  cli.remove();
+});
+
+const svc = (command: string, options?: CliOptions) => cli.run(command.split(' '), options);
+const json = async (command: string, options?: CliOptions) => JSON.parse((await svc(`${command} -o json`, options)).stdout);
+
+test('an agent is registered with a token shown once, listed, and removed', async () => {
+  const registered = await svc('agents register acme/search/lifecycle');
+  expect(registered).toMatchObject({ status: 0, stderr: '' });
+  expect(registered.stdout).toMatch(/^Registered acme\/search\/lifecycle\.\nThis is its token, shown only now:\n {2}svcagent_\S+\n$/);
+  expect((await svc('agents register acme/search/lifecycle', { env: { SVC_CLI_AGENT_TOKEN: 'own-token-0123456789-0123456789-0123' } })).stdout).toBe('Rotated the token of acme/search/lifecycle.\n');
+  await svc('agents register acme/search/part --parent acme/search/lifecycle');
+  await svc('agents register /solo/lifecycle');
+  const { stdout } = await svc('agents ls');
+  expect(stdout).toMatch(/^AGENT +PARENT +OPS +LAST SEEN +REGISTERED\n/);
+  expect(stdout).toMatch(/^\/solo\/lifecycle +- +0 +- +/m);
+  expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m);
+  expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer good.\n', stderr: '' });
+  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^svc: .+\.\nCheck the name: the `ls` commands show what there is\.\n$/) });
+});
+
+test('a check says allow with status 0 and deny with status 3, and why', async () => {
+  await svc('agents register acme/search/asks');
+  const allowed = await svc('check --agent acme/search/asks --action tool.call --resource web_search');
+  expect(allowed).toMatchObject({ status: 0, stderr: '' });
+  expect(allowed.stdout).toMatch(/^allow {2}allowed by rule harmless-tools of policy starter {2}\([0-9a-f]{32}:[0-9a-f]{16}\)\n$/);
+  const denied = await svc('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
+  expect(denied).toEqual({ status: 3, stdout: 'deny  no policy allows tool.call on rm for acme/search/asks  (asks:1)\n', stderr: '' });
+  expect((await json('check --agent acme/search/asks --action llm.call --resource m --cost 0.5 --op asks:2'))).toEqual({
+    decision: 'allow', reason: 'model calls of up to one dollar (rule models of policy starter)', policy: 'starter', rule_id: 'models', op_id: 'asks:2', op_state: 'running', audit_id: expect.any(Number),
+  });
+  const explained = await svc('check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3');
+  expect(explained.status).toBe(3);
+  expect(explained.stdout).toMatch(/^policy +/m);
+  expect((await svc('ops show asks:3')).status).toBe(1);
+});
+
+test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {
+  const token = 'its-own-token-0123456789-0123456789-0123';
+  await svc('agents register acme/search/owner', { env: { SVC_CLI_AGENT_TOKEN: token } });
+  const command = 'check --agent acme/search/owner --action tool.call --resource web_search';
+  expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: token } })).status).toBe(0);
+  expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: 'x'.repeat(40) } })).status).toBe(3);
+});
+
+test('an operation is listed, shown, paused, resumed, completed and terminated', async () => {
+  await svc('agents register acme/ops/a1');
+  for (const op of ['o:1', 'o:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
+  expect((await json('ops ls --team ops --state running')).ops.map(({ op_id: id }: { op_id: string }) => id)).toEqual(['o:1', 'o:2']);
+  expect(await svc('ops pause o:1 o:2')).toEqual({ status: 0, stdout: 'o:1 is paused.\no:2 is paused.\n', stderr: '' });
+  expect(await svc('ops pause o:1')).toMatchObject({ status: 1, stderr: 'svc: cannot pause operation o:1: it is paused.\nSee where the operation is with `svc ops show`.\n' });
+  expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
+  expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
+  expect(await json('ops terminate o:2')).toMatchObject({ op_id: 'o:2', state: 'terminated', agent: { org_id: 'acme', team_id: 'ops', agent_id: 'a1' } });
+  expect((await svc('ops show o:2')).stdout).toMatch(/^operation +o:2\nstate +terminated\nagent +acme\/ops\/a1\n/);
+  expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
+});
+
+test('a limit is kept, and that there is more is said on standard error', async () => {
+  for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
+  const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
+  expect(stdout.trim().split('\n')).toHaveLength(3);
+  expect(stderr).toBe('There are more than these 2: raise --limit to see them.\n');
+});
+
+test('an API key is created once shown, works, and is dead after it was revoked', async () => {
+  const { id, key } = await json('keys create for-test --scope read --scope write');
+  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
+  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +good`, 'm'));
+  expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked ${id}, and every session that was made with it.\n`);
+  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the credential');
+  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
+  expect(await svc('keys create none')).toMatchObject({ status: 2 });
+  expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with the key \S+; /);
+  expect((await svc('ops ls')).status).toBe(0);
+});
+
+test('budgets, policies and a reload are shown', async () => {
+  await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'money', agent_id: 'm1' }, cost_usd: 1.25 });
+  expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/money +\$1\.25 +\$1\.25 +\$0\.00 /m);
+  expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
+  expect((await svc('policy reload')).stdout).toMatch(/^The policies were read again; version [0-9a-f]{16} is in force\.\n$/);
+});
+
+test('accounts without an account store are refused with what to do', async () => {
+  expect(await svc('accounts ls')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/Start the gateway with SVC_DATABASE_URL\.\n$/) });
+});
+
+test('the audit log is read with filters, the newest entry last', async () => {
+  await svc('agents register acme/logs/a1');
+  await svc('check --agent acme/logs/a1 --action tool.call --resource rm --op logs:1');
+  await svc('check --agent acme/logs/a1 --action tool.call --resource web_search --op logs:2');
+  const { stdout } = await svc('logs --team logs --since 5m');
+  expect(stdout.trim().split('\n').map((line) => line.split('  ').slice(2, 5).join(' '))).toEqual(['AgentRegistered acme/logs/a1 -', 'ActionDenied acme/logs/a1 logs:1', 'ActionAllowed acme/logs/a1 logs:2']);
+  expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual(['deny']);
+  expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entry matches.\n' });
+  expect(await svc('logs --since yesterday')).toMatchObject({ status: 2 });
+});
+
+test('a followed log shows entries as they are written, each once', async () => {
+  await svc('agents register acme/follow/a1');
+  const terminal = cli.inTerminal(['logs', '--follow', '--team', 'follow', '--event', 'ActionAllowed'], { columns: 200 });
+  await eventually(async () => {
+    await svc('check --agent acme/follow/a1 --action tool.call --resource web_search');
+    expect(terminal.shown()).toContain('ActionAllowed');
+  });
+  await svc('check --agent acme/follow/a1 --action tool.call --resource web_search --op follow:last');
+  await terminal.until('follow:last');
+  terminal.type('\u0003');
+  await terminal.ended;
+  const ids = [...terminal.shown().matchAll(/Z {2}(\d+) {2}ActionAllowed/g)].map(([, id]) => Number(id));
+  expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+});
+
+test('the live table is drawn over in place, fits the terminal, and gives it back', async () => {
+  await svc('agents register acme/watch/a1');
+  await svc('check --agent acme/watch/a1 --action tool.call --resource web_search --op watch:1');
+  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'acme'], { columns: 60, rows: 12 });
+  await terminal.until(/watch:1 +running/);
+  await svc('ops pause watch:1');
+  await terminal.until(/watch:1 +paused/);
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
+  const shown = terminal.shown();
+  expect(shown).toMatch(/^\u001b\[\?1049h\u001b\[\?25l/);
+  expect(shown).toMatch(/\u001b\[\?25h\u001b\[\?1049l$/);
+  const plain = shown.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '');
+  for (const line of plain.split('\r\n')) expect(line.length).toBeLessThanOrEqual(120); // two pictures may meet on a line
+});
+
+test('NO_COLOR is kept to on a terminal', async () => {
+  await svc('agents register acme/plain/a1');
+  const terminal = cli.inTerminal(['agents', 'ls', '--team', 'plain'], { env: { NO_COLOR: '1' } });
+  await terminal.ended;
+  expect(terminal.shown()).toContain('acme/plain/a1');
+  expect(terminal.shown()).not.toContain('\u001b[');
+});
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+
+test('a watch without a terminal prints plain lines, goes on when the gateway comes back, and ends when it is told to', async () => {
+  const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` };
+  const second = await startTestGateway({ env });
+  const terminal = cli.inTerminal(['ops', 'watch', '--output', 'json', '--api-url', second.url], { env: { SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  const start = (op: string) => second.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  await eventually(async () => { await start('w:1'); expect(terminal.shown()).toContain('"op_id":"w:1","state":"pending"'); });
+  await second.stop('SIGKILL');
+  await terminal.until('The connection was lost; trying again.');
+  const again = await startTestGateway({ env });
+  await eventually(async () => { await start(`w:${Date.now()}`); expect(terminal.shown().split('The connection was lost')[1]).toContain('"event_type":"ops_change"'); }, 25_000);
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
+  await again.stop();
+});
+
+test('the live stream refuses in the words of the gateway', async () => {
+  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `svc: not logged in to ${gateway.url}: this needs a session or an API key.\nRun \`svc login\` first.\n` });
+  const { key } = await json('keys create bound --scope read --org globex');
+  expect(await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
+});
