@@ -1,0 +1,54 @@
+/** A client that sends whatever bytes it is told to, as no HTTP library would. */
+import { connect, type Socket } from 'node:net';
+import type { TestGateway } from './gateway.ts';
+
+export type RawAnswer = {
+  /** Everything the gateway has sent. */
+  readonly text: string;
+  /** The statuses of the answers, in their order; those of 1xx left out. */
+  readonly statuses: readonly number[];
+  readonly isClosed: boolean;
+  readonly tookMs: number;
+};
+
+export const dial = (gateway: Pick<TestGateway, 'url'>): Socket => connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port) });
+
+type Part = string | Buffer | { readonly waitMs: number };
+
+/** Sends the parts, then reads until `answers` answers are there, the connection is closed, or the time is over. */
+export function sendRaw(gateway: Pick<TestGateway, 'url'>, parts: readonly Part[], { answers = 1, timeoutMs = 10_000 } = {}): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    const socket = dial(gateway);
+    const startMs = performance.now();
+    let text = '';
+    const statuses = (): number[] => [...text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map((match) => Number(match[1])).filter((status) => status >= 200);
+    const finish = (isClosed: boolean): void => {
+      clearTimeout(timer);
+      clearTimeout(settle);
+      socket.destroy();
+      resolve({ text, statuses: statuses(), isClosed, tookMs: performance.now() - startMs });
+    };
+    const timer = setTimeout(() => finish(false), timeoutMs);
+    let settle: NodeJS.Timeout | undefined;
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1');
+      // The rest of the last body, and a closing of the connection, may still be on their way.
+      if (statuses().length >= answers) settle ??= setTimeout(() => finish(false), 150);
+    });
+    socket.on('error', () => finish(true)); // cut while it was being written to
+    socket.on('close', () => finish(true));
+    socket.on('connect', () => void feed(socket, parts));
+  });
+}
+
+async function feed(socket: Socket, parts: readonly Part[]): Promise<void> {
+  for (const part of parts) {
+    if (socket.destroyed) return;
+    if (typeof part === 'object' && 'waitMs' in part) await new Promise((resolve) => setTimeout(resolve, part.waitMs));
+    else socket.write(part);
+  }
+}
+
+/** The head of a request, with the empty line after it. */
+export const head = (line: string, headers: Readonly<Record<string, string>> = {}): string =>
+  `${[line, 'Host: gateway', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
