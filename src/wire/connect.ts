@@ -4,7 +4,7 @@
  */
 import { explain, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { unaryMethods, type UnaryMethod } from './methods.ts';
+import { MAX_MESSAGE_BYTES, unaryMethods, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
@@ -145,6 +145,6 @@ const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content 
 
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {
-  maxBytes: 0,
+  maxBytes: MAX_MESSAGE_BYTES,
   answer: ({ method }) => Promise.resolve(method === 'POST' ? errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', NO_HEADERS) : METHOD_NOT_ALLOWED),
 };

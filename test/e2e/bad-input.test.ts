@@ -55,9 +55,9 @@ describe('ids', () => {
     expect([refused.status, refused.body.code]).toEqual([400, 'invalid_argument']);
     const posted = await postOp({ trace_id: traceId, span_id: spanId });
     expect([posted.status, posted.body.code]).toEqual([400, 'invalid_argument']);
-    const path = `/api/v1/ops/${encodeURIComponent(`${traceId}:${spanId}`.toWellFormed())}`;
+    const path = `/api/v1/ops/${encodeURIComponent(`${traceId.replace('\ud800', '\ufffd')}:${spanId}`)}`;
     // As UTF-8, half a surrogate pair is the replacement character: an id like any other, of no operation.
-    expect((await gateway.call('GET', path)).status).toBe(traceId.isWellFormed() ? 400 : 404);
+    expect((await gateway.call('GET', path)).status).toBe(traceId.endsWith('\ud800') ? 404 : 400);
     expect(await ops()).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe('JSON', () => {
     ['a list', '[]', 'body'],
     ['no JSON', '{"op_id":', 'body'],
     ['two documents', '{} {}', 'body'],
-    ['invalid UTF-8', '{"op_id":"\xff"}', 'body'],
+    ['invalid UTF-8', '{"op_id":"\xff:s"}', 'body'],
   ])('%s in an operation is refused by its name', async (_what, body, field) => {
     const response = await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE }, body: Buffer.from(body, 'latin1') });
     expect(response.status).toBe(400);
@@ -158,11 +158,11 @@ describe('sizes', () => {
     }
   });
 
-  test('after a body that was too large the connection is closed, or its next request is answered as it should', async () => {
+  test('after a body that was too large the next request on the connection is answered', async () => {
     const { statuses, isClosed } = await sendRaw(gateway, [
-      head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': String(large.length) }), large, head('GET /healthz-of-nobody HTTP/1.1'),
-    ], { answers: 2, timeoutMs: 3_000 });
-    expect(isClosed ? statuses : statuses.slice(0, 2)).toEqual(isClosed ? [413] : [413, 404]);
+      head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': String(large.length) }), large, { waitMs: 500 }, head('GET /nope HTTP/1.1'),
+    ], { answers: 2, timeoutMs: 5_000 });
+    expect([statuses, isClosed]).toEqual([[413, 404], false]);
   });
 
   test('curl sees the 413 and its problem document', async () => {
@@ -182,7 +182,7 @@ describe('sizes', () => {
   });
 
   test('headers without end are refused or cut off', async () => {
-    const { statuses, isClosed } = await sendRaw(gateway, [head('GET /api/v1/ops HTTP/1.1', { ...AUTH, 'X-Padding': 'x'.repeat(100_000) })], { timeoutMs: 5_000 });
+    const { statuses, isClosed } = await sendRaw(gateway, [head('GET /api/v1/ops HTTP/1.1', { ...AUTH, 'X-Padding': 'x'.repeat(1_000_000) })], { timeoutMs: 12_000 });
     expect(isClosed || (statuses[0] ?? 0) >= 400).toBe(true);
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`X-${index}`, 'y']));
     const crowd = await sendRaw(gateway, [head('GET /api/v1/ops HTTP/1.1', { ...AUTH, ...many })], { timeoutMs: 5_000 });
@@ -222,7 +222,7 @@ describe('time', () => {
 });
 
 describe('paths and methods', () => {
-  test.each(['/%', '/api/v1/ops/%zz', '/api/v1/ops/%C3%28', '/api/v1/ops/%', '/nope', '//api/v1/ops', '/api/v1/ops/', '/api/v1/OPS', '/api/v1/ops/t:s/explode', '/../etc/passwd', '/svc.governance.v1.PolicyService/Nope'])('%s is 404', async (path) => {
+  test.each(['/%', '/api/v1/ops/%zz', '/api/v1/ops/%C3%28', '/api/v1/ops/%', '/nope', '//api/v1/ops', '/api/v1/OPS', '/api/v1/ops/t:s/explode', '/../etc/passwd', '/svc.governance.v1.PolicyService/Nope'])('%s is 404', async (path) => {
     const { text, statuses } = await sendRaw(gateway, [head(`GET ${path} HTTP/1.1`, AUTH)]);
     expect(statuses).toEqual([404]);
     expect(text).toContain('"code":"not_found"');
@@ -236,7 +236,7 @@ describe('paths and methods', () => {
   });
 
   test('HEAD answers what GET would, without the body', async () => {
-    const { text, statuses } = await sendRaw(gateway, [head('HEAD /api/v1/ops HTTP/1.1', AUTH), head('GET /nope HTTP/1.1')], { answers: 2 });
+    const { text, statuses } = await sendRaw(gateway, [head('HEAD /api/v1/ops HTTP/1.1', AUTH), { waitMs: 300 }, head('GET /nope HTTP/1.1')], { answers: 2 });
     expect(statuses).toEqual([200, 404]);
     expect(text).toMatch(/content-length: [1-9]/i);
     expect(text.slice(0, text.indexOf('HTTP/1.1 404'))).not.toContain('{');
@@ -255,7 +255,7 @@ describe('paths and methods', () => {
     }
   });
 
-  test.each(['-1', 'abc', '1e3', '%00', 'x'.repeat(5_000), '99999999999999999999'])('cursor=%s is refused', async (cursor) => {
+  test.each(['-1', 'abc', '1e3', '%00', 'x'.repeat(100), '99999999999999999999'])('cursor=%s is refused', async (cursor) => {
     for (const path of ['/api/v1/ops', '/api/v1/agents']) expect((await gateway.call('GET', `${path}?cursor=${cursor}`)).body).toMatchObject({ status: 400, field: 'cursor' });
   });
 
@@ -266,13 +266,15 @@ describe('paths and methods', () => {
 });
 
 describe('framing', () => {
-  const inner = `POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Type: application/json\r\nContent-Length: 73\r\n\r\n{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}`;
+  const smuggled = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
+  const inner = `${head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': String(smuggled.length) })}${smuggled}`;
 
   test.each([
     ['a length and chunks', 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n'],
     ['two lengths', 'Content-Length: 0\r\nContent-Length: 300\r\n\r\n'],
     ['an unknown coding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['a list of codings', 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
     ['a chunk size that overflows', 'Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n'],
     ['a chunk size that is none', 'Transfer-Encoding: chunked\r\n\r\nzz\r\n'],
     ['a negative length', 'Content-Length: -1\r\n\r\n'],
@@ -287,20 +289,34 @@ describe('framing', () => {
     expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
   });
 
-  test.each(['\r\n\r\n\r\n', 'GET\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00', '\0\0\0\0', `GET ${'/a'.repeat(50_000)} HTTP/1.1\r\n\r\n`])('%j is answered with an error or a closed connection', async (bytes) => {
+  test('the checks take no transfer coding but chunks either', async () => {
+    const { statuses, isClosed } = await sendRaw(gateway, [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`], { answers: 2, timeoutMs: 1_500 });
+    expect([statuses, isClosed]).toEqual([[], true]);
+    expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
+  });
+
+  test.each([
+    ['empty lines', '\r\n\r\n\r\n'],
+    ['half a request line', 'GET\r\n\r\n'],
+    ['another version', 'GET / HTTP/9.9\r\n\r\n'],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00'],
+    ['zeros', '\0\0\0\0'],
+    ['a path of 100 KB', `GET ${'/a'.repeat(50_000)} HTTP/1.1\r\n\r\n`],
+  ])('%s are answered with an error or a closed connection', async (_what, bytes) => {
     const { statuses, isClosed } = await sendRaw(gateway, [bytes], { timeoutMs: 15_000 });
     expect(isClosed || (statuses[0] ?? 0) >= 400).toBe(true);
   });
 
-  test('requests sent ahead of their answers are answered in their order', async () => {
+  test('requests sent ahead of their answers are answered in their order, or the connection is closed', async () => {
     const checkOf = (index: number): string => {
       const body = JSON.stringify({ agent: AGENT, credentialToken: TOKEN, traceId: 'pipe', spanId: String(index), action: 'tool.call', resource: 'web_search', dryRun: true, correlationId: `c-${index}` });
       return `${head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Content-Length': String(body.length) })}${body}`;
     };
-    const { text, statuses } = await sendRaw(gateway, [Array.from({ length: 20 }, (_, index) => checkOf(index)).join('')], { answers: 20, timeoutMs: 5_000 });
+    const { text, statuses, isClosed } = await sendRaw(gateway, [Array.from({ length: 20 }, (_, index) => checkOf(index)).join('')], { answers: 20, timeoutMs: 5_000 });
     const order = [...text.matchAll(/"correlationId":"c-(\d+)"/g)].map((match) => Number(match[1]));
     expect(order).toEqual(Array.from({ length: order.length }, (_, index) => index));
-    expect(statuses.length).toBe(20);
+    expect(isClosed || statuses.length === 20).toBe(true);
   });
 });
 
@@ -319,7 +335,7 @@ describe('gRPC', () => {
     stream.on('error', () => undefined); // told by the trailers, or by their absence
     stream.on('close', () => {
       session.destroy();
-      resolve({ status: (trailers['grpc-status'] ?? trailers[':status'] ?? 'reset') as string, message: decodeURIComponent(String(trailers['grpc-message'] ?? '')) });
+      resolve({ status: String(trailers['grpc-status'] ?? trailers[':status'] ?? 'reset'), message: decodeURIComponent(String(trailers['grpc-message'] ?? '')) });
     });
     stream.resume();
     stream.end(body);

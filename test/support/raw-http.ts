@@ -21,7 +21,7 @@ export function sendRaw(gateway: Pick<TestGateway, 'url'>, parts: readonly Part[
     const socket = dial(gateway);
     const startMs = performance.now();
     let text = '';
-    const statuses = (): number[] => [...text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map((match) => Number(match[1])).filter((status) => status >= 200);
+    const statuses = (): number[] => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1])).filter((status) => status >= 200);
     const finish = (isClosed: boolean): void => {
       clearTimeout(timer);
       clearTimeout(settle);

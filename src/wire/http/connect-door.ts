@@ -3,6 +3,7 @@ import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { connectError, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
 import { corsHeaders, preflightReply } from './cors.ts';
 import { Exchange } from './exchange.ts';
+import { isChunked } from './framing.ts';
 
 export type ConnectDoorOptions = {
   readonly methods: ReadonlyMap<string, ConnectMethod>;
@@ -18,6 +19,9 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
     app.any(path, (res, req) => {
       onRequest();
       const exchange = new Exchange(res, onDefect);
+      // A coding that the library does not know it takes for no body at all, and the body for the next request.
+      const coding = req.getHeader('transfer-encoding');
+      if (coding !== '' && !isChunked(coding)) return exchange.close();
       const head = new RequestHead(req);
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {

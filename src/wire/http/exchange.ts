@@ -102,8 +102,10 @@ export class Exchange {
     const type = response.text?.type ?? (response.body === undefined ? undefined : 'application/json');
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
-      if (isHead) this.#res.endWithoutBody(content === undefined ? 0 : Buffer.byteLength(content));
-      else this.#res.end(content);
+      if (!isHead) return void this.#res.end(content);
+      // Told the length itself, the library would wait for a body of it, and close the connection at the next request.
+      this.#res.writeHeader('Content-Length', String(content === undefined ? 0 : Buffer.byteLength(content)));
+      this.#res.endWithoutBody();
     });
   }
 

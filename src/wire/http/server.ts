@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { holds, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -5,6 +6,7 @@ import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { Exchange, type BodyResult } from './exchange.ts';
+import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
 import { Router } from './router.ts';
 import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
@@ -43,6 +45,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   const isHead = verb === 'head';
   const method = (isHead ? 'get' : verb) as Method;
   const path = req.getUrl();
+  if (!isSoundlyFramed(req)) return exchange.close();
   const head = readHead(req, exchange);
   const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
   const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead);
@@ -105,6 +108,7 @@ function parseBody(body: BodyResult, contentType: string | undefined): Result<un
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
   if (body.bytes.length === 0) return { ok: true, value: undefined };
   if (contentType !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(contentType)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  if (!isUtf8(body.bytes)) return fail({ kind: 'invalid_argument', field: 'body', problem: 'is not valid UTF-8' });
   try {
     return { ok: true, value: JSON.parse(body.bytes.toString('utf8')) as unknown };
   } catch {
