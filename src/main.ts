@@ -42,7 +42,7 @@ import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
 import type { IoData } from './wire/io-thread.ts';
 import { metricsOf } from './metrics-table.ts';
-import { packageVersion, STARTER_POLICY } from './package-files.ts';
+import { packageVersion, STARTER_POLICY, WEB_FOLDER } from './package-files.ts';
 
 /** Why the gateway does not start, in words for whoever started it. */
 export class StartError extends Error {}
@@ -184,6 +184,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     httpHost: config.SVC_HTTP_ADDR.host,
     grpcHost: config.SVC_GRPC_ADDR.host,
     maxPending: config.SVC_MAX_PENDING,
+    webFolder: WEB_FOLDER,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     corsOrigins: config.SVC_CORS_ORIGINS,
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,

@@ -13,12 +13,15 @@ import { canSharePort, listenForGrpc, type GrpcListener } from './grpc/listener.
 import { createGrpcServer } from './grpc/server.ts';
 import { HttpDoor } from './http/door.ts';
 import { routesOf } from './http/routes.ts';
+import { staticRoutes } from './http/static.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
 export type IoData = {
   readonly httpHost: string;
   readonly grpcHost: string;
   readonly maxPending: number;
+  /** Where the dashboard's files are. */
+  readonly webFolder: string;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
   readonly bodyTimeoutMs: number;
@@ -59,7 +62,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     maxStreams: data.maxStreams,
     name: `${Date.now().toString(36)}-${start.io}`,
   };
-  const http = new HttpDoor({ link, routes: routesOf(data), authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
+  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.io === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

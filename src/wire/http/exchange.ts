@@ -6,6 +6,8 @@ import { STATUS_LINE } from './status-line.ts';
 /** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
 export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };
 
+const NOT_MODIFIED = 304;
+
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
 /**
@@ -102,18 +104,21 @@ export class Exchange {
     const type = response.text?.type ?? (response.body === undefined ? undefined : 'application/json');
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
-      if (!isHead) return void this.#res.end(content);
-      // Told the length itself, the library would wait for a body of it, and close the connection at the next request.
-      this.#res.writeHeader('Content-Length', String(content === undefined ? 0 : Buffer.byteLength(content)));
-      this.#res.endWithoutBody();
+      // The library would wait for a body of the length that it is told, and cut the connection at the next request.
+      if (isHead) this.#res.writeHeader('Content-Length', String(content === undefined ? 0 : Buffer.byteLength(content)));
+      // A 304 has no length: one of 0 would speak of the file that the client has.
+      if (isHead || response.status === NOT_MODIFIED) this.#res.endWithoutBody();
+      else this.#res.end(content);
     });
   }
 
   #writeHead(response: HttpResponse, type: string | undefined, extraHeaders: readonly (readonly [string, string])[]): void {
     this.#res.writeStatus(STATUS_LINE[response.status] ?? String(response.status));
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
-    for (const [name, value] of response.headers ?? []) this.#res.writeHeader(name, value);
-    for (const [name, value] of extraHeaders) this.#res.writeHeader(name, value);
+    const own = response.headers ?? [];
+    for (const [name, value] of own) this.#res.writeHeader(name, value);
+    // What the answer says of itself goes before what is said of every answer.
+    for (const [name, value] of extraHeaders) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
   }
 
   /** Asks for the next piece only when the last one has left, so that a slow reader costs no memory. */

@@ -1,0 +1,54 @@
+/** Speaks to the gateway that served this page, and to nobody else. */
+
+/** What the gateway answered instead of what was asked for: the fields of its problem document. */
+export class Problem extends Error {
+  /**
+   * @param {number} status 0: there was no answer
+   * @param {Readonly<Record<string, unknown>>} body
+   */
+  constructor(status, body) {
+    super(String(body.detail ?? body.title ?? `the gateway answered ${status}`));
+    this.status = status;
+    this.code = String(body.code ?? '');
+    this.body = body;
+  }
+}
+
+/**
+ * Resolves with the parsed answer; rejects with a Problem.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {{ body?: unknown, bearer?: string | undefined }} [options]
+ * @returns {Promise<any>}
+ */
+export async function request(method, path, { body, bearer } = {}) {
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (bearer !== undefined) headers.authorization = `Bearer ${bearer}`;
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  const response = await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    .catch(() => { throw new Problem(0, { detail: 'The gateway cannot be reached.' }); });
+  const text = await response.text().catch(() => '');
+  const parsed = parse(text);
+  if (!response.ok) throw new Problem(response.status, parsed ?? {});
+  return parsed;
+}
+
+/** @param {string} text */
+function parse(text) {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem(0, { detail: 'The answer was not from a gateway. Is there a proxy in between?' });
+  }
+}
+
+/** @param {readonly (readonly [name: string, value: string | number | null | undefined])[]} pairs empty ones are left out */
+export function query(pairs) {
+  const search = new URLSearchParams();
+  for (const [name, value] of pairs) if (value !== null && value !== undefined && value !== '') search.set(name, String(value));
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}

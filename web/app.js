@@ -1,0 +1,159 @@
+/** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
+import { Problem, request } from './api.js';
+import { button, h, replace, setText } from './dom.js';
+import { LiveStream } from './live.js';
+import { OpsModel } from './ops-model.js';
+import { can, current, restore, signOut, whenEnded } from './session.js';
+import { messageOf, notify } from './ui.js';
+import { accountsView } from './views/accounts.js';
+import { agentsView } from './views/agents.js';
+import { auditView } from './views/audit.js';
+import { budgetsView } from './views/budgets.js';
+import { keysView } from './views/keys.js';
+import { operationsView } from './views/operations.js';
+import { policiesView } from './views/policies.js';
+import { signInView, tokenView } from './views/sign-in.js';
+
+/** @typedef {{ element: HTMLElement, dispose?: () => void }} View */
+
+const root = /** @type {HTMLElement} */ (document.getElementById('app'));
+const model = new OpsModel();
+/** @type {Set<() => void>} */
+const listeners = new Set();
+const operations = {
+  model,
+  onChange: (/** @type {() => void} */ listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+const changed = () => { for (const listener of listeners) listener(); };
+
+/** What the gateway offers; asked once, before the first page. @type {{ methods: readonly string[], registration?: string }} */
+let offer = { methods: [] };
+/** @type {LiveStream | undefined} */
+let stream;
+/** @type {View | undefined} */
+let view;
+
+/** @type {readonly { path: string, title: string, isFor: () => boolean, open: () => View }[]} */
+const TABS = [
+  { path: '#/operations', title: 'Operations', isFor: () => true, open: () => operationsView(operations) },
+  { path: '#/agents', title: 'Agents', isFor: () => true, open: agentsView },
+  { path: '#/audit', title: 'Audit', isFor: () => true, open: auditView },
+  { path: '#/budgets', title: 'Budgets', isFor: () => true, open: budgetsView },
+  { path: '#/policies', title: 'Policies', isFor: () => true, open: policiesView },
+  { path: '#/keys', title: 'Keys', isFor: () => can('admin'), open: keysView },
+  { path: '#/accounts', title: 'Accounts', isFor: () => can('admin') && offer.methods.includes('password'), open: accountsView },
+];
+
+/** @param {string} [notice] */
+function showDoor(notice) {
+  close();
+  const door = signInView({ ...offer, notice: notice || undefined, onSignedIn: showInside });
+  document.title = 'Sign in · svc-gateway';
+  replace(root, door.element);
+  door.focus();
+}
+
+function showInside() {
+  close();
+  model.clear();
+  const session = current();
+  const status = h('span', { class: 'live', role: 'status' });
+  const main = h('main', { id: 'main', tabindex: '-1' });
+  const links = TABS.filter(({ isFor }) => isFor()).map((tab) => ({ ...tab, link: h('a', { href: tab.path }, tab.title) }));
+  replace(root,
+    h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
+    h('header', { class: 'top' },
+      h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
+      h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
+      h('div', { class: 'who' }, status,
+        h('span', { class: 'name', title: `Scopes: ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId)),
+        button('Sign out', leave, { class: 'small' }))),
+    main);
+
+  const showTab = () => {
+    const tab = links.find(({ path }) => path === location.hash) ?? links[0];
+    if (tab === undefined) return;
+    view?.dispose?.();
+    for (const { link } of links) link.toggleAttribute('aria-current', false);
+    tab.link.setAttribute('aria-current', 'page');
+    document.title = `${tab.title} · svc-gateway`;
+    view = tab.open();
+    replace(main, view.element);
+  };
+  const onHash = () => (readLink() ? void boot() : showTab());
+  window.addEventListener('hashchange', onHash);
+  stopInside = () => window.removeEventListener('hashchange', onHash);
+
+  stream = new LiveStream({
+    onOpen: () => { model.clear(); changed(); },
+    onFrame: (frame) => {
+      if (frame.event_type === 'ops_change') {
+        model.apply(frame, Date.now());
+        changed();
+      } else if (frame.event_type === 'violation') notify(`Violation by ${frame.agent_id ?? 'an unknown agent'}: ${frame.payload.reason}`, 'error');
+    },
+    onStatus: (state) => {
+      status.className = `live ${state.kind}`;
+      if (state.kind === 'live') setText(status, 'Live');
+      else if (state.kind === 'connecting') setText(status, 'Connecting …');
+      else replace(status, 'Connection lost – ', button('retry', () => stream?.retry(), { class: 'link' }));
+    },
+  });
+  stream.start();
+  showTab();
+}
+
+let stopInside = () => {};
+
+function close() {
+  stopInside();
+  stream?.stop();
+  stream = undefined;
+  view?.dispose?.();
+  view = undefined;
+  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
+}
+
+async function leave() {
+  try {
+    await signOut();
+    await boot();
+  } catch (error) {
+    notify(messageOf(error), 'error');
+    showDoor();
+  }
+}
+
+/** The link of a mail, taken out of the address bar at once: its token belongs in no history. */
+function readLink() {
+  const match = /^#\/(accept-invite|reset-password)\/([\w-]+)$/.exec(location.hash);
+  return match === null ? undefined : { kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]), token: /** @type {string} */ (match[2]) };
+}
+
+/** @param {string} [notice] */
+async function boot(notice) {
+  const link = readLink();
+  if (link !== undefined) {
+    close();
+    history.replaceState(null, '', '/');
+    const page = tokenView({ ...link, onDone: (said) => void boot(said) });
+    replace(root, page.element);
+    return page.focus();
+  }
+  try {
+    offer = await request('GET', '/api/v1/auth/methods');
+    if (await restore()) showInside();
+    else showDoor(notice);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'Not there'), h('p', null, error.message), button('Try again', () => boot(notice), { class: 'solid' }))));
+  }
+}
+
+whenEnded((reason) => showDoor(reason));
+// A link from a mail may be opened in a tab that shows the door already.
+window.addEventListener('hashchange', () => { if (current() === undefined && readLink() !== undefined) void boot(); });
+void boot();

@@ -1,0 +1,92 @@
+/**
+ * Builds the page. Whatever comes from the gateway becomes a text node or an attribute, never markup: an agent may call
+ * itself `<img onerror=…>` and is shown under that name.
+ */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Readonly<Record<string, unknown>>} Props */
+
+/**
+ * An element. Props that begin with `on` are listeners, `class` and the rest are attributes; `true` sets one without a
+ * value, and `false`, null and undefined leave it out.
+ *
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Props | null} [props]
+ * @param {...(Child | readonly Child[])} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function h(tag, props, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2).toLowerCase(), /** @type {EventListener} */ (value));
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+/**
+ * @param {Node} parent
+ * @param {readonly (Child | readonly Child[])[]} children
+ */
+function append(parent, children) {
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+/**
+ * @param {Element} parent
+ * @param {...(Child | readonly Child[])} children
+ */
+export function replace(parent, ...children) {
+  parent.replaceChildren();
+  append(parent, children);
+}
+
+/**
+ * Writes only what has changed, so that a screen reader and a selection are left alone.
+ *
+ * @param {Node} node
+ * @param {string} text
+ */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+let nextId = 0;
+
+/**
+ * A control under its label, with an optional hint that is read out with it.
+ *
+ * @param {string} label
+ * @param {HTMLInputElement | HTMLSelectElement} control
+ * @param {string} [hint]
+ */
+export function field(label, control, hint) {
+  nextId += 1;
+  control.id = `field-${nextId}`;
+  if (hint !== undefined) control.setAttribute('aria-describedby', `hint-${nextId}`);
+  return h('div', { class: 'field' },
+    h('label', { for: control.id }, label),
+    control,
+    hint === undefined ? null : h('p', { class: 'hint', id: `hint-${nextId}` }, hint));
+}
+
+/**
+ * @param {string} text
+ * @param {(event: Event) => unknown} onClick
+ * @param {Props} [props]
+ */
+export const button = (text, onClick, props = {}) => h('button', { type: 'button', ...props, onclick: onClick }, text);
+
+/**
+ * @param {string} label
+ * @param {readonly (readonly [value: string, text: string])[]} options
+ * @param {Props} [props]
+ */
+export const select = (label, options, props = {}) =>
+  h('select', { 'aria-label': label, ...props }, options.map(([value, text]) => h('option', { value }, text)));

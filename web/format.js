@@ -1,0 +1,45 @@
+/** Times, money and names as people read them. */
+
+/** @param {number} ms how long something has lasted */
+export function duration(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${String(minutes % 60).padStart(2, '0')} min` : `${Math.floor(hours / 24)} days`;
+}
+
+const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+
+/** @param {string | null | undefined} rfc3339 */
+export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? '–' : DAY_AND_TIME.format(new Date(rfc3339)));
+
+/** @param {string} rfc3339 */
+export const shortTime = (rfc3339) => SHORT_TIME.format(new Date(rfc3339));
+
+/** @param {string | null | undefined} rfc3339 */
+export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${duration(Date.now() - Date.parse(rfc3339))} ago`);
+
+const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+const SMALL_DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });
+
+/** @param {number} usd */
+export const money = (usd) => (usd !== 0 && Math.abs(usd) < 0.01 ? SMALL_DOLLARS : DOLLARS).format(usd);
+
+const WHOLE = new Intl.NumberFormat('en-US');
+
+/** @param {number} value */
+export const count = (value) => WHOLE.format(value);
+
+/**
+ * @param {number} value
+ * @param {string} one
+ * @param {string} [many]
+ */
+export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+
+/** @param {{ org_id?: string | null, team_id?: string | null, agent_id?: string | null }} agent */
+export const agentName = ({ org_id: org, team_id: team, agent_id: agent }) =>
+  [org || '–', team, agent].filter((part) => part !== null && part !== undefined && part !== '').join(' / ');

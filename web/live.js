@@ -1,0 +1,109 @@
+/** The stream of events: opened with a ticket, opened again when it breaks, never given up while somebody is signed in. */
+import { query } from './api.js';
+import { call } from './session.js';
+
+/** @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string, payload: any }} Frame */
+/** @typedef {{ kind: 'connecting' } | { kind: 'live' } | { kind: 'waiting', untilMs: number }} LiveStatus */
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
+/** A stream that lived this long was no failure: the next wait is short again. */
+const HEALTHY_AFTER_MS = 10_000;
+/** A reader that lags again and again is not helped by ever more snapshots. */
+const LAG_REST_MS = 5_000;
+
+export class LiveStream {
+  /** @type {WebSocket | undefined} */
+  #socket;
+  #attempts = 0;
+  #openedAtMs = 0;
+  #isStopped = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #handlers;
+  /** @type {LiveStatus} */
+  status = { kind: 'connecting' };
+
+  /** @param {{ onOpen: () => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) => void }} handlers `onOpen`: a whole snapshot follows */
+  constructor(handlers) {
+    this.#handlers = handlers;
+    window.addEventListener('online', this.retry);
+  }
+
+  start() { void this.#connect(); }
+
+  /** Tries at once instead of when the wait is over. */
+  retry = () => {
+    if (this.#isStopped || this.status.kind !== 'waiting') return;
+    clearTimeout(this.#timer);
+    void this.#connect();
+  };
+
+  stop() {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    window.removeEventListener('online', this.retry);
+    this.#socket?.close();
+  }
+
+  async #connect() {
+    this.#tell({ kind: 'connecting' });
+    try {
+      const { ticket } = await call('POST', '/api/v1/auth/ws-ticket');
+      if (!this.#isStopped) this.#open(ticket);
+    } catch {
+      // The reason is of no use here: a credential that has ended is the session's to tell, the rest passes.
+      this.#wait();
+    }
+  }
+
+  /** @param {string} ticket */
+  #open(ticket) {
+    const url = new URL(`/api/v1/stream${query([['ticket', ticket], ['snapshot', 'true']])}`, location.href);
+    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+    const socket = new WebSocket(url);
+    this.#socket = socket;
+    socket.onopen = () => {
+      this.#openedAtMs = Date.now();
+      this.#handlers.onOpen();
+      this.#tell({ kind: 'live' });
+    };
+    socket.onmessage = ({ data }) => {
+      if (socket !== this.#socket) return;
+      const frame = JSON.parse(data);
+      if (frame.event_type === 'lagged') this.#refill(socket);
+      else this.#handlers.onFrame(frame);
+    };
+    socket.onclose = () => {
+      if (socket !== this.#socket) return;
+      if (this.#openedAtMs > 0 && Date.now() - this.#openedAtMs > HEALTHY_AFTER_MS) this.#attempts = 0;
+      this.#openedAtMs = 0;
+      this.#wait();
+    };
+  }
+
+  /** Events are missing, so what is shown may be wrong: a new stream brings a new snapshot. @param {WebSocket} socket */
+  #refill(socket) {
+    const restMs = Math.max(0, LAG_REST_MS - (Date.now() - this.#openedAtMs));
+    this.#socket = undefined;
+    socket.close();
+    this.#tell({ kind: 'connecting' });
+    this.#timer = setTimeout(() => void this.#connect(), restMs);
+  }
+
+  #wait() {
+    if (this.#isStopped) return;
+    const most = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempts);
+    const waitMs = most * (0.5 + Math.random() / 2);
+    this.#attempts += 1;
+    this.#tell({ kind: 'waiting', untilMs: Date.now() + waitMs });
+    this.#timer = setTimeout(() => void this.#connect(), waitMs);
+  }
+
+  /** @param {LiveStatus} status */
+  #tell(status) {
+    if (this.#isStopped) return;
+    this.status = status;
+    this.#handlers.onStatus(status);
+  }
+}

@@ -1,0 +1,141 @@
+/** The operations in flight as this page knows them. Pure: time is an argument, and nothing here touches the page. */
+
+/** @typedef {'pending' | 'running' | 'paused' | 'completing' | 'terminated'} OpState */
+/** @typedef {'pause' | 'resume' | 'terminate'} Action */
+/**
+ * @typedef {object} Op
+ * @property {string} opId
+ * @property {string | null} orgId
+ * @property {string} teamId
+ * @property {string} agentId
+ * @property {OpState} state
+ * @property {string} updatedAt
+ * @property {number} sinceMs when it came into this state, by this browser's clock
+ * @property {Action | undefined} asked what the operator has asked for and the gateway has not confirmed yet
+ * @property {string} text what a search looks at
+ */
+/** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass */
+
+/** How long a finished operation is shown; the gateway forgets it then too (spec: Limits). */
+export const FINISHED_TTL_MS = 60_000;
+const MAX_OPS = 50_000;
+
+/** What may be asked of an operation in each state (spec: States and transitions). @type {Readonly<Record<OpState, readonly Action[]>>} */
+export const ACTIONS = {
+  pending: ['terminate'],
+  running: ['pause', 'terminate'],
+  paused: ['resume', 'terminate'],
+  completing: [],
+  terminated: [],
+};
+
+/** @type {Readonly<Record<Action, OpState>>} */
+const LEADS_TO = { pause: 'paused', resume: 'running', terminate: 'terminated' };
+
+/** What is shown: the state, or the one that was asked for. @param {Op} op */
+export const shownState = (op) => (op.asked === undefined ? op.state : LEADS_TO[op.asked]);
+
+/** @param {OpState} state */
+export const isFinished = (state) => state === 'completing' || state === 'terminated';
+
+export class OpsModel {
+  /** By id, in the order in which they were first seen. @type {Map<string, Op>} */
+  #ops = new Map();
+  /** Operations that were left out because there are too many. */
+  dropped = 0;
+
+  get size() { return this.#ops.size; }
+
+  /** @param {string} opId */
+  get(opId) { return this.#ops.get(opId); }
+
+  clear() {
+    this.#ops.clear();
+    this.dropped = 0;
+  }
+
+  /**
+   * A change of state, or a line of a snapshot. It confirms, or overrules, whatever was asked for.
+   *
+   * @param {import('./live.js').Frame} frame
+   * @param {number} nowMs
+   */
+  apply(frame, nowMs) {
+    const { op_id: opId, state, updated_at: updatedAt, team_id: teamId } = frame.payload;
+    const known = this.#ops.get(opId);
+    if (known !== undefined) {
+      if (Date.parse(updatedAt) < Date.parse(known.updatedAt)) return;
+      known.sinceMs = known.state === state ? known.sinceMs : nowMs;
+      known.state = state;
+      known.updatedAt = updatedAt;
+      known.asked = undefined;
+      return;
+    }
+    const agentId = frame.agent_id ?? '';
+    // What the browser's clock says of the past may be wrong, but nothing has happened in the future.
+    const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
+    const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
+    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, updatedAt, sinceMs, asked: undefined, text });
+    if (this.#ops.size > MAX_OPS) this.#makeRoom();
+  }
+
+  /** Shows the outcome before it is confirmed. @param {string} opId @param {Action} action */
+  ask(opId, action) {
+    const op = this.#ops.get(opId);
+    if (op !== undefined) op.asked = action;
+  }
+
+  /** The gateway has refused. @param {string} opId @param {Action} action */
+  takeBack(opId, action) {
+    const op = this.#ops.get(opId);
+    if (op !== undefined && op.asked === action) op.asked = undefined;
+  }
+
+  /** Forgets what has been finished for long enough. True when something went. @param {number} nowMs */
+  expire(nowMs) {
+    const before = this.#ops.size;
+    for (const [opId, op] of this.#ops) if (isFinished(op.state) && nowMs - op.sinceMs >= FINISHED_TTL_MS) this.#ops.delete(opId);
+    return this.#ops.size !== before;
+  }
+
+  /** The newest first. @param {Filter} filter */
+  list({ orgId, state, words }) {
+    const found = [];
+    for (const op of this.#ops.values()) {
+      if (orgId !== '' && op.orgId !== orgId) continue;
+      if (state !== '' && shownState(op) !== state) continue;
+      if (words.every((word) => op.text.includes(word))) found.push(op);
+    }
+    return found.reverse();
+  }
+
+  /** Every org that has an operation here, in order. */
+  orgs() {
+    /** @type {Set<string>} */
+    const orgs = new Set();
+    for (const { orgId } of this.#ops.values()) if (orgId !== null) orgs.add(orgId);
+    return [...orgs].sort();
+  }
+
+  /** How many there are in each state. */
+  counts() {
+    /** @type {Record<OpState, number>} */
+    const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+    for (const op of this.#ops.values()) counts[shownState(op)] += 1;
+    return counts;
+  }
+
+  /** The finished go first, then the oldest. A tenth at a time, so that this is rare. */
+  #makeRoom() {
+    const least = MAX_OPS * 0.9;
+    for (const [opId, op] of this.#ops) {
+      if (this.#ops.size <= least) return;
+      if (isFinished(op.state)) this.#ops.delete(opId);
+    }
+    for (const opId of this.#ops.keys()) {
+      if (this.#ops.size <= least) return;
+      this.#ops.delete(opId);
+      this.dropped += 1;
+    }
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Who is signed in. A key is exchanged at once and forgotten; its token lives in this tab's sessionStorage. A person's
+ * access token lives in memory only, and the refresh cookie, which no script can read, renews it.
+ */
+import { Problem, request } from './api.js';
+
+/**
+ * @typedef {object} Session
+ * @property {'key' | 'account'} kind
+ * @property {string} token
+ * @property {number} expiresAtSecs
+ * @property {readonly string[]} scopes
+ * @property {string | null} orgId bound to this org; null sees all
+ * @property {string} name
+ */
+
+const TAB_KEY = 'svc.session';
+/** Says only that there may be a refresh cookie, so that a first visit does not ask for what it cannot have. */
+const ACCOUNT_HINT = 'svc.account';
+const RENEW_BEFORE_SECS = 60;
+const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], admin: ['admin'] };
+
+/** @type {Session | undefined} */
+let session;
+/** @type {(reason: string) => void} */
+let onEnd = () => {};
+
+export const current = () => session;
+
+/** @param {(reason: string) => void} listener told when the gateway no longer takes the credential */
+export function whenEnded(listener) { onEnd = listener; }
+
+/** @param {'read' | 'write' | 'admin'} scope */
+export const can = (scope) => session !== undefined && IMPLIED[scope].some((held) => session?.scopes.includes(held));
+
+/** @param {string} key */
+export async function signInWithKey(key) {
+  const answer = await request('POST', '/api/v1/auth/token', { bearer: key }).catch((problem) => {
+    throw problem.status === 401 ? new Problem(401, { detail: 'This API key is not known here, has expired, or was revoked.' }) : problem;
+  });
+  const claims = claimsOf(answer.token);
+  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name: 'API key' };
+  sessionStorage.setItem(TAB_KEY, JSON.stringify(session));
+}
+
+/**
+ * @param {string} email
+ * @param {string} password
+ * @param {boolean} rememberMe
+ */
+export async function signInWithPassword(email, password, rememberMe) {
+  const answer = await request('POST', '/api/v1/auth/login', { body: { email, password, remember_me: rememberMe } });
+  await takeAccess(answer);
+}
+
+/** Takes up the session of this tab or of the refresh cookie. False when there is none. */
+export async function restore() {
+  const kept = readKept();
+  if (kept !== undefined) {
+    session = kept;
+    return true;
+  }
+  if (localStorage.getItem(ACCOUNT_HINT) === null) return false;
+  return renew().then(() => true, (problem) => {
+    if (problem.status === 401) return false;
+    throw problem;
+  });
+}
+
+export async function signOut() {
+  const ended = session;
+  forget();
+  if (ended?.kind === 'account') await request('POST', '/api/v1/auth/logout');
+}
+
+/**
+ * Calls the API as whoever is signed in.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ */
+export async function call(method, path, body) {
+  const asked = session;
+  if (asked === undefined) throw new Problem(401, { detail: 'Nobody is signed in.' });
+  if (asked.kind === 'account' && asked.expiresAtSecs - Date.now() / 1000 < RENEW_BEFORE_SECS) await renewOrEnd();
+  try {
+    return await request(method, path, { body, bearer: session?.token });
+  } catch (problem) {
+    if (!(problem instanceof Problem) || problem.status !== 401 || session === undefined) throw problem;
+    if (asked.kind === 'key') {
+      end('Your session has ended: the key has expired or was revoked.');
+      throw problem;
+    }
+    await renewOrEnd();
+    return request(method, path, { body, bearer: session?.token });
+  }
+}
+
+/** Tabs share the cookie, and a cookie presented twice ends the session: so one tab at a time. @type {Promise<void> | undefined} */
+let renewing;
+function renew() {
+  const ask = async () => takeAccess(await request('POST', '/api/v1/auth/refresh'));
+  renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => { renewing = undefined; });
+  return renewing;
+}
+
+const renewOrEnd = () => renew().catch((problem) => {
+  if (problem.status === 401) end('Your session has ended. Please sign in again.');
+  throw problem;
+});
+
+/** @param {{ access_token: string, expires_at: number, scopes: string[] }} answer */
+async function takeAccess(answer) {
+  const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
+  session = { kind: 'account', token: answer.access_token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claimsOf(answer.access_token).org_id ?? null, name };
+  localStorage.setItem(ACCOUNT_HINT, '1');
+}
+
+/** @param {string} bearer @returns {Promise<string>} */
+const nameOf = (bearer) => request('GET', '/api/v1/auth/me', { bearer }).then((answer) => answer.account.email);
+
+/** @param {string} reason */
+function end(reason) {
+  if (session === undefined) return;
+  forget();
+  onEnd(reason);
+}
+
+function forget() {
+  session = undefined;
+  sessionStorage.removeItem(TAB_KEY);
+  localStorage.removeItem(ACCOUNT_HINT);
+}
+
+/** @returns {Session | undefined} */
+function readKept() {
+  const text = sessionStorage.getItem(TAB_KEY);
+  if (text === null) return undefined;
+  const kept = /** @type {Session} */ (JSON.parse(text));
+  return kept.expiresAtSecs > Date.now() / 1000 ? kept : undefined;
+}
+
+/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ org_id?: string }} */
+function claimsOf(jwt) {
+  const middle = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
+  const bytes = Uint8Array.from(atob(middle), (char) => char.charCodeAt(0));
+  return JSON.parse(new TextDecoder().decode(bytes));
+}

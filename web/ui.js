@@ -1,0 +1,165 @@
+/** What several views need: notices, dialogs, a secret shown once, lists that load page by page. */
+import { Problem } from './api.js';
+import { button, h, replace } from './dom.js';
+
+const NOTICE_MS = 6_000;
+
+/**
+ * A line that goes away by itself.
+ *
+ * @param {string} text
+ * @param {'info' | 'error'} [kind]
+ */
+export function notify(text, kind = 'info') {
+  const notice = h('div', { class: `notice ${kind}` }, h('span', null, text));
+  notice.append(button('×', () => notice.remove(), { class: 'plain', 'aria-label': 'Dismiss' }));
+  document.getElementById('notices')?.append(notice);
+  setTimeout(() => notice.remove(), NOTICE_MS);
+}
+
+/** @param {unknown} error @returns {string} */
+export function messageOf(error) {
+  if (!(error instanceof Problem)) throw error;
+  const retry = error.body.retry_after_secs;
+  return typeof retry === 'number' && retry > 60 ? `${error.message} (try again in ${Math.ceil(retry / 60)} minutes)` : error.message;
+}
+
+/** Runs an action of the operator's and tells when it failed. @param {() => Promise<unknown>} action */
+export async function attempt(action) {
+  try {
+    await action();
+    return true;
+  } catch (error) {
+    notify(messageOf(error), 'error');
+    return false;
+  }
+}
+
+/**
+ * @param {string} title
+ * @param {...(Node | string)} content
+ */
+function openDialog(title, ...content) {
+  const dialog = h('dialog', { 'aria-label': title }, h('h2', null, title), content);
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/**
+ * Asks before something that cannot be undone. Resolves with true when the operator means it.
+ *
+ * @param {{ title: string, text: string, subject: string, confirm: string }} question
+ * @returns {Promise<boolean>}
+ */
+export function confirm({ title, text, subject, confirm: confirmLabel }) {
+  return new Promise((resolve) => {
+    const cancel = button('Cancel', () => dialog.close(), { autofocus: true });
+    const yes = button(confirmLabel, () => dialog.close('yes'), { class: 'danger solid' });
+    const dialog = openDialog(title, h('p', null, text), h('p', { class: 'subject mono' }, subject), h('div', { class: 'dialog-actions' }, cancel, yes));
+    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'));
+  });
+}
+
+/**
+ * A secret that the gateway will not show again. It stays until it is dismissed.
+ *
+ * @param {{ title: string, text: string, secret: string }} shown
+ */
+export function showSecret({ title, text, secret }) {
+  const value = h('output', { class: 'secret mono', tabindex: '0' }, secret);
+  const copy = button('Copy', async () => {
+    try {
+      await navigator.clipboard.writeText(secret);
+      replace(copy, 'Copied');
+    } catch {
+      // Without TLS there is no clipboard: the operator copies what is selected.
+      getSelection()?.selectAllChildren(value);
+    }
+  });
+  const dialog = openDialog(title, h('p', null, text), value, h('div', { class: 'dialog-actions' }, copy, button('Done', () => dialog.close(), { class: 'solid' })));
+  // A stray Escape must not lose what cannot be had again.
+  dialog.addEventListener('cancel', (event) => event.preventDefault());
+}
+
+/**
+ * A form that stays open, with the reason, when what it asks for is refused.
+ *
+ * @param {{ title: string, fields: readonly Node[], submit: string, onSubmit: () => Promise<unknown> }} options
+ */
+export function formDialog({ title, fields, submit, onSubmit }) {
+  const form = submitForm({ fields, submit, onSubmit: async () => { await onSubmit(); dialog.close(); }, extra: [button('Cancel', () => dialog.close())] });
+  const dialog = openDialog(title, form);
+}
+
+/**
+ * @param {{ fields: readonly Node[], submit: string, onSubmit: () => Promise<unknown>, extra?: readonly Node[] }} options
+ */
+export function submitForm({ fields, submit, onSubmit, extra = [] }) {
+  const error = h('p', { class: 'form-error', role: 'alert' });
+  const send = h('button', { type: 'submit', class: 'solid' }, submit);
+  const form = h('form', null, fields, error, h('div', { class: 'dialog-actions' }, extra, send));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    replace(error);
+    send.disabled = true;
+    try {
+      await onSubmit();
+    } catch (problem) {
+      replace(error, messageOf(problem));
+    } finally {
+      send.disabled = false;
+    }
+  });
+  return form;
+}
+
+/**
+ * A table that is filled page by page.
+ *
+ * @template Row
+ * @param {object} options
+ * @param {string} options.label
+ * @param {readonly string[]} options.columns
+ * @param {(cursor: string | undefined) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
+ * @param {(row: Row) => HTMLTableRowElement} options.render
+ * @param {string} options.empty
+ */
+export function pagedTable({ label, columns, load, render, empty }) {
+  const body = h('tbody');
+  const note = h('p', { class: 'empty' });
+  const more = button('Load more', () => attempt(() => fill(false)), { class: 'more', hidden: true });
+  const element = h('div', { class: 'panel scroll' },
+    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col' }, column)))), body), note, more);
+  /** @type {string | undefined} */
+  let cursor;
+  let generation = 0;
+
+  /** @param {boolean} isFresh begins anew instead of going on */
+  async function fill(isFresh) {
+    generation += 1;
+    const mine = generation;
+    const { rows, next } = await load(isFresh ? undefined : cursor);
+    if (mine !== generation) return; // a newer question was asked meanwhile
+    const elements = rows.map((row) => labelled(render(row), columns));
+    if (isFresh) body.replaceChildren(...elements);
+    else body.append(...elements);
+    cursor = next ?? undefined;
+    more.hidden = next === null;
+    replace(note, body.childElementCount === 0 ? empty : '');
+  }
+  return { element, body, reload: () => fill(true) };
+}
+
+/** On a narrow screen each cell stands under the name of its column. @param {HTMLTableRowElement} row @param {readonly string[]} columns */
+export function labelled(row, columns) {
+  [...row.cells].forEach((cell, index) => { cell.dataset.label = columns[index] ?? ''; });
+  return row;
+}
+
+/**
+ * @param {string} title
+ * @param {...(Node | null | false)} actions
+ */
+export const viewHead = (title, ...actions) => h('div', { class: 'view-head' }, h('h1', null, title), h('div', { class: 'actions' }, actions));

@@ -1,0 +1,77 @@
+/** People, for administrators: who they are, what they may do, and inviting more of them. */
+import { query } from '../api.js';
+import { button, field, h, select } from '../dom.js';
+import { ago, dateTime } from '../format.js';
+import { call, current } from '../session.js';
+import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
+
+const PER_PAGE = 100;
+const ROLES = /** @type {const} */ ([['viewer', 'viewer – reads'], ['developer', 'developer – reads and writes'], ['admin', 'admin – everything but owners'], ['owner', 'owner']]);
+
+export function accountsView() {
+  const boundTo = current()?.orgId ?? null;
+  const list = pagedTable({
+    label: 'Accounts', columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''], empty: 'Nobody has an account.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/accounts${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      return { rows: page.accounts, next: page.next_cursor };
+    },
+    render: accountRow,
+  });
+  const reload = () => attempt(list.reload);
+
+  /** @param {any} account */
+  function accountRow(account) {
+    const role = select(`Role of ${account.email}`, ROLES.map(([value]) => /** @type {const} */ ([value, value])), { class: 'small' });
+    role.value = account.role;
+    role.addEventListener('change', () => change(account, 'role', { role: role.value }));
+    const isSelf = account.email === current()?.name;
+    return h('tr', { class: account.disabled ? 'finished' : '' },
+      h('td', { class: 'strong' }, account.email, isSelf ? h('span', { class: 'tag' }, 'you') : null),
+      h('td', null, role),
+      h('td', null, account.org_id ?? 'all'),
+      h('td', { title: dateTime(account.created_at) }, ago(account.created_at)),
+      h('td', { title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
+      h('td', null, h('span', { class: `state ${account.disabled ? 'revoked' : 'active'}` }, account.disabled ? 'disabled' : 'active')),
+      h('td', { class: 'row-actions' },
+        button('Sign out', () => signOutEverywhere(account), { class: 'small', 'aria-label': `Sign ${account.email} out everywhere` }),
+        account.disabled
+          ? button('Enable', () => change(account, 'enable'), { class: 'small', 'aria-label': `Enable ${account.email}` })
+          : button('Disable', () => disable(account), { class: 'small danger', 'aria-label': `Disable ${account.email}` })));
+  }
+
+  /** @param {any} account @param {'role' | 'enable' | 'disable'} what @param {unknown} [body] */
+  async function change(account, what, body) {
+    await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
+    await reload();
+  }
+
+  /** @param {any} account */
+  async function disable(account) {
+    if (await confirm({ title: 'Disable this account?', text: 'Its sessions end at once, and it cannot sign in until it is enabled again.', subject: account.email, confirm: 'Disable' })) await change(account, 'disable');
+  }
+
+  /** @param {any} account */
+  async function signOutEverywhere(account) {
+    const isMeant = await confirm({ title: 'Sign this account out everywhere?', text: 'Every session of it ends at once.', subject: account.email, confirm: 'Sign out' });
+    if (isMeant && await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`))) notify(`${account.email} was signed out everywhere.`);
+  }
+
+  function invite() {
+    const email = h('input', { type: 'email', required: true, autocomplete: 'off' });
+    const role = select('Role', ROLES);
+    role.value = 'developer';
+    const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
+    formDialog({
+      title: 'Invite somebody', submit: 'Create invite',
+      fields: [field('E-mail', email), field('Role', role), field('Org', org, 'An account bound to an org sees nothing else. Empty: every org.')],
+      onSubmit: async () => {
+        const made = await call('POST', '/api/v1/auth/invite', { email: email.value.trim(), role: role.value, ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }) });
+        showSecret({ title: 'The invite', text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`, secret: `${location.origin}/#/accept-invite/${made.invite_token}` });
+      },
+    });
+  }
+
+  void reload();
+  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element) };
+}

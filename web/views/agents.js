@@ -1,0 +1,77 @@
+/** Registered agents: who may ask, and the tokens they ask with. */
+import { button, field, h } from '../dom.js';
+import { ago, agentName, dateTime, count } from '../format.js';
+import { query } from '../api.js';
+import { call, can, current } from '../session.js';
+import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
+
+const PER_PAGE = 100;
+
+export function agentsView() {
+  const boundTo = current()?.orgId ?? null;
+  const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  const list = pagedTable({
+    label: 'Registered agents',
+    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''],
+    empty: 'No agents are registered here.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      return { rows: page.agents, next: page.next_cursor };
+    },
+    render: (agent) => h('tr', null,
+      h('td', { class: 'strong' }, agentName(agent)),
+      h('td', null, agent.parent ?? '–'),
+      h('td', { title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
+      h('td', { title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
+      h('td', { class: 'number' }, count(agent.active_ops)),
+      h('td', { class: 'row-actions' }, can('write') ? [
+        button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),
+        button('Remove', () => remove(agent), { class: 'small danger', 'aria-label': `Remove ${agentName(agent)}` }),
+      ] : null)),
+  });
+  const reload = () => attempt(list.reload);
+
+  /** @param {any} agent */
+  async function issue({ org_id, team_id, agent_id }) {
+    const answer = await call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
+    showSecret({ title: 'Token of the agent', text: `${agentName(answer.agent)} presents this token with every call. It is shown this once.`, secret: answer.credential_token });
+    await reload();
+  }
+
+  function register() {
+    const inputs = { org_id: name(boundTo ?? ''), team_id: name(''), agent_id: name('') };
+    if (boundTo !== null) inputs.org_id.readOnly = true;
+    inputs.org_id.required = false;
+    formDialog({
+      title: 'Register an agent', submit: 'Register',
+      fields: [field('Org', inputs.org_id, 'Agents of an org are seen by that org alone. May be empty.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id, 'Registering the same agent again gives it a new token.')],
+      onSubmit: () => issue({ org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() }),
+    });
+  }
+
+  /** @param {any} agent */
+  async function rotate(agent) {
+    const isMeant = await confirm({ title: 'Give this agent a new token?', text: 'The token it has now stops working at once.', subject: agentName(agent), confirm: 'New token' });
+    if (isMeant) await attempt(() => issue(agent));
+  }
+
+  /** @param {any} agent */
+  async function remove(agent) {
+    const isMeant = await confirm({ title: 'Remove this agent?', text: 'Its token stops working at once, and every check of it is denied.', subject: agentName(agent), confirm: 'Remove' });
+    if (!isMeant) return;
+    const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
+    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify(`${agentName(agent)} was removed.`);
+    await reload();
+  }
+
+  org.addEventListener('change', reload);
+  void reload();
+  const element = h('section', { class: 'view' },
+    viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),
+    boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
+    list.element);
+  return { element };
+}
+
+/** @param {string} value */
+const name = (value) => h('input', { type: 'text', required: true, value, autocomplete: 'off', spellcheck: 'false', maxlength: 256 });

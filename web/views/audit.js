@@ -1,0 +1,107 @@
+/** The audit log, newest first, and as it grows. */
+import { button, field, h, replace, select } from '../dom.js';
+import { agentName, dateTime, shortTime } from '../format.js';
+import { query } from '../api.js';
+import { call, current } from '../session.js';
+import { attempt, labelled, pagedTable, viewHead } from '../ui.js';
+
+const EVENTS = [
+  'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
+  'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted', 'AgentRegistered', 'AgentDeregistered',
+  'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued', 'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked',
+  'InviteCreated', 'InviteAccepted', 'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
+  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
+];
+const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
+const PER_PAGE = 100;
+const FOLLOW_EVERY_MS = 2_000;
+/** A page that follows for days must not grow for days. */
+const MAX_ROWS = 2_000;
+
+export function auditView() {
+  const boundTo = current()?.orgId ?? null;
+  const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
+  const decision = select('Decision', [['', 'Any'], ['allow', 'allow'], ['deny', 'deny']]);
+  const inputs = { org_id: search(), team_id: search(), agent_id: search(), op_id: search() };
+  const since = h('input', { type: 'datetime-local', step: '1' });
+  const until = h('input', { type: 'datetime-local', step: '1' });
+  const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
+  let newestId = 0;
+
+  const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([
+    ['event_type', event.value], ['decision', decision.value], ...Object.entries(inputs).map(([name, input]) => /** @type {const} */ ([name, input.value.trim()])),
+    ['since', timeOf(since)], ['until', timeOf(until)], ['per_page', PER_PAGE], ['cursor', cursor],
+  ])}`);
+  const list = pagedTable({
+    label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
+    load: async (cursor) => {
+      const page = await ask(cursor);
+      if (cursor === undefined) newestId = page.entries[0]?.id ?? 0;
+      return { rows: page.entries, next: page.next_cursor };
+    },
+  });
+  const reload = () => attempt(list.reload);
+
+  /** Puts what is new on top. When more came than a page holds, begins anew. */
+  async function look() {
+    const asked = newestId;
+    const { entries } = await ask(undefined);
+    if (asked !== newestId) return; // the filter was changed meanwhile
+    const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
+    if (fresh.length === 0) return;
+    if (fresh.length === PER_PAGE || newestId === 0) return list.reload();
+    newestId = fresh[0].id;
+    list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
+    while (list.body.childElementCount > MAX_ROWS) list.body.lastElementChild?.remove();
+  }
+
+  let isDisposed = false;
+  async function keepLooking() {
+    while (!isDisposed) {
+      await new Promise((resolve) => setTimeout(resolve, FOLLOW_EVERY_MS));
+      // The next look says whether the gateway is back; the head of the page says that it is gone.
+      if (!isDisposed && follow.checked && !document.hidden) await look().catch(() => undefined);
+    }
+  }
+
+  for (const control of [event, decision, since, until, ...Object.values(inputs)]) control.addEventListener('change', reload);
+  void reload().then(keepLooking);
+  const element = h('section', { class: 'view' },
+    viewHead('Audit log', h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
+    h('div', { class: 'filters' },
+      field('Event', event), field('Decision', decision),
+      boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
+      field('From', since), field('To', until)),
+    list.element);
+  return { element, dispose: () => { isDisposed = true; } };
+}
+
+const search = () => h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
+
+/** @param {HTMLInputElement} input */
+const timeOf = (input) => (input.value === '' ? '' : new Date(input.value).toISOString());
+
+/** @param {any} entry */
+function entryRow(entry) {
+  const details = h('dialog', { class: 'wide', 'aria-label': `Entry ${entry.id}` });
+  const open = () => {
+    replace(details, h('h2', null, `Entry ${entry.id}`), h('pre', { class: 'mono', tabindex: '0' }, JSON.stringify(entry, null, 2)), h('div', { class: 'dialog-actions' }, button('Close', () => details.close(), { class: 'solid' })));
+    document.body.append(details);
+    details.addEventListener('close', () => details.remove(), { once: true });
+    details.showModal();
+  };
+  const { lineage } = entry;
+  const who = lineage.agent_id === null ? entry.actor : agentName(lineage);
+  return h('tr', null,
+    h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
+    h('td', null, button(entry.event_type, open, { class: 'link', 'aria-label': `${entry.event_type}, entry ${entry.id}` })),
+    h('td', null, who),
+    h('td', { class: 'what' }, whatOf(entry), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
+    h('td', null, entry.decision === null ? '' : h('span', { class: `state ${entry.decision}` }, entry.decision)));
+}
+
+/** @param {any} entry */
+function whatOf({ payload, op_id: opId }) {
+  const action = [payload?.action, payload?.resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
+  return h('span', { class: 'mono' }, [action, opId].filter((part) => part !== null && part !== '').join(' · '));
+}

@@ -1,0 +1,62 @@
+/** What was spent, what is held back for running operations, and what is left. */
+import { button, field, h, replace } from '../dom.js';
+import { dateTime, money } from '../format.js';
+import { query } from '../api.js';
+import { call, current } from '../session.js';
+import { attempt, pagedTable, viewHead } from '../ui.js';
+
+const PER_PAGE = 200;
+const REFRESH_MS = 5_000;
+const NEAR = 0.8;
+
+export function budgetsView() {
+  const boundTo = current()?.orgId ?? null;
+  const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  const note = h('p', { class: 'hint' });
+  const list = pagedTable({
+    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent yet.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      const first = page.budgets[0];
+      if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
+      return { rows: page.budgets, next: page.next_cursor };
+    },
+    render: (row) => h('tr', null,
+      h('td', null, h('span', { class: 'tag' }, row.tier)),
+      h('td', { class: 'strong' }, [row.org_id, row.team_id, row.agent_id].filter((part) => part !== null && part !== '').join(' / ') || (row.tier === 'global' ? 'Everything' : '–')),
+      h('td', null, gauge('today', row.daily, row.reserved_usd)),
+      h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
+  });
+  const reload = () => attempt(list.reload);
+  org.addEventListener('change', reload);
+  const timer = setInterval(() => {
+    // Only while the first page is all that was loaded: nobody's place in the list is lost.
+    if (!document.hidden && list.body.childElementCount < PER_PAGE) list.reload().catch(() => undefined);
+  }, REFRESH_MS);
+  void reload();
+  const element = h('section', { class: 'view' },
+    viewHead('Budgets', button('Refresh', reload)), note,
+    boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
+    list.element);
+  return { element, dispose: () => clearInterval(timer) };
+}
+
+/** @param {string} label @param {any} period @param {number} reserved */
+function gauge(label, { spent_usd: spent, limit_usd: limit, reset }, reserved) {
+  const words = h('span', { class: 'gauge-words' }, h('span', { class: 'strong' }, money(spent)), limit === null ? ' · no limit' : ` of ${money(limit)}`, reserved > 0 ? ` · ${money(reserved)} reserved` : null);
+  if (limit === null) return h('div', { class: 'gauge', title: `ends ${dateTime(reset)}` }, words);
+  const used = limit === 0 ? 1 : Math.min(1, spent / limit);
+  const kept = limit === 0 ? 0 : Math.min(1 - used, reserved / limit);
+  const level = spent > limit || used >= 1 ? 'over' : used + kept >= NEAR ? 'near' : 'fine';
+  const bars = [bar('spent', used), bar('reserved', kept)];
+  return h('div', { class: `gauge ${level}`, title: `ends ${dateTime(reset)}` },
+    words,
+    h('div', { class: 'track', role: 'meter', 'aria-label': `Spent ${label}`, 'aria-valuemin': 0, 'aria-valuemax': limit, 'aria-valuenow': Math.min(spent, limit), 'aria-valuetext': `${money(spent)} of ${money(limit)}` }, bars));
+}
+
+/** @param {string} kind @param {number} share */
+function bar(kind, share) {
+  const element = h('span', { class: kind });
+  element.style.width = `${share * 100}%`;
+  return element;
+}

@@ -1,0 +1,72 @@
+/** API keys, for administrators. */
+import { query } from '../api.js';
+import { button, field, h } from '../dom.js';
+import { ago, dateTime } from '../format.js';
+import { call, current } from '../session.js';
+import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
+
+const PER_PAGE = 100;
+const SCOPES = /** @type {const} */ (['read', 'write', 'admin']);
+
+export function keysView() {
+  const boundTo = current()?.orgId ?? null;
+  const list = pagedTable({
+    label: 'API keys', columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''], empty: 'There are no keys.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      return { rows: page.api_keys, next: page.next_cursor };
+    },
+    render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
+      h('td', { class: 'strong' }, key.name),
+      h('td', { class: 'mono' }, key.hint),
+      h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
+      h('td', null, key.org_id ?? 'all'),
+      h('td', { title: dateTime(key.created_at) }, ago(key.created_at)),
+      h('td', { title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
+      h('td', { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` }, h('span', { class: `state ${stateOf(key)}` }, stateOf(key))),
+      h('td', { class: 'row-actions' }, key.revoked_at === null ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` }) : null)),
+  });
+  const reload = () => attempt(list.reload);
+
+  function create() {
+    const name = h('input', { type: 'text', required: true, autocomplete: 'off', maxlength: 100 });
+    const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
+    const expires = h('input', { type: 'datetime-local' });
+    const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
+    formDialog({
+      title: 'Create an API key', submit: 'Create',
+      fields: [
+        field('Name', name, 'What it is for; shown in lists and in the audit log.'),
+        h('fieldset', { class: 'field' }, h('legend', null, 'Scopes'), h('div', { class: 'checks' }, scopes.map((box) => h('label', { class: 'check' }, box, box.value)))),
+        field('Org', org, 'A key bound to an org sees and touches nothing else. Empty: every org.'),
+        field('Expires', expires, 'Empty: never.'),
+      ],
+      onSubmit: async () => {
+        const created = await call('POST', '/api/v1/iam/api-keys', {
+          name: name.value.trim(), scopes: scopes.filter((box) => box.checked).map((box) => box.value),
+          ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }),
+          ...(expires.value === '' ? {} : { expires_at: new Date(expires.value).toISOString() }),
+        });
+        showSecret({ title: 'The new API key', text: `“${created.name}” is shown this once. Only its hash is kept.`, secret: created.key });
+        await reload();
+      },
+    });
+  }
+
+  /** @param {any} key */
+  async function revoke(key) {
+    const isMeant = await confirm({ title: 'Revoke this key?', text: 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
+    if (!isMeant) return;
+    if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
+    await reload();
+  }
+
+  void reload();
+  return { element: h('section', { class: 'view' }, viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })), list.element) };
+}
+
+/** @param {any} key */
+function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }) {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
+}

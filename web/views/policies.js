@@ -1,0 +1,51 @@
+/** The policy documents in force. */
+import { query } from '../api.js';
+import { Problem } from '../api.js';
+import { button, h, replace } from '../dom.js';
+import { ago, count, dateTime } from '../format.js';
+import { call, can } from '../session.js';
+import { attempt, messageOf, notify, pagedTable, viewHead } from '../ui.js';
+
+const PER_PAGE = 200;
+
+export function policiesView() {
+  const version = h('p', { class: 'hint' });
+  const report = h('div', { class: 'report', role: 'status' });
+  const list = pagedTable({
+    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], empty: 'No policies are in force: every check is denied.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/policies${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      replace(version, 'Version ', h('span', { class: 'mono' }, page.version), `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`);
+      return { rows: page.documents, next: page.next_cursor };
+    },
+    render: (document) => h('tr', null,
+      h('td', { class: 'strong' }, document.name),
+      h('td', { class: 'mono' }, document.scope),
+      h('td', { class: 'number' }, count(document.rule_count)),
+      h('td', { class: 'mono what' }, document.source)),
+  });
+  const refresh = () => attempt(list.reload);
+
+  async function reload() {
+    replace(report);
+    try {
+      const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
+      notify(changed ? `New policies are in force: ${count(documents)} documents.` : 'The files say what is in force already.');
+      showLines('info', 'Warnings', warnings);
+    } catch (error) {
+      if (error instanceof Problem && Array.isArray(error.body.problems)) showLines('error', 'Refused: the policies before stay in force', error.body.problems);
+      else notify(messageOf(error), 'error');
+    }
+    await refresh();
+  }
+
+  /** @param {string} kind @param {string} title @param {readonly string[]} lines */
+  function showLines(kind, title, lines) {
+    if (lines.length > 0) replace(report, h('div', { class: `panel pad ${kind}` }, h('h2', null, title), h('ul', null, lines.map((line) => h('li', { class: 'mono' }, line)))));
+  }
+
+  void refresh();
+  const element = h('section', { class: 'view' },
+    viewHead('Policies', button('Refresh', refresh), can('admin') && button('Reload files', reload, { class: 'solid' })), version, report, list.element);
+  return { element };
+}

@@ -1,0 +1,126 @@
+/** The door: an API key, or e-mail and password where accounts exist; and the pages behind the links in mails. */
+import { Problem, request } from '../api.js';
+import { button, field, h, replace } from '../dom.js';
+import { signInWithKey, signInWithPassword } from '../session.js';
+import { submitForm } from '../ui.js';
+
+const PASSWORD_HINT = 'At least 12 characters.';
+
+/**
+ * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, onSignedIn: () => void }} options
+ */
+export function signInView({ methods, registration, notice, onSignedIn }) {
+  const hasAccounts = methods.includes('password');
+  const card = h('div', { class: 'card' });
+  const page = door(card);
+
+  /** @param {string | undefined} [message] */
+  function showPassword(message) {
+    const email = emailInput();
+    const password = passwordInput('current-password');
+    const remember = h('input', { type: 'checkbox' });
+    show('Sign in', message, submitForm({
+      fields: [field('E-mail', email), field('Password', password), h('label', { class: 'check' }, remember, 'Stay signed in for 30 days')],
+      submit: 'Sign in',
+      onSubmit: async () => {
+        await signInWithPassword(email.value.trim(), password.value, remember.checked);
+        onSignedIn();
+      },
+    }), [
+      button('Forgot the password?', showForgotten, { class: 'link' }),
+      button('Use an API key', () => showKey(), { class: 'link' }),
+      registration === 'open' ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' }) : null,
+    ]);
+  }
+
+  /** @param {string | undefined} [message] */
+  function showKey(message) {
+    const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false' });
+    show('Sign in', message, submitForm({
+      fields: [field('API key', key, 'Exchanged for a token of 24 hours. The key itself is not kept.')],
+      submit: 'Sign in',
+      onSubmit: async () => {
+        const text = key.value.trim();
+        if (!/^[\x21-\x7e]+$/.test(text)) throw new Problem(0, { detail: 'This is not an API key: a key has no spaces and no special letters.' });
+        await signInWithKey(text);
+        key.value = '';
+        onSignedIn();
+      },
+    }), hasAccounts ? [button('Use e-mail and password', () => showPassword(), { class: 'link' })] : []);
+  }
+
+  /** @param {string} title @param {string | undefined} message */
+  function showRegister(title, message) {
+    const email = emailInput();
+    const password = passwordInput('new-password');
+    show(title, message, submitForm({
+      fields: [field('E-mail', email), field('Password', password, PASSWORD_HINT)],
+      submit: 'Create account',
+      onSubmit: async () => {
+        await request('POST', '/api/v1/auth/register', { body: { email: email.value.trim(), password: password.value } });
+        await signInWithPassword(email.value.trim(), password.value, false);
+        onSignedIn();
+      },
+    }), [button('Use an API key', () => showKey(), { class: 'link' }), registration === 'first_account' ? null : button('Sign in', () => showPassword(), { class: 'link' })]);
+  }
+
+  function showForgotten() {
+    const email = emailInput();
+    show('Forgot the password?', undefined, submitForm({
+      fields: [field('E-mail', email, 'If there is such an account, a link is sent that works for one hour.')],
+      submit: 'Send the link',
+      onSubmit: async () => {
+        await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
+        showPassword('If there is such an account, a mail is on its way.');
+      },
+    }), [button('Back', () => showPassword(), { class: 'link' })]);
+  }
+
+  /** @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node | null)[]} links */
+  function show(title, message, form, links) {
+    replace(card, h('h1', null, title), message === undefined ? null : h('p', { class: 'note', role: 'status' }, message), form, h('div', { class: 'links' }, links));
+    focusFirst(card);
+  }
+
+  if (!hasAccounts) showKey(notice);
+  else if (registration === 'first_account') showRegister('Create the owner’s account', 'Nobody has an account here yet. The first one owns the workspace.');
+  else showPassword(notice);
+  return { element: page, focus: () => focusFirst(card) };
+}
+
+/**
+ * The page behind the link of an invite or a reset mail.
+ *
+ * @param {{ kind: 'accept-invite' | 'reset-password', token: string, onDone: (notice: string) => void }} options
+ */
+export function tokenView({ kind, token, onDone }) {
+  const isInvite = kind === 'accept-invite';
+  const password = passwordInput('new-password');
+  const again = passwordInput('new-password');
+  const form = submitForm({
+    fields: [field('New password', password, PASSWORD_HINT), field('The same again', again)],
+    submit: isInvite ? 'Create my account' : 'Set the password',
+    onSubmit: async () => {
+      if (password.value !== again.value) throw new Problem(0, { detail: 'The two passwords are not the same.' });
+      if (isInvite) await request('POST', '/api/v1/auth/invite/accept', { body: { invite_token: token, password: password.value } });
+      else await request('POST', '/api/v1/auth/password/reset/confirm', { body: { reset_token: token, new_password: password.value } });
+      onDone(isInvite ? 'Your account is ready. Sign in with the password you have just chosen.' : 'The password is changed. Sign in with the new one.');
+    },
+  });
+  const card = h('div', { class: 'card' }, h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'), form, h('div', { class: 'links' }, button('Back to sign-in', () => onDone(''), { class: 'link' })));
+  return { element: door(card), focus: () => focusFirst(card) };
+}
+
+/** @param {Node} card */
+const door = (card) => h('main', { class: 'door' }, h('p', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 28, height: 28 }), 'svc-gateway'), card);
+
+const emailInput = () => h('input', { type: 'email', required: true, autocomplete: 'username' });
+
+/** @param {'current-password' | 'new-password'} autocomplete */
+const passwordInput = (autocomplete) => h('input', { type: 'password', required: true, autocomplete });
+
+/** @param {Element} card */
+function focusFirst(card) {
+  const first = card.querySelector('input');
+  if (first !== null) first.focus();
+}
