@@ -68,7 +68,7 @@ export function auditView() {
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
     viewHead('Audit log', h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
-    h('div', { class: 'filters' },
+    h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
       field('From', since), field('To', until)),

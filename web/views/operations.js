@@ -17,6 +17,8 @@ const DOING = { pause: 'pausing', resume: 'resuming', terminate: 'terminating' }
 const REFRESH_MS = 100;
 /** When no event has confirmed an answer by then, the answer itself is believed. */
 const CONFIRM_WITHIN_MS = 3_000;
+/** The rows keep their places for so long after the pointer has moved over them. */
+const HOLD_MS = 4_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
 /** @param {{ model: import('../ops-model.js').OpsModel, onChange: (listener: () => void) => () => void }} operations */
@@ -32,14 +34,23 @@ export function operationsView({ model, onChange }) {
   const body = h('tbody');
   const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col' }, column)))), body);
   const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
-  const rows = new VirtualRows(scroller, body, { rowHeightPx: () => (NARROW.matches ? 148 : 44), keyOf: ({ opId }) => opId, create: createRow, update: updateRow });
+  const rows = new VirtualRows(scroller, body, { rowHeightPx: () => (NARROW.matches ? 116 : 44), keyOf: ({ opId }) => opId, create: createRow, update: updateRow });
 
   /** @type {readonly Op[]} */
   let shown = [];
   let isDue = false;
 
-  /** Nothing moves under the pointer or the keyboard's focus: one must not hit Terminate on the wrong row. */
-  const isHeld = () => body.matches(':hover') || body.querySelector(':focus-visible') !== null || scroller.scrollTop > 0;
+  let pointedAtMs = -Infinity;
+  let pointedAt = '';
+  body.addEventListener('pointermove', ({ clientX, clientY }) => {
+    // Rows that move under a resting pointer make such events too.
+    if (pointedAt === `${clientX} ${clientY}`) return;
+    pointedAt = `${clientX} ${clientY}`;
+    pointedAtMs = performance.now();
+  });
+
+  /** Nothing moves under a hand that is about to act: one must not hit Terminate on the wrong row. */
+  const isHeld = () => performance.now() - pointedAtMs < HOLD_MS || body.querySelector(':focus-visible') !== null || scroller.scrollTop > 0;
 
   /** @param {boolean} [isWanted] the operator has asked for the newest */
   function refresh(isWanted = false) {

@@ -1,0 +1,230 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER, openBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => { [gateway, browser] = await Promise.all([startTestGateway(), openBrowser()]); });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  test('an operator signs in with a key, of which the browser keeps nothing', async () => {
+    const page = await signedIn();
+    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies', 'Keys']);
+    const kept = await page.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, document.documentElement.outerHTML, location.href])');
+    expect(kept).not.toContain(ADMIN_KEY);
+    await page.reload();
+    await page.getByText('Live', { exact: true }).waitFor();
+  });
+
+  test('a wrong key is refused in words, and the form stays', async () => {
+    const page = await openPage();
+    await page.getByLabel('API key').fill('svc_wrong_key');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This API key is not known here').waitFor();
+    await page.getByLabel('API key').fill('schlüssel mit leerzeichen');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This is not an API key').waitFor();
+  });
+
+  test('an operation appears when its agent asks, and is paused, resumed and terminated from its row', async () => {
+    const page = await signedIn();
+    const check = await agent('acme', 'search', 'crawler');
+    await check('live-1');
+    const row = rowOf(page, 'live-1:s');
+    await stateOf(row, 'running');
+    expect(await row.textContent()).toContain('acme / search / crawler');
+    await row.getByRole('button', { name: 'Pause' }).click();
+    await stateOf(row, 'paused');
+    expect((await gateway.call('GET', '/api/v1/ops/live-1:s')).body.state).toBe('paused');
+    await row.getByRole('button', { name: 'Resume' }).click();
+    await stateOf(row, 'running');
+    await row.getByRole('button', { name: 'Terminate' }).click();
+    const dialog = page.getByRole('dialog');
+    expect(await dialog.textContent()).toContain('live-1:s');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect((await gateway.call('GET', '/api/v1/ops/live-1:s')).body.state).toBe('running');
+    await row.getByRole('button', { name: 'Terminate' }).click();
+    await dialog.getByRole('button', { name: 'Terminate' }).click();
+    await stateOf(row, 'terminated');
+    expect(await row.getByRole('button').count()).toBe(0);
+    expect((await gateway.call('GET', '/api/v1/ops/live-1:s')).body.state).toBe('terminated');
+  });
+
+  test('what the gateway refuses is taken back, and the operator is told why', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'late'))('late-1');
+    const row = rowOf(page, 'late-1:s');
+    await stateOf(row, 'running');
+    await page.route('**/api/v1/ops/*/pause', (route) => route.fulfill({ status: 409, contentType: 'application/problem+json', body: JSON.stringify({ detail: 'cannot pause it now', code: 'invalid_transition' }) }));
+    await row.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('cannot pause it now').waitFor();
+    await stateOf(row, 'running');
+  });
+
+  test('names are shown as they are, whatever markup they hold', async () => {
+    const page = await signedIn();
+    const image = '<img/src=x/onerror=alert(1)>';
+    await (await agent('acme', '<b>team', '<script>alert(1)<'))(image, '<img src=x onerror=alert(1)>');
+    await rowOf(page, `${image}:s`).getByText('acme / <b>team / <script>alert(1)<').waitFor();
+    await gateway.call('POST', '/api/v1/iam/api-keys', { name: '<img src=x onerror=alert(1)>', scopes: ['read'] });
+    for (const [view, text] of [['Agents', '<script>alert(1)<'], ['Audit', '<img src=x onerror=alert(1)>'], ['Keys', '<img src=x onerror=alert(1)>']] as const) {
+      await page.getByRole('link', { name: view, exact: true }).click();
+      await page.getByText(text).first().waitFor();
+      expect(await page.locator('main img, main script, main b').count()).toBe(0);
+    }
+  });
+
+  test('a key of one org sees its own operations and agents only, and one that may only read has no buttons', async () => {
+    const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'watcher', scopes: ['read'], org_id: 'globex' });
+    const page = await signedIn(body.key);
+    await (await agent('acme', 'search', 'elsewhere'))('foreign-1');
+    await (await agent('globex', 'support', 'triage'))('own-1');
+    await stateOf(rowOf(page, 'own-1:s'), 'running');
+    expect(await rowOf(page, 'foreign-1:s').count()).toBe(0);
+    expect(await rowOf(page, 'own-1:s').getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('cell', { name: 'globex / support / triage' }).waitFor();
+    expect(await page.getByText('acme').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Register agent' }).count()).toBe(0);
+  });
+
+  test('operations are found by text, org and state', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'finder'))('find-a');
+    await (await agent('initech', 'ops', 'seeker'))('find-b');
+    await gateway.call('POST', '/api/v1/ops/find-b:s/pause');
+    await stateOf(rowOf(page, 'find-b:s'), 'paused');
+    const shown = () => page.locator('tr[data-op^="find-"]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map((row) => row.dataset.op));
+    await page.getByLabel('Search').fill('find seeker');
+    await eventually(async () => expect(await shown()).toEqual(['find-b:s']));
+    await page.getByLabel('Search').fill('find-');
+    await page.getByLabel('Org').fill('acme');
+    await eventually(async () => expect(await shown()).toEqual(['find-a:s']));
+    await page.getByLabel('Org').fill('');
+    await page.getByLabel('State').selectOption('paused');
+    await eventually(async () => expect(await shown()).toEqual(['find-b:s']));
+  });
+
+  test('of thousands of operations only those in view are drawn, and the last can be reached', async () => {
+    const crowd = await startTestGateway();
+    onTestFinished(async () => { await crowd.stop(); });
+    const total = 3_000;
+    for (let from = 0; from < total; from += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, index) => crowd.call('POST', '/api/v1/ops', { op_id: `crowd-${from + index}:s`, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } })));
+    }
+    const page = await signedIn(ADMIN_KEY, crowd.url);
+    await page.getByText('3,000 operations').waitFor();
+    expect(await page.locator('tr[data-op]').count()).toBeLessThan(60);
+    await page.getByRole('region', { name: 'Operations in flight' }).evaluate((region: { scrollTop: number; scrollHeight: number }) => { region.scrollTop = region.scrollHeight; });
+    await eventually(async () => expect(await page.locator('tr[data-op="crowd-0:s"]').count()).toBe(1));
+    expect(await page.locator('tr[data-op]').count()).toBeLessThan(60);
+  }, 60_000);
+
+  test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
+    const first = await startTestGateway(options);
+    const page = await signedIn(ADMIN_KEY, first.url);
+    const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
+    await first.call('POST', '/api/v1/ops', { op_id: 'before:s', agent: owner });
+    await rowOf(page, 'before:s').waitFor();
+    await first.stop();
+    await page.getByText('Connection lost').waitFor();
+    const second = await startTestGateway(options);
+    onTestFinished(async () => { await second.stop(); });
+    await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await rowOf(page, 'after:s').waitFor();
+    expect(await rowOf(page, 'before:s').count()).toBe(0);
+  }, 60_000);
+
+  test('a key that is made is shown once, and one that is revoked signs its user out', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name').fill('short-lived');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    const key = await page.getByRole('dialog', { name: 'The new API key' }).getByRole('status').textContent() ?? '';
+    expect(key).toMatch(/^svc_/);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(key);
+    const other = await signedIn(key);
+    await page.getByRole('button', { name: 'Revoke short-lived' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await other.getByText('Your session has ended').waitFor();
+    await other.getByLabel('API key').waitFor();
+  });
+
+  test('the audit log follows what happens', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByLabel('Event').selectOption('ActionDenied');
+    await (await agent('acme', 'search', 'denied'))('followed-1', 'launch_rocket');
+    await page.getByText('no policy allows tool.call on launch_rocket for acme/search/denied').waitFor();
+  });
+
+  /** A page of its own, in which any error and any dialog of a script fails the test. */
+  async function openPage(url = gateway.url): Promise<Page> {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const surprises: string[] = [];
+    page.on('pageerror', (error) => surprises.push(String(error)));
+    page.on('dialog', (dialog) => { surprises.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+    page.on('console', (message) => { if (/Content Security Policy/.test(message.text())) surprises.push(message.text()); });
+    onTestFinished(async () => {
+      await context.close();
+      expect(surprises).toEqual([]);
+    });
+    page.setDefaultTimeout(15_000);
+    await page.goto(url);
+    return page;
+  }
+
+  async function signedIn(key = ADMIN_KEY, url = gateway.url): Promise<Page> {
+    const page = await openPage(url);
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
+    return page;
+  }
+
+  /** Registers an agent, and returns a function by which it asks whether it may call a tool. */
+  async function agent(org: string, team: string, name: string) {
+    const { body } = await gateway.call('POST', '/api/v1/agents', { agent: { org_id: org, team_id: team, agent_id: name } });
+    return async (trace: string, resource = 'web_search') => {
+      const { status } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+        agent: { orgId: org, teamId: team, agentId: name }, credentialToken: body.credential_token, traceId: trace, spanId: 's', action: 'tool.call', resource,
+      }, null);
+      expect(status).toBe(200);
+    };
+  }
+});
+
+const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
+
+const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(state, { exact: true }).waitFor();
+
+/** One that the gateway can be started on again. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
