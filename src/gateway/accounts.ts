@@ -8,15 +8,18 @@ import { Backlog } from './backlog.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { DecoyHash, login } from './login.ts';
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts';
-import { register } from './registration.ts';
+import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
 type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
 
+/** `registration` is undefined where nobody can have an account. */
+export type SignInMethods = { readonly methods: readonly ('api_key' | 'password')[]; readonly registration: RegistrationState | undefined };
+
 export type AccountUseCases = {
   /** How one can authenticate here (spec: Authentication endpoints); never fails. */
-  readonly signInMethods: (input: Record<never, never>) => Promise<Result<readonly ('api_key' | 'password')[], Fault>>;
+  readonly signInMethods: (input: Record<never, never>) => Promise<Result<SignInMethods, Fault>>;
   readonly register: Asked<typeof register>;
   readonly login: (input: Parameters<typeof login>[2]) => ReturnType<typeof login>;
   readonly refresh: Asked<typeof refresh>;
@@ -61,7 +64,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
   return {
     useCases: {
-      signInMethods: async () => ok(['api_key', 'password']),
+      signInMethods: async () => ok({ methods: ['api_key', 'password'], registration: await registrationState(context) }),
       register: bind(register),
       login: (input) => login(context, decoy, input),
       refresh: bind(refresh),
@@ -88,7 +91,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 export function withoutAccountStore(): AccountUseCases {
   const refuse = async () => fail({ kind: 'account_store_unavailable' } as const);
   return {
-    signInMethods: async () => ok(['api_key']),
+    signInMethods: async () => ok({ methods: ['api_key'], registration: undefined }),
     register: refuse, login: refuse, refresh: refuse, logout: refuse, invite: refuse, acceptInvite: refuse,
     requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
     changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,

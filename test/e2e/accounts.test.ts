@@ -31,7 +31,7 @@ test('people have accounts on an embedded database, and keep them from one start
   await before.stop();
 
   const first = await start(folder, { SVC_DATABASE_URL: 'embedded' });
-  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({ methods: ['api_key', 'password'] });
+  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({ methods: ['api_key', 'password'], registration: 'first_account' });
   expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
   expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');
   await first.stop('SIGKILL'); // its PostgreSQL stays behind

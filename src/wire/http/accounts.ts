@@ -46,7 +46,7 @@ const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpR
 
 async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('signInMethods', {});
-  return found.ok ? ok({ status: 200, body: { methods: found.value } }) : found;
+  return found.ok ? ok({ status: 200, body: found.value }) : found;
 }
 
 async function register({ body }: HttpRequest, link: Link): Promise<HttpReply> {

@@ -69,12 +69,14 @@ async function signIn(call: Call, credentials = OWNER): Promise<{ token: string;
 
 test('a person registers, signs in, refreshes, looks and signs out', async () => {
   const { call } = await serve();
-  expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({ methods: ['api_key', 'password'] });
+  expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({ methods: ['api_key', 'password'], registration: 'first_account' });
 
   const registered = await call('POST', '/api/v1/auth/register', { body: OWNER });
   expect([registered.status, registered.body]).toEqual([201, {
     account: { id: expect.any(String), email: 'owner@example.com', role: 'owner', org_id: null, created_at: '2030-01-01T00:00:00.000Z' },
   }]);
+
+  expect((await call('GET', '/api/v1/auth/methods')).body.registration).toBe('closed');
 
   const loggedIn = await call('POST', '/api/v1/auth/login', { body: { ...OWNER, remember_me: true } });
   expect([loggedIn.status, loggedIn.body]).toEqual([200, {
@@ -184,6 +186,7 @@ test('an invited person accepts, forgets the password and sets a new one', async
 test('an admin lists accounts, changes a role, shuts out, lets in and signs out', async () => {
   const { call } = await serve({ openRegistration: true });
   await call('POST', '/api/v1/auth/register', { body: OWNER });
+  expect((await call('GET', '/api/v1/auth/methods')).body.registration).toBe('open');
   const { id } = (await call('POST', '/api/v1/auth/register', { body: { email: 'dev@example.com', password: GOOD_PASSWORD } })).body.account;
   const { token } = await signIn(call);
   const listed = await call('GET', '/api/v1/accounts?per_page=1', { bearer: token });

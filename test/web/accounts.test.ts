@@ -1,0 +1,134 @@
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER, openBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of signing in at the dashboard are skipped: ${NO_BROWSER}`);
+
+const OWNER = 'owner@example.com';
+const PASSWORD = 'a horse that nobody corrects';
+
+describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
+  const mails: string[] = [];
+  const relay = new SMTPServer({
+    authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'], logger: false,
+    onData: (stream, _session, done) => {
+      let raw = '';
+      stream.on('data', (chunk: Buffer) => { raw += chunk.toString(); });
+      stream.on('end', () => { mails.push(raw.replace(/=\r\n/g, '')); done(); });
+    },
+  });
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => {
+    const port = await new Promise<number>((resolve) => { const { server } = relay; relay.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); });
+    [gateway, browser] = await Promise.all([
+      startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) } }),
+      openBrowser(),
+    ]);
+  }, 90_000);
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    await new Promise<void>((resolve) => relay.close(resolve));
+  });
+
+  test('the first who comes makes the owner’s account, stays signed in over a reload, invites a colleague and shuts him out again', async () => {
+    const owner = await openPage();
+    await owner.getByRole('heading', { name: 'Create the owner’s account' }).waitFor();
+    await owner.getByLabel('E-mail').fill(OWNER);
+    await owner.getByLabel('Password').fill('too short');
+    await owner.getByRole('button', { name: 'Create account' }).click();
+    await owner.getByRole('alert').getByText('12 characters').waitFor();
+    await owner.getByLabel('Password').fill(PASSWORD);
+    await owner.getByRole('button', { name: 'Create account' }).click();
+    await live(owner);
+    await owner.reload();
+    await live(owner);
+    const kept = await owner.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie])');
+    expect(kept).toBe('[[["svc.account","1"]],[],""]');
+
+    await owner.getByRole('link', { name: 'Accounts' }).click();
+    await owner.getByRole('button', { name: 'Invite' }).click();
+    await owner.getByLabel('E-mail').fill('viewer@example.com');
+    await owner.getByRole('dialog').getByLabel('Role').selectOption('viewer');
+    await owner.getByRole('button', { name: 'Create invite' }).click();
+    const link = await owner.getByRole('dialog', { name: 'The invite' }).getByRole('status').textContent() ?? '';
+    await owner.getByRole('button', { name: 'Done' }).click();
+
+    const colleague = await openPage(link);
+    expect(new URL(colleague.url()).hash).toBe('');
+    await colleague.getByLabel('New password').fill(PASSWORD);
+    await colleague.getByLabel('The same again').fill(`${PASSWORD}!`);
+    await colleague.getByRole('button', { name: 'Create my account' }).click();
+    await colleague.getByRole('alert').getByText('not the same').waitFor();
+    await colleague.getByLabel('The same again').fill(PASSWORD);
+    await colleague.getByRole('button', { name: 'Create my account' }).click();
+    await colleague.getByText('Your account is ready').waitFor();
+    await signIn(colleague, 'viewer@example.com', PASSWORD);
+    expect(await colleague.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
+    await owner.getByRole('button', { name: 'Refresh' }).click();
+    await owner.getByRole('cell', { name: 'viewer@example.com', exact: true }).waitFor();
+    await owner.getByRole('button', { name: 'Disable viewer@example.com' }).click();
+    await owner.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
+    await colleague.getByText('Your session has ended').waitFor();
+  });
+
+  test('a forgotten password is reset by the link of the mail, which ends the session elsewhere', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    const elsewhere = await openPage();
+    await signIn(elsewhere, OWNER, PASSWORD);
+    const page = await openPage();
+    await page.getByRole('button', { name: 'Forgot the password?' }).click();
+    await page.getByLabel('E-mail').fill(OWNER);
+    await page.getByRole('button', { name: 'Send the link' }).click();
+    await page.getByText('a mail is on its way').waitFor();
+    const link = await eventually(() => {
+      const found = /http:\/\/\S+\/#\/reset-password\/\S+/.exec(mails.join('\n'))?.[0];
+      if (found === undefined) throw new Error(`no link among ${mails.length} mails`);
+      return found;
+    });
+    // The page is open: only what stands behind the # changes.
+    await page.goto(`${gateway.url}/${link.slice(link.indexOf('#'))}`);
+    await page.getByLabel('New password').fill('a donkey that everybody corrects');
+    await page.getByLabel('The same again').fill('a donkey that everybody corrects');
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByText('The password is changed').waitFor();
+    await elsewhere.getByText('Your session has ended').waitFor();
+    await page.getByLabel('E-mail').fill(OWNER);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    await signIn(page, OWNER, 'a donkey that everybody corrects');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Password').waitFor();
+    await page.reload();
+    await page.getByLabel('Password').waitFor();
+  });
+
+  async function openPage(url = gateway.url): Promise<Page> {
+    const own = await browser.newContext();
+    const page = await own.newPage();
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
+    onTestFinished(async () => {
+      await own.close();
+      expect(errors).toEqual([]);
+    });
+    page.setDefaultTimeout(15_000);
+    await page.goto(url);
+    return page;
+  }
+});
+
+const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
+
+async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await live(page);
+}
