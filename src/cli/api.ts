@@ -2,6 +2,7 @@
 import { CliError } from './errors.ts';
 import { jsonOf, problemIn, send, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
+import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
 import { readSession, type Session } from './session-file.ts';
 import type { Row } from './table.ts';
@@ -37,7 +38,11 @@ export class Api {
 
   static async of({ globals, env }: Invocation): Promise<Api> {
     const target = await resolveTarget(globals, env);
-    return new Api(target, await readSession(target.label, target.apiUrl));
+    const session = await readSession(target.label, target.apiUrl);
+    if (session !== undefined && globals.apiKey !== undefined && session.sourceKey !== target.apiKey) {
+      note(`note: --api-key is not used, because there is a session on ${target.label}; \`svc logout\` ends it.`);
+    }
+    return new Api(target, session);
   }
 
   get = (path: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query });

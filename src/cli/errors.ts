@@ -1,4 +1,5 @@
 /** Errors of the command line: one sentence what happened, one what to do. */
+import { printable, printableLines } from './printable.ts';
 
 /** Exit statuses, also in the help of `svc`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, interrupted: 130 } as const;
@@ -25,9 +26,9 @@ export const usageError = (message: string, advice?: string): CliError => new Cl
 /** What is shown of an error: its two sentences, and with `debug` the stacks of it and of its causes. */
 export function renderError(error: unknown, isDebug: boolean): string {
   const { message, advice } = error instanceof CliError ? error : unexpected(error);
-  const lines = [`svc: ${message}`];
-  if (advice !== undefined) lines.push(advice);
-  if (isDebug) lines.push(...stacksOf(error));
+  const lines = [printable(`svc: ${message}`)];
+  if (advice !== undefined) lines.push(printable(advice));
+  if (isDebug) lines.push(...stacksOf(error).map(printableLines));
   return `${lines.join('\n')}\n`;
 }
 

@@ -36,7 +36,7 @@ export function helpOf(text: HelpText): string {
     case 'command': return [
       `Usage: svc ${text.row.synopsis}${(text.row.options ?? []).length > 0 ? ' [options]' : ''}`,
       '',
-      `${sentence(text.row.summary)}`,
+      ...wrapped(sentence(text.row.summary), WIDTH),
       '',
       ...columns((text.row.options ?? []).map(({ flags, meaning, choices, isRequired }) => [
         flags.replace('...>', '>'),

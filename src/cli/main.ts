@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
 import { COMMANDS, GROUPS } from './commands.ts';
-import { codeOf, CliError, renderError } from './errors.ts';
+import { codeOf, CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';
 
 // Whoever reads along may have had enough, as `head` does: that is no error.
@@ -12,16 +12,15 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-const parsed = await parseCommandLine(COMMANDS, GROUPS, process.argv.slice(2));
-if (parsed.kind === 'over') {
-  process.exitCode = parsed.status;
-} else {
-  const { run, args, options, globals } = parsed.chosen;
-  try {
-    const status = await run({ args, options, globals, env: process.env });
-    if (status !== undefined) process.exitCode = status;
-  } catch (error) {
-    process.stderr.write(renderError(error, globals.debug === true));
-    process.exitCode = error instanceof CliError ? error.status : 1;
-  }
+try {
+  const status = await runCommandLine(process.argv.slice(2));
+  if (status !== undefined) process.exitCode = status;
+} catch (error) {
+  process.stderr.write(renderError(error, process.argv.includes('--debug')));
+  process.exitCode = error instanceof CliError ? error.status : EXIT.failed;
+}
+
+async function runCommandLine(argv: readonly string[]): Promise<number | void> {
+  const parsed = await parseCommandLine(COMMANDS, GROUPS, argv);
+  return parsed.kind === 'over' ? parsed.status : parsed.run({ ...parsed.invocation, env: process.env });
 }

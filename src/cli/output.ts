@@ -19,7 +19,8 @@ export const showTable = (format: OutputFormat, value: unknown, columns: readonl
     return rows.length === 0 ? [] : styledTable(columns, rows);
   });
 
-function styledTable(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
+/** On a terminal no wider than it, with a heading that stands out. */
+export function styledTable(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
   const [heading = '', ...rest] = tableLines(columns, rows, terminalWidth());
   return [bold(heading), ...rest];
 }

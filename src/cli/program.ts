@@ -6,12 +6,12 @@ import { PACKAGE_ROOT } from '../package-files.ts';
 import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { helpOf, type HelpText } from './help.ts';
-import { Options, OUTPUT_FORMATS, type Globals, type Run } from './invocation.ts';
+import { Options, OUTPUT_FORMATS, type Globals, type Invocation, type Run } from './invocation.ts';
 
-export type Chosen = { readonly run: Run; readonly args: readonly string[]; readonly options: Options; readonly globals: Globals };
+type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
 
 /** A command that was chosen, or the exit status of a parse that ended in help or in a mistake it has told. */
-export type Parsed = { readonly kind: 'command'; readonly chosen: Chosen } | { readonly kind: 'over'; readonly status: number };
+export type Parsed = Chosen | { readonly kind: 'over'; readonly status: number };
 
 export async function parseCommandLine(rows: readonly CommandRow[], groups: readonly GroupRow[], argv: readonly string[]): Promise<Parsed> {
   let chosen: Chosen | undefined;
@@ -23,7 +23,7 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
     const words = wordsOf(row);
     const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
     describe(command, row).action(async () => {
-      chosen = { run: await row.load(), args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() };
+      chosen = { kind: 'command', run: await row.load(), invocation: { args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() } };
     });
   }
   try {
@@ -32,7 +32,7 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
     if (error instanceof CommanderError) return { kind: 'over', status: error.exitCode === 0 ? EXIT.done : EXIT.usage };
     throw error;
   }
-  return chosen === undefined ? { kind: 'over', status: EXIT.usage } : { kind: 'command', chosen };
+  return chosen ?? { kind: 'over', status: EXIT.usage };
 }
 
 /** The command that those of two words hang on, made when its first one comes. */

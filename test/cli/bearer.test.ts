@@ -98,6 +98,12 @@ test('without a session the raw key is sent, and without a key nothing; the serv
   expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`svc: not logged in to ${gateway.url}: this needs a session or an API key.\nRun \`svc login\` first.\n`);
 });
 
+test('a session goes before --api-key, and that is said', async () => {
+  await loggedIn(['read']);
+  const { status, stderr } = await cli.run(['ops', 'ls', '--api-key', 'another-key'], { env: here() });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: `note: --api-key is not used, because there is a session on ${gateway.url}; \`svc logout\` ends it.\nNo operation is in flight.\n` });
+});
+
 test('neither key nor token goes where a redirect points', async () => {
   const thief = await startFakeServer((_request, response) => answerJson(response, 200, {}));
   const server = await startFakeServer((_request, response) => response.writeHead(307, { location: `${thief.url}/x` }).end());

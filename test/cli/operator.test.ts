@@ -92,6 +92,20 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect((await svc('ops ls')).status).toBe(0);
 });
 
+test('the topology is shown as an overview, a tree, a lineage and in numbers', async () => {
+  for (const [name, parent] of [['root', undefined], ['leaf', 'root']] as const) await svc(`agents register topo/forest/${name}${parent === undefined ? '' : ` --parent topo/forest/${parent}`}`);
+  await svc('agents register topo/desert/lone');
+  await svc('check --agent topo/forest/leaf --action tool.call --resource web_search');
+  const overview = (await svc('topology --org topo')).stdout;
+  expect(overview).toMatch(/^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS /);
+  expect(overview).toMatch(/^topo +forest +2 +0 +0 +1 +0$/m);
+  expect((await svc('topology tree --org topo')).stdout).toBe('topo\n  forest\n    root\n      leaf  1 operation\n  desert\n    lone\n');
+  expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
+  expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^topo\/forest\/leaf +topo\/forest\/root +1 /m);
+  expect((await svc('topology stats --org topo')).stdout).toMatch(/^1 org, 2 teams, 3 agents\n/);
+  expect(await svc('topology map')).toMatchObject({ status: 2 });
+});
+
 test('budgets, policies and a reload are shown', async () => {
   await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'money', agent_id: 'm1' }, cost_usd: 1.25 });
   expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/money +\$1\.25 +\$1\.25 +\$0\.00 /m);

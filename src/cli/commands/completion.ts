@@ -109,7 +109,7 @@ ${levels().map(([path, entries]) => `    ${zshQuoted(path)}) entries=(${entries.
   esac
   _describe 'svc' entries || _files
 }
-compdef _svc svc
+if [[ \${funcstack[1]} == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
 `;
 }
 

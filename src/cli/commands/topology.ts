@@ -1,51 +1,100 @@
-/** `svc topology [overview|tree|stats]`, `--team`, `--lineage`: who there is. */
+/** `svc topology [overview|tree|stats]`, `--team`, `--lineage`: orgs, teams, agents, and who descends from whom. */
 import { Api } from '../api.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
-import { show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { cellText, type Row } from '../table.ts';
+import { bold, dim, note, show, styledTable } from '../output.ts';
+import { cellText, timeAt, valueAt, type Column, type Row } from '../table.ts';
+import { agentText, limitOf, moreNote } from './listing.ts';
+import { counted } from './policy-files.ts';
 
-const VIEWS = ['overview', 'tree', 'stats'] as const;
+const MAX_PAGE = 1000;
+
+type View = { readonly path: string; readonly lines: (answer: Row) => readonly string[] };
 
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
-  const answer = await (await Api.of(invocation)).get(pathOf(invocation), { org_id: options.text('org') });
-  await show(globals.output, answer, () => outline(answer));
+  const { path, lines } = viewOf(invocation);
+  const limit = limitOf(options);
+  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here.`);
+  const answer = await (await Api.of(invocation)).get(path, { org_id: options.text('org'), per_page: limit });
+  await show(globals.output, answer, () => lines(answer));
+  if (typeof answer.next_cursor === 'string') note(moreNote(limit));
 }
 
-function pathOf({ args: [view = 'overview'], options }: Invocation): string {
+function viewOf({ args: [view = 'overview'], options }: Invocation): View {
   const team = options.text('team');
   const lineage = options.text('lineage');
   if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage are two different views.');
-  if (team !== undefined) return `/api/v1/topology/team/${encodeURIComponent(team)}`;
-  if (lineage !== undefined) return `/api/v1/topology/lineage/${encodeURIComponent(lineage)}`;
-  const known = VIEWS.find((each) => each === view);
-  if (known === undefined) throw usageError(`a view of the topology is one of ${VIEWS.join(', ')}.`);
-  return `/api/v1/topology/${known}`;
+  if (team !== undefined) return { path: `/api/v1/topology/team/${encodeURIComponent(team)}`, lines: teamLines };
+  if (lineage !== undefined) return { path: `/api/v1/topology/lineage/${encodeURIComponent(lineage)}`, lines: lineageLines };
+  const chosen = VIEWS[view];
+  if (chosen === undefined) throw usageError(`a view of the topology is one of ${Object.keys(VIEWS).join(', ')}.`);
+  return chosen;
 }
 
-/** Nested answers as an indented outline: scalars on their line, what has parts below its name. */
-export function outline(value: unknown, depth = 0): readonly string[] {
-  const indent = '  '.repeat(depth);
-  if (Array.isArray(value)) return value.flatMap((item) => itemLines(item, depth));
-  return Object.entries(value as Row).flatMap(([name, part]) => {
-    if (part === null || part === undefined) return [];
-    if (typeof part !== 'object') return [`${indent}${printable(name)}  ${cellText(part)}`];
-    const lines = outline(part, depth + 1);
-    return lines.length === 0 ? [] : [`${indent}${printable(name)}`, ...lines];
-  });
+const AGENTS: readonly Column[] = [
+  { title: 'AGENT', cell: agentText, isWhole: true },
+  { title: 'PARENT', cell: 'parent' },
+  { title: 'OPS', cell: 'active_ops' },
+  { title: 'LAST SEEN', cell: timeAt('last_seen_at') },
+];
+
+const GROUPS: readonly Column[] = [
+  { title: 'ORG', cell: 'org_id' },
+  { title: 'TEAM', cell: 'team_id' },
+  { title: 'AGENTS', cell: 'agent_count' },
+  { title: 'SEEN', cell: 'agents_seen' },
+  { title: 'PENDING', cell: 'ops.pending' },
+  { title: 'RUNNING', cell: 'ops.running' },
+  { title: 'PAUSED', cell: 'ops.paused' },
+];
+
+const VIEWS: Readonly<Record<string, View>> = {
+  overview: { path: '/api/v1/topology/overview', lines: (answer) => [countsOf(answer), ...teamLines(answer)] },
+  tree: { path: '/api/v1/topology/tree', lines: (answer) => rowsIn(answer, 'orgs').flatMap(orgLines) },
+  stats: { path: '/api/v1/topology/stats', lines: (answer) => [countsOf(answer), ...tableOf(GROUPS, rowsIn(answer, 'groups'))] },
+};
+
+const teamLines = (answer: Row): readonly string[] => [...tableOf(GROUPS, rowsIn(answer, 'teams')), ...tableOf(AGENTS, rowsIn(answer, 'agents'))];
+
+const tableOf = (columns: readonly Column[], rows: readonly Row[]): readonly string[] => (rows.length === 0 ? [] : ['', ...styledTable(columns, rows)]);
+
+function countsOf(answer: Row): string {
+  const number = (name: string): number => (typeof answer[name] === 'number' ? answer[name] : 0);
+  return [counted(number('org_count'), 'org'), counted(number('team_count'), 'team'), counted(number('agent_count'), 'agent')].join(', ');
 }
 
-/** An item of a list is one line of its scalars, with what has parts below it. */
-function itemLines(item: unknown, depth: number): readonly string[] {
-  const indent = '  '.repeat(depth);
-  if (typeof item !== 'object' || item === null) return [`${indent}${cellText(item)}`];
-  const entries = Object.entries(item as Row).filter(([, part]) => part !== null && part !== undefined);
-  const head = entries.filter(([, part]) => typeof part !== 'object').map(([name, part]) => `${printable(name)}=${cellText(part)}`);
-  const below = entries.filter(([, part]) => typeof part === 'object').flatMap(([name, part]) => {
-    const lines = outline(part, depth + 2);
-    return lines.length === 0 ? [] : [`${indent}  ${printable(name)}`, ...lines];
-  });
-  return [`${indent}${head.join('  ')}`, ...below];
-}
+const rowsIn = (row: Row, name: string): readonly Row[] => {
+  const value = valueAt(row, name);
+  return Array.isArray(value) ? (value as Row[]) : [];
+};
+
+const orgLines = (org: Row): readonly string[] => [
+  org.org_id === '' ? dim('without an org') : bold(cellText(org.org_id)),
+  ...rowsIn(org, 'teams').flatMap((team) => [`  ${cellText(team.team_id)}`, ...rowsIn(team, 'agents').flatMap((agent) => nodeLines(agent, 2))]),
+];
+
+const nodeLines = (agent: Row, depth: number): readonly string[] => [
+  nodeLine(agent, depth),
+  ...rowsIn(agent, 'children').flatMap((child) => nodeLines(child, depth + 1)),
+  ...(agent.truncated === true ? [dim(`${'  '.repeat(depth + 1)}…`)] : []),
+];
+
+/** Operations in flight are what one looks for in a tree of agents. */
+const nodeLine = (agent: Row, depth: number): string =>
+  `${'  '.repeat(depth)}${cellText(agent.agent_id)}${typeof agent.active_ops === 'number' && agent.active_ops > 0 ? dim(`  ${counted(agent.active_ops, 'operation')}`) : ''}`;
+
+/** From the oldest ancestor down to the last descendant, each indented below the one it descends from. */
+const lineageLines = (answer: Row): readonly string[] => rowsIn(answer, 'lineages').flatMap((lineage) => {
+  const ancestors = rowsIn(lineage, 'ancestors');
+  const self = valueAt(lineage, 'agent') as Row | undefined;
+  const own = ancestors.length;
+  return [
+    ...[...ancestors].reverse().map((agent, depth) => wholeLine(agent, depth)),
+    bold(wholeLine(self ?? {}, own)),
+    ...rowsIn(lineage, 'descendants').map((agent) => wholeLine(agent, own + (typeof agent.depth === 'number' ? agent.depth : 1))),
+    ...(lineage.truncated === true ? [dim(`${'  '.repeat(own + 1)}…`)] : []),
+  ];
+});
+
+const wholeLine = (agent: Row, depth: number): string => `${'  '.repeat(depth)}${cellText(agentText(agent))}`;
