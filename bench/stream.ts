@@ -12,12 +12,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
+import { heading, isBrief, line, median } from './lib/report.ts';
 
 const KEY = 'bench-key-0123456789-0123456789-0123456789';
 const BATCH = 500;
 
 if (process.send !== undefined) watch(process.argv[2]!, Number(process.argv[3]));
-else await main(Number(process.argv[2] ?? 2_000), Number(process.argv[3] ?? 20_000), Number(process.argv[4] ?? 3));
+else {
+  const [dashboards = isBrief ? 50 : 2_000, perSecond = isBrief ? 4_000 : 20_000, seconds = isBrief ? 0.5 : 3] = process.argv.slice(2).map(Number).filter(Number.isFinite);
+  await main(dashboards, perSecond, seconds);
+}
 
 /** Opens dashboards and throws away what they are sent. */
 function watch(url: string, count: number): void {
@@ -92,12 +96,16 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
   const caughtUp = await until(() => told.size + lost >= checks && [...told.values()].every((state) => state === 'running'), 20_000);
   const bytes = await Promise.all(watchers.map((watcher) => new Promise<number>((resolve) => { watcher.once('message', (count) => resolve(count as number)); watcher.send('report'); })));
   latencies.sort((one, other) => one - other);
-  console.log(`${dashboards} dashboards, ${Math.round((checks * 2 * 1000) / tookMs)} transitions/s for ${(tookMs / 1000).toFixed(1)} s`);
-  console.log(`main thread      ${((mainMs * 1000) / (checks * 2)).toFixed(1)} µs per transition (${Math.round((mainMs / tookMs) * 100)} % of a core), all threads ${Math.round((allMs / tookMs) * 100)} %`);
-  console.log(`memory           ${rssBefore} MiB connected, ${peakMib} MiB at most, ${rssMib(pid)} MiB after`);
-  console.log(`batch of ${BATCH}     median ${latencies[latencies.length >> 1]!.toFixed(1)} ms, worst ${latencies.at(-1)!.toFixed(1)} ms`);
-  console.log(`sent             ${Math.round(bytes.reduce((sum, count) => sum + count, 0) / 1024 / 1024)} MiB`);
-  console.log(`a full client    ${frames} frames, ${lost} dropped, ${caughtUp ? 'knows the last state of every operation it was told of' : 'DOES NOT KNOW THE TRUTH'}`);
+  heading(`${dashboards} dashboards see ${Math.round((checks * 2 * 1000) / tookMs)} transitions a second, for ${(tookMs / 1000).toFixed(1)} s`);
+  line('main thread, of a whole transition', (mainMs * 1000) / (checks * 2), 'µs', `${Math.round((mainMs / tookMs) * 100)} % of a core`);
+  line('all threads', (allMs / tookMs) * 100, '% of a core');
+  line('memory, all connected', rssBefore, 'MiB');
+  line('memory, at most', peakMib, 'MiB');
+  line('memory, afterwards', rssMib(pid), 'MiB');
+  line(`a batch of ${BATCH} checks meanwhile, median`, median(latencies), 'ms', `worst ${latencies.at(-1)!.toFixed(0)} ms`);
+  line('sent to dashboards', bytes.reduce((sum, count) => sum + count, 0) / 1024 / 1024, 'MiB');
+  line('frames to one full client', frames, '', `${lost} dropped; ${caughtUp ? 'it knows the last state of every operation that it was told of' : 'IT DOES NOT KNOW THE TRUTH'}`);
+  if (!caughtUp) process.exitCode = 1;
   for (const watcher of watchers) watcher.kill();
   witness.terminate();
   gateway.kill();

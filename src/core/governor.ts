@@ -100,15 +100,19 @@ export class Governor {
 
   /**
    * Ends the operations that were begun at `sinceMs` or later and whose Allow could not be recorded, so that nobody was
-   * ever told of it (contract: Audit).
+   * ever told of it (contract: Audit). Answers with those that it has ended.
    */
-  revokeUnrecorded(opIds: readonly OpId[], sinceMs: number, nowMs: number): void {
+  revokeUnrecorded(opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly OpView[] {
+    const ended: OpView[] = [];
     for (const opId of opIds) {
       const slot = this.ops.find(opId);
       if (slot === undefined || this.ops.recordOf(slot).registeredAtMs < sinceMs) continue;
-      this.ops.advance(slot, 'terminate', nowMs);
+      const before = this.ops.stateOf(slot);
+      const after = this.ops.advance(slot, 'terminate', nowMs);
       this.budgets.release(slot);
+      if (after !== undefined && after !== before) ended.push(this.#viewOf(slot));
     }
+    return ended;
   }
 
   #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {

@@ -3,6 +3,7 @@ import { Packr } from 'msgpackr';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_STATES } from '../core/op-state.ts';
 import { ok } from '../core/result.ts';
+import { packEvents, unpackEvents, type PackedEvents } from './packed-events.ts';
 import type { IoToMain, MainToIo } from './protocol.ts';
 
 // Records: each shape's keys are written once per batch, and read back by a constructor made for it.
@@ -23,7 +24,7 @@ type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, o
 
 // Most answers of a batch say the same few things, so what they say travels once, ahead of them.
 type Verdict = readonly [isAllow: boolean, reason: string, policy: string | null, ruleId: string | null];
-type PackedToIo = readonly [verdicts: readonly Verdict[], messages: readonly (PackedAnswer | MainToIo)[]];
+type PackedToIo = readonly [verdicts: readonly Verdict[], messages: readonly (PackedAnswer | PackedEvents | MainToIo)[]];
 
 export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuffer> =>
   encode(messages.map((message) => (message.type === 'command' && message.command.type === 'check' ? packCheck(message.id, message.command) : message)));
@@ -33,13 +34,13 @@ export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
 
 export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> {
   const verdicts: Verdict[] = [];
-  const packed = messages.map((message) => packAnswer(message, verdicts));
+  const packed = messages.map((message) => (message.type === 'events' ? packEvents(message) : packAnswer(message, verdicts)));
   return encode([verdicts, packed] satisfies PackedToIo);
 }
 
 export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   const [verdicts, messages] = decode(bytes) as PackedToIo;
-  return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message));
+  return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message));
 }
 
 const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);

@@ -5,13 +5,20 @@ import type { Interest, IoIndex } from './protocol.ts';
 
 type Deliver = (io: IoIndex, event: GatewayEvent) => void;
 
-/** Gives every event its id, and to each I/O thread only those that a reader of its own may see. */
+/**
+ * Gives every event its id, and to each I/O thread only those that a reader of its own may see. What the payloads hold is
+ * written down where they become frames, in wire/ws/frames.ts: names are those of the wire from here on.
+ */
 export class EventBoard {
   readonly #interests = new Map<IoIndex, 'all' | ReadonlySet<string>>();
   readonly #deliver: Deliver;
-  #lastId = 0;
+  #lastId: number;
 
-  constructor(deliver: Deliver) { this.#deliver = deliver; }
+  /** Ids begin at the time, in microseconds, so that those of a later run are others. */
+  constructor(deliver: Deliver, startedAtMs: number) {
+    this.#deliver = deliver;
+    this.#lastId = Math.floor(startedAtMs) * 1000;
+  }
 
   get isWatched(): boolean { return this.#interests.size > 0; }
 
@@ -28,7 +35,7 @@ export class EventBoard {
     switch (effect.kind) {
       case 'op-changed': {
         const { opId, state, updatedAtMs, agent } = effect.op;
-        return this.#publish({ kind: 'ops_change', orgId: orgOf(agent.orgId), agentId: agent.agentId, atMs, payload: { opId, state, updatedAtMs, teamId: agent.teamId } });
+        return this.#publish({ id: this.#nextId(), kind: 'ops_change', orgId: orgOf(agent.orgId), agentId: agent.agentId, atMs, payload: { opId, state, updatedAtMs, teamId: agent.teamId } });
       }
       case 'violation': {
         const { agent, reason, claimed, action } = effect;
@@ -49,18 +56,16 @@ export class EventBoard {
   }
 
   publish(kind: Exclude<EventKind, 'ops_change'>, orgId: string | null, agentId: string | null, atMs: number, payload: Readonly<Record<string, unknown>>): void {
-    this.#publish({ kind, orgId, agentId, atMs, payload });
+    if (this.isWatched) this.#publish({ id: this.#nextId(), kind, orgId, agentId, atMs, payload });
   }
 
-  #publish(event: Unnumbered<GatewayEvent>): void {
-    this.#lastId += 1;
-    const numbered = { id: this.#lastId, ...event } as GatewayEvent;
+  #publish(event: GatewayEvent): void {
     for (const [io, interest] of this.#interests) {
-      if (interest === 'all' || (event.orgId !== null && interest.has(event.orgId))) this.#deliver(io, numbered);
+      if (interest === 'all' || (event.orgId !== null && interest.has(event.orgId))) this.#deliver(io, event);
     }
   }
-}
 
-type Unnumbered<E> = E extends unknown ? Omit<E, 'id'> : never;
+  #nextId(): number { return (this.#lastId += 1); }
+}
 
 const orgOf = (orgId: string): string | null => (orgId === '' ? null : orgId);

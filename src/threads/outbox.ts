@@ -19,6 +19,9 @@ export class Outbox<M> {
     this.#encode = encode;
   }
 
+  /** What was said last and has not been sent; undefined when everything has. */
+  get last(): M | undefined { return this.#waiting.at(-1); }
+
   send(message: M): void {
     this.#waiting.push(message);
     if (this.#waiting.length >= MAX_BATCH) return this.#post();

@@ -6,6 +6,7 @@ import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
 import type { AgentKey } from '../core/ids.ts';
 import { assertNever, fail, ok } from '../core/result.ts';
+import type { GatewayEvent } from '../gateway/events.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { RateLimiter } from '../gateway/rate-limit.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
@@ -30,7 +31,12 @@ export type SwitchboardOptions = {
   readonly onError: (error: unknown, doing: string) => void;
 };
 
-type Thread = { readonly outbox: Outbox<MainToIo>; stats: IoStats | undefined };
+type Thread = {
+  readonly outbox: Outbox<MainToIo>;
+  stats: IoStats | undefined;
+  /** The latest message of events, to which more are added while nothing else was said after it. */
+  events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
+};
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 
 /** Commands that change nothing and so are answered also while nothing can be recorded. */
@@ -48,11 +54,11 @@ export class Switchboard {
 
   constructor(options: SwitchboardOptions) {
     this.#options = options;
-    this.events = new EventBoard((io, event) => this.#send(io, { type: 'events', events: [event] }));
+    this.events = new EventBoard((io, event) => this.#tell(io, event), options.clock.nowMs());
   }
 
   connect(io: IoIndex, port: Pick<MessagePort, 'postMessage'>): void {
-    this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined });
+    this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
   }
 
   /** The thread is gone, and with it its sockets, its readers and its streams. */
@@ -224,7 +230,8 @@ export class Switchboard {
   #takeBack(io: IoIndex, commands: readonly Command[], replies: readonly AuditedReply[], appliedAtMs: number): void {
     if (this.#options.onAuditFailure === 'deny') {
       const checked = commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
-      this.#options.governor.revokeUnrecorded(checked, appliedAtMs, this.#options.clock.nowMs());
+      const nowMs = this.#options.clock.nowMs();
+      for (const op of this.#options.governor.revokeUnrecorded(checked, appliedAtMs, nowMs)) this.events.publishEffect({ kind: 'op-changed', op }, nowMs);
     }
     // While the audit thread lives it has answered already, and these find nobody waiting.
     for (const { id, reply } of replies) this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : AUDIT_UNAVAILABLE, auditIndex: -1 });
@@ -240,6 +247,16 @@ export class Switchboard {
     const streams = this.#controlStreams.get(agent);
     streams?.delete(`${io}:${stream}`);
     if (streams?.size === 0) this.#controlStreams.delete(agent);
+  }
+
+  /** Events keep their place among the replies: what a listing answers and what happened after it arrive in that order. */
+  #tell(io: IoIndex, event: GatewayEvent): void {
+    const thread = this.#threads.get(io);
+    if (thread === undefined) return;
+    if (thread.events !== undefined && thread.outbox.last === thread.events.message) return void thread.events.list.push(event);
+    const list = [event];
+    thread.events = { message: { type: 'events', events: list }, list };
+    thread.outbox.send(thread.events.message);
   }
 
   #send(io: IoIndex, message: MainToIo): void {

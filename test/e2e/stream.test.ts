@@ -10,7 +10,10 @@ import { openDashboard, Refused, type Dashboard, type DashboardOptions, type Fra
 let gateway: TestGateway;
 const open: Dashboard[] = [];
 beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2', SVC_CORS_ORIGINS: 'https://board.example', SVC_PUBLIC_URL: 'https://gateway.example/' } }); });
-afterAll(async () => { await gateway.stop(); });
+afterAll(async () => {
+  await gateway.stop();
+  expect(gateway.output.stderr.split('\n').filter((line) => line.includes('"error"'))).toEqual([]);
+});
 afterEach(() => { for (const dashboard of open.splice(0)) dashboard.socket.terminate(); });
 
 async function dashboard(query?: string, options?: DashboardOptions): Promise<Dashboard> {
@@ -94,7 +97,7 @@ test('a snapshot tells the current operations first, each once, and the changes 
   await control('snap-7:s', 'terminate');
   const board = await dashboard('?org_id=snap&snapshot=true');
   await Promise.all(ids.slice(600, 700).map((id) => control(id, 'terminate')));
-  await board.next(({ payload }) => payload.op_id === 'snap-699:s' && payload.state === 'terminated');
+  for (const id of ids.slice(600, 700)) await board.next(({ payload }) => payload.op_id === id && payload.state === 'terminated');
   await board.next(({ payload }) => payload.op_id === 'snap-1199:s');
   const last = new Map(board.frames.map(({ payload }) => [payload.op_id, payload.state]));
   expect(last.size).toBe(1_200);
@@ -251,4 +254,25 @@ test('spend that nears a cap is told to dashboards', async () => {
   expect(frame).toMatchObject({ org_id: 'acme', agent_id: null, payload: { tier: 'org', team_id: null, period: 'daily', spent_usd: 9.5, limit_usd: 10 } });
   await other.stop();
   rmSync(folder, { recursive: true });
+});
+
+test('a reader that stops reading costs no other reader anything, and knows or is told what it has missed', async () => {
+  const [slow, fast] = [await dashboard('?org_id=flood'), await dashboard('?org_id=flood')];
+  slow.socket.pause();
+  const batches = 80;
+  const perBatch = 500;
+  for (let at = 0; at < batches; at += 1) {
+    const requests = Array.from({ length: perBatch }, (_, of) => ({ agent: { orgId: 'flood', teamId: 'search', agentId: `agent-${of}` }, traceId: `flood-${at}-${of}`, spanId: 's', action: 'tool.call', resource: 'web_search' }));
+    expect((await gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests })).status).toBe(200);
+  }
+  const isLast = ({ payload }: Frame) => payload.op_id === `flood-${batches - 1}-${perBatch - 1}:s` && payload.state === 'running';
+  await fast.next(isLast, 10_000);
+  expect(new Set(fast.frames.map(({ payload }) => payload.op_id)).size).toBe(batches * perBatch);
+  slow.socket.resume();
+  await slow.next(isLast, 10_000);
+  const dropped = slow.frames.filter(({ event_type }) => event_type === 'lagged').reduce((sum, { payload }) => sum + Number(payload.dropped), 0);
+  const last = new Map(slow.frames.map(({ payload }) => [payload.op_id, payload.state]));
+  const unknown = batches * perBatch - [...last.values()].filter((state) => state === 'running').length;
+  expect(unknown).toBeLessThanOrEqual(dropped);
+  expect(slow.frames.length).toBeLessThan(batches * perBatch * 2); // it was behind, and so was spared what was out of date
 });

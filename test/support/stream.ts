@@ -42,7 +42,7 @@ export async function openDashboard(gateway: Pick<TestGateway, 'url'>, query = '
     closed,
     next: (fits, deadlineMs) => eventually(() => {
       const found = frames.find(fits);
-      if (found === undefined) throw new Error(`no such frame among ${frames.length}: ${JSON.stringify(frames.slice(-5))}`);
+      if (found === undefined) throw new Error(`no such frame among ${frames.length}, the socket being ${['connecting', 'open', 'closing', 'closed'][socket.readyState]}: ${JSON.stringify(frames.slice(-5))}`);
       return found;
     }, deadlineMs ?? 5_000),
     close: async () => {

@@ -24,7 +24,7 @@ export type FanOutOptions = {
 export type Seat = { readonly principal: Principal; readonly expiresAtMs: number; readonly interest: Interest; readonly wantsSnapshot: boolean };
 
 /** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
-const MAX_CHANNEL_ENTRIES = 20_000;
+const MAX_CHANNEL_ENTRIES = 50_000;
 const MAX_ENTRIES = 200_000;
 /** How long readers are served before requests get their turn again. */
 const SLICE_MS = 4;

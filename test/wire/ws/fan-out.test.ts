@@ -126,16 +126,16 @@ test('what is kept for a slow reader is bounded; it is told how much it has miss
   const { fanOut, join } = scene();
   const slow = join();
   slow.isStuck = true;
-  for (let at = 0; at < 100; at += 1) fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${at * 1_000 + of}`, 'running')));
+  for (let at = 0; at < 200; at += 1) fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${at * 1_000 + of}`, 'running')));
   await turn();
-  expect(fanOut.held).toBeLessThanOrEqual(20_000);
+  expect(fanOut.held).toBeLessThanOrEqual(50_000);
   slow.drain();
-  await eventually(() => expect(slow.frames.at(-1).payload.op_id).toBe('op:99999'));
+  await eventually(() => expect(slow.frames.at(-1).payload.op_id).toBe('op:199999'));
   const words = told(slow.frames);
   const dropped = Number(/^lagged (\d+)$/.exec(words.find((word) => word.startsWith('lagged')) ?? '')?.[1]);
   expect(words.filter((word) => word.startsWith('lagged'))).toHaveLength(1);
   // Nothing is missing without being counted.
-  expect(words.length - 1 + dropped).toBe(100_000);
+  expect(words.length - 1 + dropped).toBe(200_000);
   expect(fanOut.dropped).toBe(dropped);
   expect(slow.frames.find(({ event_type }) => event_type === 'lagged')).toEqual({ event_type: 'lagged', payload: { dropped } });
 });
