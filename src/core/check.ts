@@ -1,6 +1,6 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
-import type { AuditDraft, AuditEvent } from './audit.ts';
+import { NO_LINEAGE, type AuditDraft, type AuditEvent, type Lineage } from './audit.ts';
 import { redactText } from './audit-redact.ts';
 import type { BudgetHandle, BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
@@ -8,7 +8,6 @@ import type { CheckAnswer, CheckCommand } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Identified } from './identity.ts';
-import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
@@ -129,15 +128,18 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
   const decision = deny(REFUSAL[refused.kind]);
   const reply = ok({ decision: decision.kind, reason: decision.reason, policy: undefined, ruleId: undefined, opState: undefined });
   const payload = payloadOf(state, command);
-  if (refused.kind !== 'impersonation') {
-    const actor = refused.kind === 'org-out-of-reach' ? refused.actor : 'anonymous';
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, actor, decision, { ...payload, identity: 'unverified' }) }] };
+  if (refused.kind === 'no-credential' || refused.kind === 'unknown-credential') {
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, 'anonymous', decision, { ...payload, identity: 'unverified' }) }] };
   }
-  // Written to the log of the token's owner, whose secret is in somebody's hands, and not to that of the claimed org,
-  // which must not learn about another org's agent.
-  const { identity, actor } = refused.owner;
+  // Written to the log of whose credential it is, who should know that it is used like this, and not to that of the
+  // claimed org, which must not learn about another org's agents and credentials.
   const { orgId, teamId, agentId } = command.agent;
   const claim = { ...payload, claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId };
+  if (refused.kind === 'org-out-of-reach') {
+    const ofCredential: Lineage = { ...NO_LINEAGE, orgId: refused.orgId };
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, ofCredential, refused.actor, decision, claim) }] };
+  }
+  const { identity, actor } = refused.owner;
   return {
     reply,
     effects: [
@@ -147,7 +149,7 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
   };
 }
 
-function draftOf(eventType: AuditEvent, command: CheckCommand, about: AgentIdentity, actor: string, decision: PolicyDecision, payload: Readonly<Record<string, unknown>>): AuditDraft {
+function draftOf(eventType: AuditEvent, command: CheckCommand, about: Lineage, actor: string, decision: PolicyDecision, payload: Readonly<Record<string, unknown>>): AuditDraft {
   return {
     eventType,
     lineage: about,

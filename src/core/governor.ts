@@ -224,10 +224,11 @@ export class Governor {
     if (!caller.ok) return unchanged(caller);
     const { entry, actor } = caller.value;
     const { costMicroUsd, opId, usageId } = command;
-    // An operation that is gone, or never was, takes nothing from the fact that money was spent.
-    const owned = opId === undefined || this.ops.find(opId) === undefined ? undefined : this.#ownedBy(entry, opId);
-    if (owned !== undefined && !owned.ok) return unchanged(owned);
-    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op: owned?.value }, nowMs);
+    // An operation that is gone, or never was, or is another org's takes nothing from the fact that money was spent.
+    const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
+    if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
+    const op = owned?.ok === true ? owned.value : undefined;
+    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op }, nowMs);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     // A retry may overtake the first record on its way to the disk, and must not be answered before it.
     if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };

@@ -10,7 +10,7 @@ export type Identified =
   | { readonly kind: 'unknown-credential' }
   /** The token is another agent's (spec: Errors). */
   | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
-  | { readonly kind: 'org-out-of-reach'; readonly actor: string };
+  | { readonly kind: 'org-out-of-reach'; readonly actor: string; /** Of the credential, which is bound to it. */ readonly orgId: string | null };
 
 const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
@@ -23,7 +23,7 @@ export function identify(agents: AgentRegistry, claimed: AgentIdentity, { creden
     return isSame(owner.identity, claimed) ? { kind: 'agent', entry: owner, actor: owner.actor } : { kind: 'impersonation', owner };
   }
   if (principal === undefined) return NO_CREDENTIAL;
-  if (!seesOrg(principal, claimed.orgId)) return { kind: 'org-out-of-reach', actor: principal.subject };
+  if (!seesOrg(principal, claimed.orgId)) return { kind: 'org-out-of-reach', actor: principal.subject, orgId: principal.orgId };
   return { kind: 'agent', entry: agents.lookUp(claimed), actor: principal.subject };
 }
 

@@ -1,0 +1,7 @@
+/** The rows of the API as a gateway with an account store on loopback serves them. */
+import type { Route } from '../../src/wire/http/route.ts';
+import { routesOf } from '../../src/wire/http/routes.ts';
+
+export const ROWS: readonly Route[] = routesOf({ hasAccountStore: true, ownOrigins: [], httpHost: '127.0.0.1' });
+
+export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;
