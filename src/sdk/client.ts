@@ -79,7 +79,7 @@ export type AgentClient = {
  */
 export const createAgentClient = (options: AgentClientOptions): AgentClient => new ConnectedAgent(settingsOf(options));
 
-/** After `closeMs`, for bodies to notice that they are aborted. */
+/** After `closeMs`, for bodies to notice that they are aborted, and for the gateway to be told of the last signals. */
 const LAST_WORDS_MS = 500;
 
 class ConnectedAgent implements AgentClient {
@@ -109,7 +109,12 @@ class ConnectedAgent implements AgentClient {
     this.#credential = credential;
     this.#calls = new Calls({ ...parts, naps: this.#naps, isClosed: () => this.#isClosed });
     this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#runs.abandon(opId) });
-    const orphans = new Orphans((opId) => this.#calls.complete(opId, undefined), settings.onWarning);
+    const orphans = new Orphans({
+      complete: (opId) => this.#calls.complete(opId, undefined),
+      isConnected: () => this.state === 'connected',
+      naps: this.#naps,
+      onWarning: settings.onWarning,
+    });
     this.#control = new ControlChannel({
       ...parts,
       onReturn: () => {
@@ -167,8 +172,11 @@ class ConnectedAgent implements AgentClient {
   async #close(): Promise<void> {
     this.#isClosing = true;
     await this.#idleWithin(this.#settings.closeMs);
-    this.#runs.abortAll(new ClientClosedError());
+    this.#runs.abortAll();
     if (this.#runs.count > 0) await this.#idleWithin(LAST_WORDS_MS);
+    const naps = new Naps();
+    await Promise.race([this.#control.acknowledged(), naps.sleep(LAST_WORDS_MS)]);
+    naps.end();
     this.#isClosed = true;
     this.#checker.drain();
     this.#control.close();

@@ -14,12 +14,14 @@ export type ControlOptions = {
   readonly transport: Transport;
   readonly credential: Credential;
   readonly reach: Reachability;
-  /** The channel is open again after it was lost. */
+  /** The channel is open after it was lost, or could not be opened. */
   readonly onReturn: () => void;
 };
 
 /** A stream that has lived so long was no failure: the next one is opened without delay. */
 const STEADY_MS = 5_000;
+/** A stream is tried after that time, connected or not, for what it says about why not. */
+const CONNECT_MS = 30_000;
 const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 const MAX_ACK_ATTEMPTS = 5;
 
@@ -29,8 +31,10 @@ export class ControlChannel {
   readonly #naps = new Naps();
   readonly #first: Promise<void>;
   #settleFirst: { resolve(): void; reject(error: Error): void } = { resolve: () => {}, reject: () => {} };
+  readonly #acknowledgements = new Set<Promise<void>>();
   #call: ControlCall | undefined;
   #state: ClientState = 'connecting';
+  #wasLost = false;
   /** Of this stream: what comes again within a stream was obeyed. A gateway that has restarted counts from one again. */
   #lastSequence = 0;
 
@@ -56,6 +60,9 @@ export class ControlChannel {
 
   has(opId: string): boolean { return this.#ops.has(opId); }
 
+  /** What was obeyed so far is known to the gateway, or will be asked for again. */
+  async acknowledged(): Promise<void> { await Promise.all(this.#acknowledgements); }
+
   /** The gateway has been reached by other means: no need to wait any longer. */
   hurry(): void {
     if (this.#state === 'reconnecting') this.#naps.wakeAll();
@@ -72,14 +79,18 @@ export class ControlChannel {
   get #isClosed(): boolean { return this.#state === 'closed'; }
 
   async #keepOpen(): Promise<void> {
-    const { credential, settings, reach } = this.#options;
+    const { credential, settings, reach, transport } = this.#options;
     for (let attempt = 0; !this.#isClosed; attempt += 1) {
       try {
         const token = await credential.get();
         if (this.#isClosed) return;
+        // Whatever is tried before then fails, and would only make the next attempt wait longer.
+        if (attempt > 0) await transport.whenConnected(CONNECT_MS);
+        if (this.#isClosed) return;
         const openedAtMs = performance.now();
         const error = await this.#listen(token);
         if (this.#isClosed) return;
+        this.#wasLost = true;
         this.#enter(this.#state === 'connecting' ? 'connecting' : 'reconnecting', error);
         if (performance.now() - openedAtMs > STEADY_MS) attempt = 0;
         if (error.code === 'unauthenticated') await credential.renew(token, error);
@@ -109,7 +120,8 @@ export class ControlChannel {
 
   #opened(): void {
     if (this.#isClosed) return;
-    const isReturn = this.#state === 'reconnecting';
+    const isReturn = this.#wasLost;
+    this.#wasLost = false;
     this.#options.reach.succeeded();
     this.#enter('connected', undefined);
     this.#settleFirst.resolve();
@@ -152,7 +164,13 @@ export class ControlChannel {
   }
 
   /** Where it cannot be delivered the gateway sends the signal again on the next stream, and is told then. */
-  async #acknowledge({ opId, sequence }: OpSignal): Promise<void> {
+  #acknowledge(signal: OpSignal): Promise<void> {
+    const acknowledgement = this.#sendAcknowledgement(signal).finally(() => this.#acknowledgements.delete(acknowledgement));
+    this.#acknowledgements.add(acknowledgement);
+    return acknowledgement;
+  }
+
+  async #sendAcknowledgement({ opId, sequence }: OpSignal): Promise<void> {
     const { transport, credential, settings: { agent, callMs, onWarning } } = this.#options;
     for (let attempt = 0; attempt < MAX_ACK_ATTEMPTS && !this.#isClosed; attempt += 1) {
       const credentialToken = credential.current;

@@ -101,6 +101,7 @@ export class Credential {
         if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
         if (error.code !== 'resource_exhausted') this.#reach.failed();
         await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
+        if (!this.#isClosed) await this.#transport.whenConnected(callMs);
       }
     }
     throw new ClientClosedError();

@@ -69,7 +69,7 @@ export class OpTerminatedError extends Error {
 export class ClientClosedError extends Error {
   override readonly name = 'ClientClosedError';
 
-  constructor() {
-    super('the agent client is closed');
+  constructor(options?: ErrorOptions) {
+    super('the agent client is closed', options);
   }
 }

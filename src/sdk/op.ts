@@ -1,5 +1,5 @@
 /** An operation while its body runs: what operators want of it, and the points at which the body yields to that. */
-import { OpTerminatedError } from './errors.ts';
+import { OpTerminatedError, type ClientClosedError } from './errors.ts';
 import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
 
 /** What the body of `run` is given. */
@@ -12,7 +12,10 @@ export type Op = {
   readonly answer: CheckAnswer;
   /** As far as the operators' signals have arrived. */
   readonly state: OpState;
-  /** Aborted, with an OpTerminatedError as its reason, when this operation or one around it is terminated. */
+  /**
+   * Aborted when this operation or one around it is terminated, with an OpTerminatedError as its reason; and when the client is
+   * closed and does not wait any longer, with a ClientClosedError.
+   */
   readonly signal: AbortSignal;
   /**
    * Yields to the operators: resolves at once while the operation runs, waits while it, or one around it, is paused, and rejects
@@ -62,7 +65,7 @@ export class RunningOp implements Op {
     if (this.#state === 'pending') this.#state = 'running';
     if (this.parent === undefined) return;
     this.parent.#children.add(this);
-    if (this.parent.signal.aborted) this.abort(this.parent.signal.reason);
+    if (this.parent.signal.aborted) this.abort(this.parent.signal.reason as OpTerminatedError | ClientClosedError);
   }
 
   /** The body is over, one way or the other. */
@@ -99,7 +102,7 @@ export class RunningOp implements Op {
   }
 
   /** Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for operations within. */
-  abort(reason: unknown): void {
+  abort(reason: OpTerminatedError | ClientClosedError): void {
     this.#abort.abort(reason);
     this.#wake();
     for (const child of this.#children) child.abort(reason);

@@ -1,18 +1,25 @@
 /** Operations that the gateway may hold as running although nobody acts on them any more, to be completed when it can be reached. */
+import { backoffMs, type Backoff, type Naps } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 
 /** Beyond this the oldest are forgotten: an outage must not fill the memory of the agent. */
 const MAX_ORPHANS = 10_000;
+const BACKOFF: Backoff = { baseMs: 250, maxMs: 10_000 };
+
+export type OrphansOptions = {
+  readonly complete: (opId: string) => Promise<void>;
+  readonly isConnected: () => boolean;
+  readonly naps: Naps;
+  readonly onWarning: (error: Error) => void;
+};
 
 export class Orphans {
   readonly #opIds = new Set<string>();
-  readonly #complete: (opId: string) => Promise<void>;
-  readonly #onWarning: (error: Error) => void;
+  readonly #options: OrphansOptions;
   #isBusy = false;
 
-  constructor(complete: (opId: string) => Promise<void>, onWarning: (error: Error) => void) {
-    this.#complete = complete;
-    this.#onWarning = onWarning;
+  constructor(options: OrphansOptions) {
+    this.#options = options;
   }
 
   add(opId: string): void {
@@ -20,27 +27,29 @@ export class Orphans {
     if (this.#opIds.size <= MAX_ORPHANS) return;
     for (const oldest of this.#opIds) {
       this.#opIds.delete(oldest);
-      return this.#onWarning(new Error(`operation ${oldest} may stay open at the gateway: too many wait for it to be reached`));
+      return this.#options.onWarning(new Error(`operation ${oldest} may stay open at the gateway: too many wait for it to be reached`));
     }
   }
 
-  /** Completes them, until there is none left or the gateway cannot be reached. */
+  /** Completes them, until none is left or the connection is lost; to be called again when it is back. */
   async settle(): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    try {
-      for (const opId of this.#opIds) {
-        try {
-          await this.#complete(opId);
-        } catch (error) {
-          // A verdict is the end of it: the gateway does not hold the operation, or not as a running one.
-          const isHeld = error instanceof GatewayError && (error.code === 'not_found' || error.code === 'failed_precondition');
-          if (!isHeld) return;
-        }
-        this.#opIds.delete(opId);
-      }
-    } finally {
-      this.#isBusy = false;
+    for (let attempt = 0; this.#opIds.size > 0 && this.#options.isConnected(); attempt += 1) {
+      if (attempt > 0) await this.#options.naps.sleep(backoffMs(attempt, BACKOFF));
+      for (const opId of this.#opIds) if (!(await this.#isSettled(opId))) break;
     }
+    this.#isBusy = false;
+  }
+
+  async #isSettled(opId: string): Promise<boolean> {
+    try {
+      await this.#options.complete(opId);
+    } catch (error) {
+      // The gateway does not hold the operation, or not as a running one: that is the end of it, too.
+      if (!(error instanceof GatewayError) || (error.code !== 'not_found' && error.code !== 'failed_precondition')) return false;
+    }
+    this.#opIds.delete(opId);
+    return true;
   }
 }

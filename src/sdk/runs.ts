@@ -66,8 +66,8 @@ export class Runs {
   }
 
   /** No body is to run any longer. */
-  abortAll(reason: Error): void {
-    for (const op of this.#live.keys()) op.abort(reason);
+  abortAll(): void {
+    for (const op of this.#live.keys()) op.abort(new ClientClosedError());
   }
 
   get count(): number { return this.#live.size; }
@@ -94,9 +94,9 @@ export class Runs {
 
   /** Has the gateway told, when it can be, that nobody acts on the operation any more. */
   abandon(opId: string): void {
-    const { orphans, control } = this.#options;
+    const { orphans } = this.#options;
     orphans.add(opId);
-    if (control.state === 'connected') void orphans.settle();
+    void orphans.settle();
   }
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>): Promise<T> {
@@ -112,7 +112,7 @@ export class Runs {
     op.end();
     const isSettled = op.state === 'terminated' || (await this.#report(op, check, outcome.ok));
     if (isSettled) this.#options.control.detach(op);
-    if (op.state === 'terminated') throw terminationOf(op, outcome);
+    if (op.state === 'terminated' || (op.signal.aborted && !outcome.ok)) throw stopOf(op, outcome);
     if (!outcome.ok) throw outcome.error;
     return outcome.value;
   }
@@ -174,7 +174,9 @@ async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-function terminationOf(op: RunningOp, outcome: Outcome<unknown>): OpTerminatedError {
-  if (!outcome.ok && outcome.error instanceof OpTerminatedError) return outcome.error;
-  return new OpTerminatedError(op.opId, (op.signal.reason as Error).message, outcome.ok ? {} : { cause: outcome.error });
+/** Why it was stopped, whatever the body has made of that: an AbortError, say. */
+function stopOf(op: RunningOp, outcome: Outcome<unknown>): Error {
+  const reason = op.signal.reason as OpTerminatedError | ClientClosedError;
+  if (outcome.ok || outcome.error === reason) return reason;
+  return reason instanceof OpTerminatedError ? new OpTerminatedError(reason.opId, reason.message, { cause: outcome.error }) : new ClientClosedError({ cause: outcome.error });
 }

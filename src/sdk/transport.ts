@@ -1,5 +1,5 @@
 /** The connection to the gateway. Only this file names the gRPC library. */
-import { Client, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ClientReadableStream, type ClientUnaryCall, type ServiceError } from '@grpc/grpc-js';
+import { Client, connectivityState, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ClientReadableStream, type ClientUnaryCall, type ServiceError } from '@grpc/grpc-js';
 import { GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { TlsOptions } from './options.ts';
 import { METHODS, OP_CONTROL_STREAM, STREAM_CHECK_ACTIONS, type MethodName, type Methods, type SignalReply, type StreamCheckReply } from './schema.ts';
@@ -23,6 +23,7 @@ const CHANNEL_OPTIONS = {
 export class Transport {
   readonly #client: Client;
   readonly #calls = new Set<{ cancel(): void }>();
+  #isClosed = false;
 
   constructor(address: string, tls: TlsOptions | undefined) {
     const serverName = tls?.serverName;
@@ -47,6 +48,25 @@ export class Transport {
     });
   }
 
+  /**
+   * Connects where there is no connection; resolves when there is one, or else after the time, or at `close`. How soon the gateway
+   * is tried again is up to the channel, which spreads its attempts.
+   */
+  whenConnected(timeoutMs: number): Promise<void> {
+    const channel = this.#client.getChannel();
+    const deadlineMs = Date.now() + timeoutMs;
+    return new Promise((resolve) => {
+      const look = (late?: Error): void => {
+        // Asked for its state, a channel that is closed would begin to connect again.
+        if (late !== undefined || this.#isClosed) return resolve();
+        const state = channel.getConnectivityState(true);
+        if (state === connectivityState.READY) return resolve();
+        channel.watchConnectivityState(state, deadlineMs, look);
+      };
+      look();
+    });
+  }
+
   openChecks(): CheckCall {
     const { path, decode } = STREAM_CHECK_ACTIONS;
     return this.#track(this.#client.makeBidiStreamRequest(path, (bytes: Buffer) => bytes, decode));
@@ -59,6 +79,7 @@ export class Transport {
 
   /** Cuts what is still in flight. */
   close(): void {
+    this.#isClosed = true;
     for (const call of [...this.#calls]) call.cancel();
     this.#client.close();
   }

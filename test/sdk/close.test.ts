@@ -71,6 +71,22 @@ test('a body that waits at a checkpoint when the client is closed is let go', as
   expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
 });
 
+test('what was obeyed right before close is acknowledged', async () => {
+  const agent = connect('last-word');
+  let opId = '';
+  const result = agent.run(SEARCH, async (op) => {
+    opId = op.opId;
+    await gateway.call('POST', `/api/v1/ops/${opId}/terminate`);
+    for (;;) {
+      await op.checkpoint();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  await expect(result).rejects.toMatchObject({ name: 'OpTerminatedError', opId });
+  await agent.close();
+  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'terminated', acknowledged_at: expect.any(String) });
+});
+
 test('a process ends by itself once its client is closed', async () => {
   expect(await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';

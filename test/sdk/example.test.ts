@@ -8,7 +8,7 @@ import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 test('the example agent can be paused, watched, resumed and terminated, as its walk-through says', async () => {
   const gateway = await startTestGateway();
   const agent = spawn(process.execPath, [join(PACKAGE_ROOT, 'examples', 'agent.mjs')], {
-    env: { PATH: process.env.PATH ?? '', SVC_API_KEY: ADMIN_KEY, SVC_GRPC_ADDR: gateway.grpc, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
+    env: { PATH: process.env.PATH ?? '', AGENT_API_KEY: ADMIN_KEY, AGENT_GATEWAY: gateway.grpc, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<number | null>((resolve) => agent.once('exit', resolve));

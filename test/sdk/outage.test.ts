@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -11,6 +11,9 @@ import { startProxy } from '../support/proxy.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+
+// Each of them starts one gateway or two.
+vi.setConfig({ testTimeout: 60_000 });
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
