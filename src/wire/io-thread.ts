@@ -102,7 +102,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   stats.unref();
 
   try {
-    const httpPort = http.listen(data.httpHost, start.ports.httpPort, start.threads > 1);
+    const httpPort = http.listen(data.httpHost, start.ports.httpPort);
     if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${data.httpHost}:${start.ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
     grpcListener = grpc === undefined ? undefined : await listenForGrpc({
       host: data.grpcHost,

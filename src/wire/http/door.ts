@@ -26,16 +26,27 @@ export class HttpDoor {
   /** The native library, or the slower one in JavaScript that its package falls back to. */
   get implementation(): 'native' | 'javascript' { return 'SSLApp' in uws ? 'native' : 'javascript'; }
 
-  /** The port, or undefined when it cannot be had. `isShared` lets other threads listen on the same one. */
-  listen(host: string, port: number, isShared: boolean): number | undefined {
+  /**
+   * The port, or undefined when it cannot be had. Threads may listen on the same one; whether another program does is asked
+   * before any is started. The library's way to have a port alone would keep it from being taken again after a crash, for
+   * as long as connections of before linger.
+   */
+  listen(host: string, port: number): number | undefined {
+    const bound = this.#listenOn(host, port);
+    if (port !== 0 || bound === undefined || this.implementation === 'javascript') return bound;
+    // A port that the system has chosen, the library has alone. Taken by its number it is like any other.
+    this.stopListening();
+    return this.#listenOn(host, bound);
+  }
+
+  #listenOn(host: string, port: number): number | undefined {
     let bound: number | undefined;
     const onSocket = (socket: us_listen_socket | false): void => {
       if (socket === false) return;
       this.#socket = socket;
       bound = uws.us_socket_local_port(socket);
     };
-    if (isShared || this.implementation === 'javascript') this.#app.listen(host, port, onSocket);
-    else (this.#app as unknown as ExclusiveListener).listen(host, port, (uws as unknown as ExclusiveOption).LIBUS_LISTEN_EXCLUSIVE_PORT, onSocket);
+    this.#app.listen(host, port, onSocket);
     return bound;
   }
 
@@ -55,6 +66,4 @@ export class HttpDoor {
 }
 
 // In the library, but not in this version's types.
-type ExclusiveOption = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };
 type Closable = { close(): void };
-type ExclusiveListener = { listen(host: string, port: number, options: number, onSocket: (socket: us_listen_socket | false) => void): void };

@@ -1,0 +1,176 @@
+/** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { auditEntries } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
+import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad, type Answered } from '../support/load.ts';
+import { ALLOW_ALL, policyFile } from '../support/policies.ts';
+
+const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+
+async function start(options: GatewayOptions = {}): Promise<TestGateway> {
+  const gateway = await startTestGateway(options);
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  return gateway;
+}
+
+function dataFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-crash-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Every answered decision is in the log where the answer said, and the chain holds. */
+async function expectAllRecorded(gateway: TestGateway, answered: readonly Answered[]): Promise<void> {
+  const byId = new Map(auditEntries(gateway.dataDir).map((entry) => [entry.id, entry]));
+  const missing = answered.filter(({ opId, auditId, status }) => status === 200 && auditId > 0 && byId.get(auditId)?.op_id !== opId);
+  expect(missing).toEqual([]);
+  expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true, entries: byId.size });
+}
+
+const check = async (gateway: TestGateway, traceId: string) =>
+  (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }, null)).body;
+
+describe('the whole process', () => {
+  test('after kill -9 under load every answered decision is in the log, what must survive has survived, and it starts again at once', async () => {
+    const dataDir = dataFolder();
+    const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path };
+    const first = await start({ dataDir, env });
+    await registerLoadAgent(first);
+    const key = (await first.call('POST', '/api/v1/iam/api-keys', { name: 'survivor', scopes: ['read'] })).body.key as string;
+    expect((await first.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({ status: 'ok' });
+    const load = startLoad(first, 'killed');
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(300));
+    expect(await first.stop('SIGKILL')).toBe('SIGKILL');
+    await load.stop();
+    expect(load.answered.every(({ decision }) => decision === 'DECISION_ALLOW')).toBe(true);
+    await expectAllRecorded(first, load.answered);
+
+    // On the same ports too, whatever the system still remembers of the connections that were cut.
+    const second = await start({ dataDir, env: { ...env, SVC_HTTP_ADDR: new URL(first.url).host, SVC_GRPC_ADDR: first.grpc } });
+    await expectAllRecorded(second, load.answered);
+    expect(await check(second, 'after')).toMatchObject({ decision: 'DECISION_ALLOW' }); // its token is known still
+    expect((await second.call('GET', '/api/v1/ops', undefined, key)).status).toBe(200);
+    expect((await second.call('GET', '/api/v1/ops')).body.ops.map(({ op_id }: { op_id: string }) => op_id)).toEqual(['after:s']); // spec: lost on restart
+    expect((await second.call('GET', '/api/v1/budgets')).body.budgets[0].daily.spent_usd).toBe(12.5);
+    await expectAllRecorded(second, load.answered);
+  });
+
+  test('five kills in a row leave one chain', async () => {
+    const dataDir = dataFolder();
+    const answered: Answered[] = [];
+    let last: TestGateway | undefined;
+    for (let round = 0; round < 5; round += 1) {
+      last = await start({ dataDir });
+      await registerLoadAgent(last);
+      const load = startLoad(last, `round-${round}`, 8);
+      await eventually(() => expect(load.answered.length).toBeGreaterThan(40));
+      await last.stop('SIGKILL');
+      await load.stop();
+      answered.push(...load.answered);
+    }
+    await expectAllRecorded(last!, answered);
+  }, 60_000);
+
+  test('SIGTERM under load answers what is in flight, loses nothing and ends with 0 within 10 seconds', async () => {
+    const dataDir = dataFolder();
+    const gateway = await start({ dataDir });
+    await registerLoadAgent(gateway);
+    const load = startLoad(gateway, 'drained');
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(200));
+    const startMs = performance.now();
+    expect(await gateway.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+    await load.stop();
+    expect(load.failed).not.toContain('TimeoutError');
+    expect(new Set(load.answered.map(({ status }) => status))).toEqual(new Set([200]));
+    await expectAllRecorded(gateway, load.answered);
+    // Nothing is in the log either that was decided and not answered, but for what was cut off on its way.
+    const recorded = auditEntries(gateway.dataDir).filter(({ event_type }) => event_type === 'ActionAllowed').length;
+    expect(recorded - load.answered.length).toBeLessThanOrEqual(16);
+    expect(gateway.output.stderr).not.toMatch(/"level":"?(error|fatal)/);
+  });
+
+  test('a second gateway on the same data directory is refused, and names the directory', async () => {
+    const dataDir = dataFolder();
+    const first = await start({ dataDir });
+    await expect(startTestGateway({ dataDir })).rejects.toThrow(/ended with 1:[^]*the data directory .* is in use by another gateway/);
+    expect((await first.call('GET', '/api/v1/ops')).status).toBe(200);
+  });
+
+  test('a second gateway on the same port is refused, and names the port and its setting', async () => {
+    const first = await start();
+    await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/);
+    await expect(startTestGateway({ env: { SVC_GRPC_ADDR: first.grpc } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_GRPC_ADDR/);
+  });
+});
+
+describe('a thread', () => {
+  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void }> {
+    const folder = dataFolder();
+    const gateway = await start({ env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
+    await registerLoadAgent(gateway);
+    return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), '') };
+  }
+
+  test.each([['audit', 'the audit thread'], ['io', 'I/O thread \\d']])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
+    const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
+    const load = startLoad(gateway, `broken-${kind}`);
+    for (let round = 0; round < 2; round += 1) {
+      const before = load.answered.length;
+      await eventually(() => expect(load.answered.length).toBeGreaterThan(before + 200));
+      breakThread(kind);
+      await eventually(() => expect(gateway.output.stderr.match(new RegExp(`${words} died and is started again`, 'g'))).toHaveLength(round + 1));
+    }
+    // It works as before.
+    await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+    const allowedBefore = load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length;
+    await eventually(() => expect(load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBeGreaterThan(allowedBefore + 200));
+    await load.stop();
+    expect(load.failed).not.toContain('TimeoutError');
+    const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
+    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written, so nothing is allowed until it can') && decision !== 'unavailable')).toEqual([]);
+    await expectAllRecorded(gateway, load.answered);
+    expect(gateway.process.exitCode).toBeNull();
+  }, 60_000);
+
+  test('operations whose check could not be recorded while the audit thread was gone are over', async () => {
+    const { gateway, breakThread } = await breakable();
+    const load = startLoad(gateway, 'revoked');
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(200));
+    breakThread('audit');
+    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died and is started again/));
+    await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+    await load.stop();
+    for (const { opId } of load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW').slice(0, 50)) {
+      const { status, body } = await gateway.call('GET', `/api/v1/ops/${opId}`);
+      expect([404, 'terminated']).toContain(status === 404 ? 404 : body.state);
+    }
+  });
+
+  test('a crypto thread: tokens are issued and verified as before', async () => {
+    const { gateway, breakThread } = await breakable();
+    const token = async (): Promise<string> => (await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY)).body.token;
+    expect((await gateway.call('GET', '/api/v1/ops', undefined, await token())).status).toBe(200);
+    breakThread('crypto');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, await token())).status).toBe(200));
+    expect(gateway.process.exitCode).toBeNull();
+  });
+
+  test('SIGTERM right after a thread died still ends with 0', async () => {
+    for (const kind of ['audit', 'io']) {
+      const { gateway, breakThread } = await breakable();
+      breakThread(kind);
+      await eventually(() => expect(gateway.output.stderr).toMatch(/died and is started again/));
+      const startMs = performance.now();
+      expect([kind, await gateway.stop('SIGTERM')]).toEqual([kind, 0]);
+      expect(performance.now() - startMs).toBeLessThan(11_000);
+    }
+  });
+});

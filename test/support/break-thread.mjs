@@ -1,0 +1,22 @@
+/**
+ * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
+ * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR.
+ */
+import { existsSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { isMainThread, workerData } from 'node:worker_threads';
+
+const kindOf = (data) => {
+  if (data?.counters !== undefined) return 'audit';
+  if (data?.auditPort !== undefined) return 'io';
+  return data?.directory !== undefined ? 'audit-reader' : 'crypto';
+};
+
+if (!isMainThread) {
+  const order = join(process.env.BREAK_DIR, kindOf(workerData));
+  setInterval(() => {
+    if (!existsSync(order)) return;
+    try { unlinkSync(order); } catch { return; } // another thread of the kind was first
+    throw new Error('broken by a test');
+  }, 5).unref();
+}

@@ -1,0 +1,59 @@
+/** A steady stream of policy checks against a gateway under test, and a record of every answer that arrived. */
+import type { TestGateway } from './gateway.ts';
+
+export const LOAD_AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+export const LOAD_TOKEN = 'crawler-token-0123456789-0123456789-0123';
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+
+export type Answered = { readonly opId: string; readonly status: number; readonly decision: string; readonly reason: string; readonly auditId: number };
+
+export type Load = {
+  readonly answered: Answered[];
+  /** Calls whose connection failed. */
+  readonly failed: string[];
+  readonly pending: () => number;
+  /** Sends no more; resolves when every call has been answered or has failed. */
+  stop(): Promise<void>;
+};
+
+export const registerLoadAgent = (gateway: TestGateway) =>
+  gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN });
+
+export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load {
+  const answered: Answered[] = [];
+  const failed: string[] = [];
+  let isStopped = false;
+  let sent = 0;
+  let pending = 0;
+  const lane = async (): Promise<void> => {
+    while (!isStopped) {
+      sent += 1;
+      pending += 1;
+      const opId = `${name}-${sent}:s`;
+      try {
+        const response = await fetch(gateway.url + CHECK, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId: opId.slice(0, -2), spanId: 's', action: 'tool.call', resource: 'web_search' }),
+          signal: AbortSignal.timeout(15_000),
+        });
+        const body = (await response.json()) as { decision?: string; reason?: string; auditId?: string; code?: string };
+        answered.push({ opId, status: response.status, decision: body.decision ?? body.code ?? '', reason: body.reason ?? '', auditId: Number(body.auditId ?? 0) });
+      } catch (error) {
+        failed.push(error instanceof Error ? error.name : String(error));
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      pending -= 1;
+    }
+  };
+  const lanesOver = Promise.all(Array.from({ length: lanes }, lane));
+  return {
+    answered,
+    failed,
+    pending: () => pending,
+    stop: async () => {
+      isStopped = true;
+      await lanesOver;
+    },
+  };
+}
