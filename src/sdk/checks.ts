@@ -65,14 +65,15 @@ export class Checker {
    * ClientClosedError. `isFresh`: the operation is new with this check and nobody else knows it.
    */
   async check(body: CheckBody, isFresh: boolean): Promise<CheckAnswer> {
-    const { checkMs } = this.#options.settings;
+    const { checkMs, onUnreachable } = this.#options.settings;
     const endMs = performance.now() + checkMs;
     if (!this.#slots.tryTake() && !(await this.#slots.take(checkMs))) {
       if (this.#isClosed) throw new ClientClosedError();
       return this.#unreachable(body, `the check waited ${checkMs} ms for its turn`);
     }
     try {
-      return await this.#untilAnswered(body, isFresh, endMs);
+      // Given up, but allowed: somebody acts on it, and tells its end.
+      return await this.#untilAnswered(body, isFresh && onUnreachable === 'deny', endMs);
     } finally {
       this.#slots.give();
     }
@@ -87,13 +88,13 @@ export class Checker {
     this.#naps.end();
   }
 
-  async #untilAnswered(body: CheckBody, isFresh: boolean, endMs: number): Promise<CheckAnswer> {
+  async #untilAnswered(body: CheckBody, isOrphanable: boolean, endMs: number): Promise<CheckAnswer> {
     const { credential, reach } = this.#options;
     for (let number = 0; ; number += 1) {
       if (this.#isClosed) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
       if (token === undefined) return this.#unreachable(body, 'the agent is not registered yet');
-      const attempt = await this.#attempt({ ...body, credentialToken: token }, isFresh, endMs);
+      const attempt = await this.#attempt({ ...body, credentialToken: token }, isOrphanable, endMs);
       switch (attempt.kind) {
         case 'answer':
           reach.succeeded();
@@ -112,7 +113,7 @@ export class Checker {
           reach.failed();
           const leftMs = endMs - performance.now();
           if (reach.isLost || leftMs <= 0) {
-            if (isFresh) this.#options.onOrphan(opIdOf(body));
+            if (isOrphanable) this.#options.onOrphan(opIdOf(body));
             if (this.#isClosed) throw new ClientClosedError();
             return this.#unreachable(body, attempt.because);
           }
@@ -129,16 +130,16 @@ export class Checker {
     }
   }
 
-  async #attempt(message: CheckMessage, isFresh: boolean, endMs: number): Promise<Attempt> {
+  async #attempt(message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
     const stream = this.#openStream();
     if (stream !== undefined) {
-      const attempt = await this.#ask(stream, message, isFresh, endMs);
+      const attempt = await this.#ask(stream, message, isOrphanable, endMs);
       if (attempt.kind !== 'lost') return attempt;
     }
-    return this.#askAlone(message, isFresh, endMs);
+    return this.#askAlone(message, isOrphanable, endMs);
   }
 
-  #ask(stream: CheckStream, message: CheckMessage, isFresh: boolean, endMs: number): Promise<Attempt> {
+  #ask(stream: CheckStream, message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
     return new Promise((resolve) => {
       let isLate = false;
       const timer = setTimeout(() => {
@@ -148,13 +149,13 @@ export class Checker {
       const settle = (answered: Answered): void => {
         clearTimeout(timer);
         if (!isLate) resolve(attemptOnStream(answered));
-        else if (isFresh && (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow')) this.#options.onOrphan(opIdOf(message));
+        else if (isOrphanable && (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow')) this.#options.onOrphan(opIdOf(message));
       };
       stream.ask(message, { settle });
     });
   }
 
-  async #askAlone(message: CheckMessage, isFresh: boolean, endMs: number): Promise<Attempt> {
+  async #askAlone(message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
     const leftMs = endMs - performance.now();
     if (leftMs <= 0) return { kind: 'late' };
     try {
@@ -162,7 +163,7 @@ export class Checker {
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       const attempt = attemptOfError(error);
-      if (attempt.kind === 'late' && isFresh) this.#options.onOrphan(opIdOf(message));
+      if (attempt.kind === 'late' && isOrphanable) this.#options.onOrphan(opIdOf(message));
       return attempt;
     }
   }

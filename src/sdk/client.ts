@@ -46,7 +46,7 @@ export type AgentClient = {
    *
    * Rejects with an ActionDeniedError, without calling the body, when the action is denied; with an OpTerminatedError when an
    * operator terminates the operation before it is complete, whether the body has noticed or not; otherwise with what the body has
-   * thrown, after the operation is complete all the same. An operation that is paused when its body returns is complete when it
+   * thrown, after the operation is complete all the same. As `check`, it rejects with a GatewayError when it is malformed. An operation that is paused when its body returns is complete when it
    * is resumed. `run` within a body takes the trace id of the operation around it and a new span id; a signal to the operation
    * around it reaches it too.
    */

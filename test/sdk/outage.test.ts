@@ -158,6 +158,30 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
   await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }));
 });
 
+test('an operation that was allowed without the gateway is under its control as soon as it answers', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { onUnreachable: 'allow', deadlines: { checkMs: 300, closeMs: 100 } });
+  await agent.ready();
+  proxy.freeze();
+  let opId = '';
+  const stateOf = async () => (await gateway.call('GET', `/api/v1/ops/${opId}`)).body.state;
+  const result = agent.run(SEARCH, async (op) => {
+    opId = op.opId;
+    expect(op.answer).toMatchObject({ decision: 'allow', unreachable: true });
+    proxy.thaw();
+    await eventually(async () => expect(await stateOf()).toBe('running'));
+    await gateway.call('POST', `/api/v1/ops/${opId}/pause`);
+    await eventually(() => expect(op.state).toBe('paused'));
+    await gateway.call('POST', `/api/v1/ops/${opId}/resume`);
+    await op.checkpoint();
+    return 'done';
+  });
+  expect(await result).toBe('done');
+  await eventually(async () => expect(await stateOf()).toBe('completing'));
+});
+
 test('an agent whose token was replaced registers again, once, and says so when that is of no use', async () => {
   const gateway = await start();
   const agent = connect(gateway.grpc);
