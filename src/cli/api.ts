@@ -7,6 +7,7 @@ import { isRunningOut, notLoggedIn, renew } from './session.ts';
 import { readSession, type Session } from './session-file.ts';
 import type { Row } from './table.ts';
 import { resolveTarget, type Target } from './target.ts';
+import { counted, sentence } from './words.ts';
 
 const MAX_PAGE = 1000;
 
@@ -22,7 +23,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 function adviceFor(code: string | undefined, retryAfter: string | null): string | undefined {
-  if (retryAfter !== null && /^\d+$/.test(retryAfter)) return `Wait ${retryAfter} second${retryAfter === '1' ? '' : 's'} and try again.`;
+  if (retryAfter !== null && /^\d+$/.test(retryAfter)) return `Wait ${counted(Number(retryAfter), 'second')} and try again.`;
   return code === undefined ? undefined : ADVICE[code];
 }
 
@@ -96,11 +97,10 @@ export class Api {
   /** What the gateway refused, in sentences for the person who asked. */
   async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
-    const sentence = /[.!?]$/.test(detail) ? detail : `${detail}.`;
     switch (status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : 'the gateway rejected the credential');
-      case 403: return new CliError(sentence, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
-      default: return new CliError(sentence, adviceFor(code, response.headers.get('retry-after')));
+      case 403: return new CliError(sentence(detail), code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
+      default: return new CliError(sentence(detail), adviceFor(code, response.headers.get('retry-after')));
     }
   }
 }

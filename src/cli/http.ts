@@ -66,7 +66,9 @@ export function unreachable(apiUrl: string, error: unknown): UnreachableError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
   const reason = isTimeout ? 'it does not answer' : (REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed'));
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, 'Start it with `svc serve`, or name another with --context or --api-url.', undefined, error);
+  const isDistrust = /CERT|TLS|SSL|SIGNATURE/.test(codeOf(cause) ?? '');
+  const advice = isDistrust ? 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.' : 'Start it with `svc serve`, or name another with --context or --api-url.';
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, advice, undefined, error);
 }
 
 /** The body as JSON. */

@@ -10,7 +10,7 @@ import type { Query } from '../http.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable, printableLines } from '../printable.ts';
-import { counted } from './policy-files.ts';
+import { counted } from '../words.ts';
 import { logQuery } from './logs.ts';
 
 /** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */

@@ -1,13 +1,13 @@
 /** `svc login [--scope <read|write|admin>]` (spec: CLI commands, login). */
-import { coarse } from '../coarse-time.ts';
 import { CliError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show } from '../output.ts';
-import { askHidden } from '../prompt.ts';
-import { exchangeKey } from '../session.ts';
-import { isSecret, putSession, type Session } from '../session-file.ts';
-import { isSentInClear, malformedKey, resolveTarget, type Target } from '../target.ts';
 import { printable } from '../printable.ts';
+import { askHidden } from '../prompt.ts';
+import { isSecret, putSession, type Session } from '../session-file.ts';
+import { exchangeKey } from '../session.ts';
+import { isSentInClear, malformedKey, resolveTarget, type Target } from '../target.ts';
+import { coarse, sentence } from '../words.ts';
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
@@ -34,6 +34,6 @@ async function obtain({ apiUrl }: Target, key: string, scopes: readonly string[]
   switch (exchange.kind) {
     case 'minted': return exchange.session;
     case 'rejected': throw new CliError('authentication failed: the API key was rejected.', `Check that it is a key of ${apiUrl}, whole and not revoked.`);
-    case 'forbidden': throw new CliError(/[.!?]$/.test(exchange.detail) ? exchange.detail : `${exchange.detail}.`, 'Leave --scope out to get all scopes that the key holds.');
+    case 'forbidden': throw new CliError(sentence(exchange.detail), 'Leave --scope out to get all scopes that the key holds.');
   }
 }

@@ -24,5 +24,3 @@ export async function refusedFiles(format: OutputFormat, problems: readonly Poli
 export const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>
   show(format, { ok: false, problems: problems.map(({ file, line, column, path, problem }) => ({ file, line: line ?? null, column: column ?? null, path, problem })) }, () =>
     problems.map((problem) => printable(renderPolicyProblem(problem))));
-
-export const counted = (count: number, noun: string, plural = `${noun}s`): string => `${count} ${count === 1 ? noun : plural}`;

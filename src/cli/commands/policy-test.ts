@@ -8,7 +8,8 @@ import { EXIT, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable } from '../printable.ts';
-import { counted, gatewayPolicyPath, needPolicies, refusedFiles } from './policy-files.ts';
+import { counted } from '../words.ts';
+import { gatewayPolicyPath, needPolicies, refusedFiles } from './policy-files.ts';
 
 type RunCase = { readonly policyCase: PolicyCase; readonly outcome: CaseOutcome };
 type RunFile = { readonly file: string; readonly policies: readonly string[]; readonly cases: readonly RunCase[] };

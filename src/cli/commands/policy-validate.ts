@@ -1,7 +1,8 @@
 /** `svc policy validate [path...]`: every mistake at its line and column. */
 import type { Invocation } from '../invocation.ts';
 import { note, show } from '../output.ts';
-import { counted, gatewayPolicyPath, needPolicies } from './policy-files.ts';
+import { counted } from '../words.ts';
+import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
 
 export async function run({ args, globals, env }: Invocation): Promise<void> {
   const paths = args.length === 0 ? [gatewayPolicyPath(env)] : args.filter((path) => !/\.test\.ya?ml$/i.test(path));

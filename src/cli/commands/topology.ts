@@ -4,8 +4,8 @@ import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
 import { cellText, timeAt, valueAt, type Column, type Row } from '../table.ts';
+import { counted } from '../words.ts';
 import { agentText, limitOf, moreNote } from './listing.ts';
-import { counted } from './policy-files.ts';
 
 const MAX_PAGE = 1000;
 

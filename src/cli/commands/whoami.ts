@@ -1,11 +1,11 @@
 /** `svc whoami`: the session of this context, without its secrets (spec: CLI whoami projection). */
 import { hintOf } from '../../core/api-key.ts';
-import { coarse } from '../coarse-time.ts';
 import type { Invocation } from '../invocation.ts';
 import { show } from '../output.ts';
 import { readSession, type Session } from '../session-file.ts';
 import { fieldLines } from '../table.ts';
 import { resolveTarget, type Target } from '../target.ts';
+import { coarse } from '../words.ts';
 
 export async function run({ globals, env }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);

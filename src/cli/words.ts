@@ -1,0 +1,18 @@
+/** Times, counts and sentences as people write them. */
+
+/** With a full stop, unless it ends in a mark already. */
+export const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** `1 agent`, `2 agents`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string => `${count} ${count === 1 ? noun : plural}`;
+
+const UNITS = [['day', 86_400_000], ['hour', 3_600_000], ['minute', 60_000]] as const;
+
+/** `24 hours`, `3 minutes`. */
+export function coarse(ms: number): string {
+  for (const [unit, unitMs] of UNITS) {
+    const count = Math.round(ms / unitMs);
+    if (unit === 'day' ? count > 1 : count > 0) return counted(count, unit);
+  }
+  return 'a minute';
+}

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCliHome, type CliHome } from '../support/cli.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let cli: CliHome;
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded' }, startTimeoutMs: 60_000 });
+  cli = createCliHome();
+});
+afterAll(async () => {
+  await gateway.stop();
+  cli.remove();
+});
+
+const svc = (command: string) => cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY } });
+const OWNER = { email: 'owner@example.com', password: 'a long enough passphrase 1' };
+
+test('people are invited, given roles, shut out and let in again, by e-mail or id', async () => {
+  expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
+  const invited = await svc('accounts invite ann@example.com --role viewer');
+  expect(invited.stdout).toMatch(/^Invited ann@example\.com as viewer, until \S+\. Hand this token over; it is shown only now:\n {2}\S+\n$/);
+  const token = invited.stdout.trim().split(/\s+/).at(-1);
+  expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: token, password: 'a long enough passphrase 2' }, null)).status).toBe(201);
+  expect((await svc('accounts ls')).stdout).toMatch(/^ann@example\.com +viewer +- +enabled +- +\S+$/m);
+  expect(await svc('accounts role Ann@example.com developer')).toEqual({ status: 0, stdout: 'ann@example.com has the role developer.\n', stderr: '' });
+  const { accounts } = JSON.parse((await svc('accounts ls -o json')).stdout);
+  const ann = accounts.find(({ email }: { email: string }) => email === 'ann@example.com');
+  expect((await svc(`accounts disable ${ann.id}`)).stdout).toBe('ann@example.com is disabled, and signed out everywhere.\n');
+  expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'ann@example.com', password: 'a long enough passphrase 2' }, null)).status).toBe(401);
+  expect((await svc('accounts enable ann@example.com')).stdout).toBe('ann@example.com is enabled.\n');
+  expect(await svc('accounts role nobody@example.com viewer')).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no account nobody@example.com.\nSee `svc accounts ls`.\n' });
+  expect(await svc('accounts role ann@example.com emperor')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/role/) });
+});

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { jsonText, yamlText } from '../../src/cli/output.ts';
+import { clipped, printable, widthOf } from '../../src/cli/printable.ts';
+import { cellText, fieldLines, tableLines } from '../../src/cli/table.ts';
+
+const anything = fc.string({ unit: 'binary', maxLength: 40 });
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+
+test('printable text is one line that drives no terminal, whatever it was made of', () => {
+  fc.assert(fc.property(anything, (text) => { expect(printable(text)).not.toMatch(UNSAFE); }));
+  expect(printable('a\u001b[2J\u009b1m\u202eb\r\n\u0000')).toBe('a\\u001b[2J\\u009b1m\\u202eb\\u000d\\u000a\\u0000');
+  expect(printable('grün 東京 🙂 – ok')).toBe('grün 東京 🙂 – ok');
+});
+
+test('JSON and YAML drive no terminal either, and still say the same', async () => {
+  await fc.assert(fc.asyncProperty(fc.dictionary(anything, fc.oneof(anything, fc.integer(), fc.array(anything, { maxLength: 3 })), { maxKeys: 4 }), async (value) => {
+    const plain = JSON.parse(JSON.stringify(value)) as unknown;
+    const [json, yaml] = [jsonText(value, 2), await yamlText(value)];
+    for (const text of [json, yaml]) expect(text.replaceAll('\n', '')).not.toMatch(UNSAFE);
+    expect(JSON.parse(json)).toEqual(plain);
+    expect(parse(yaml)).toEqual(plain);
+  }));
+});
+
+test('clipped text is never wider than asked', () => {
+  fc.assert(fc.property(anything.map(printable), fc.integer({ min: 1, max: 30 }), (text, width) => { expect(widthOf(clipped(text, width))).toBeLessThanOrEqual(width); }));
+  expect(clipped('abcdef', 4)).toBe('abc…');
+  expect(clipped('東京都', 4)).toBe('東…');
+  expect(clipped('abcd', 4)).toBe('abcd');
+});
+
+test('a table takes its width from its cells, and gives way where it may when the terminal is narrow', () => {
+  const columns = [{ title: 'ID', cell: 'id', isWhole: true }, { title: 'NAME', cell: 'is.name' }, { title: 'N', cell: 'n' }];
+  const rows = [{ id: '0123456789', is: { name: 'a long name that has to give way' }, n: 1 }, { id: '1', n: null }];
+  expect(tableLines(columns, rows, undefined)).toEqual(['ID          NAME                              N', '0123456789  a long name that has to give way  1', '1           -                                 -']);
+  expect(tableLines(columns, rows, 30)).toEqual(['ID          NAME             N', '0123456789  a long name th…  1', '1           -                -']);
+});
+
+test('a cell shows nothing as a dash, a list with commas, and an object as JSON', () => {
+  expect([undefined, null, '', [], ['a', 'b'], { a: 1 }, false, 0].map(cellText)).toEqual(['-', '-', '-', '-', 'a,b', '{"a":1}', 'false', '0']);
+  expect(fieldLines([['a', 1], ['long', undefined]])).toEqual(['a     1', 'long  -']);
+});
