@@ -113,7 +113,10 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const agents = createLmdbAgents(store);
   for (const registration of agents.load()) governor.restoreAgent(registration);
 
-  const audit = new AuditLink(clock, (reason) => log.error('the audit log cannot be written', { reason, checks: config.SVC_AUDIT_ON_FAILURE }));
+  const audit = new AuditLink(clock, (trouble) => {
+    if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
+    else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
+  });
   const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) });
 
   const signingKeys = await openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock });

@@ -37,6 +37,7 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
     gauge('svc_orgs', 'Orgs with a registered agent.', () => governor.agents.groups.registeredOrgs),
     counter('svc_audit_entries_total', 'Entries handed to the audit log since the start.', () => audit.entriesTotal),
     counter('svc_audit_write_failures_total', 'Batches of entries that could not be written.', () => audit.failuresTotal),
+    counter('svc_audit_entries_lost_total', 'Entries that are not in the log because it could not be written; with SVC_AUDIT_ON_FAILURE=allow some of them were allowed checks.', () => audit.entriesLost),
     gauge('svc_audit_entries_in_flight', 'Entries not yet known to be written.', () => audit.entriesInFlight),
     gauge('svc_audit_writable', '1 while the audit log can be written.', () => (audit.isWritable ? 1 : 0)),
     counter('svc_budget_alerts_total', 'Times a cap was reached to this percentage.', () => by('percent', tally.budgetAlerts), ['percent']),

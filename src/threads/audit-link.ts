@@ -10,6 +10,11 @@ import type { AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 /** Told, per batch, whether its entries are in the log. */
 export type Written = (isWritten: boolean) => void;
 
+/** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
+export type Trouble =
+  | { readonly isWritable: false; readonly reason: string }
+  | { readonly isWritable: true; readonly entriesLost: number };
+
 type Port = Pick<MessagePort, 'postMessage'>;
 
 type Waiting = { readonly batch: number; readonly count: number; readonly written: Written };
@@ -28,7 +33,7 @@ const LOOK_EVERY_BATCHES = 64;
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
-  readonly #onTrouble: (reason: string) => void;
+  readonly #onTrouble: (trouble: Trouble) => void;
   /** Oldest first. */
   #batches: Waiting[] = [];
   #port: Port | undefined;
@@ -36,10 +41,11 @@ export class AuditLink implements AuditLog {
   #failuresHeard = 0;
   #lastBatch = 0;
   #entriesInFlight = 0;
+  #entriesLost = 0;
   #entriesTotal = 0;
   #isWritable = true;
 
-  constructor(clock: Clock, onTrouble: (reason: string) => void) {
+  constructor(clock: Clock, onTrouble: (trouble: Trouble) => void) {
     this.#clock = clock;
     this.#onTrouble = onTrouble;
   }
@@ -57,6 +63,9 @@ export class AuditLink implements AuditLog {
   get entriesTotal(): number { return this.#entriesTotal; }
   get failuresTotal(): number { return Atomics.load(this.#counters, FAILED); }
 
+  /** Entries that were handed over and are not in the log, or of which nobody knows (contract: Audit, `allow` is counted). */
+  get entriesLost(): number { return this.#entriesLost; }
+
   /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN and FAILED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
@@ -71,6 +80,7 @@ export class AuditLink implements AuditLog {
     this.#port = undefined;
     this.#isWritable = false;
     this.#settleWritten();
+    this.#entriesLost += this.#entriesInFlight;
     for (const waiting of this.#takeAll()) waiting.written(false);
     this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
@@ -91,19 +101,23 @@ export class AuditLink implements AuditLog {
     switch (message.type) {
       case 'written': return this.#settleWritten();
       case 'not-written':
+        // Once for each time of trouble, however many batches fail in it.
+        if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
         this.#isWritable = false;
-        this.#onTrouble(message.reason);
         this.#failuresHeard += 1;
         return this.#settleFailed(message.batch);
       case 'writable':
         this.#isWritable = true;
-        return;
+        return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
       default:
     }
   }
 
   #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, written: Written): void {
-    if (this.#port === undefined) return written(false);
+    if (this.#port === undefined) {
+      this.#entriesLost += bodies.length;
+      return written(false);
+    }
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
     this.#batches.push({ batch, count: bodies.length, written });
@@ -135,6 +149,7 @@ export class AuditLink implements AuditLog {
     if (at === -1) return;
     const [waiting] = this.#batches.splice(at, 1);
     this.#entriesInFlight -= waiting!.count;
+    this.#entriesLost += waiting!.count;
     waiting!.written(false);
   }
 

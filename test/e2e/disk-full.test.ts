@@ -1,0 +1,128 @@
+/** An audit log that cannot be written, on a file system that is really full (contract: Audit). */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { auditEntries } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
+
+const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
+
+/** Mounts a small file system where the audit log belongs; undefined with the reason where that is not allowed. */
+function mountAuditLog(dataDir: string, size: string): string | undefined {
+  const folder = join(dataDir, 'data', 'audit');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'pipe' });
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  return undefined;
+}
+
+function probeMount(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mount-'));
+  const refused = process.platform === 'linux' ? mountAuditLog(folder, '1m') : 'no tmpfs here';
+  if (refused === undefined) execFileSync('umount', [join(folder, 'data', 'audit')]);
+  rmSync(folder, { recursive: true, force: true });
+  return refused;
+}
+
+const refused = probeMount();
+
+async function startOnSmallDisk(env: Record<string, string> = {}): Promise<TestGateway> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-full-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  mountAuditLog(dataDir, '2m');
+  onTestFinished(() => void execFileSync('umount', ['-l', join(dataDir, 'data', 'audit')]));
+  const gateway = await startTestGateway({ dataDir, env });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  await registerLoadAgent(gateway);
+  return gateway;
+}
+
+/** Leaves `leftBytes`, and returns what makes room again. */
+function fillDisk(gateway: TestGateway, leftBytes: number): () => void {
+  const folder = join(gateway.dataDir, 'audit');
+  const { bavail, bsize } = statfsSync(folder);
+  const ballast = join(folder, '.ballast');
+  writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
+  return () => rmSync(ballast);
+}
+
+const check = async (gateway: TestGateway, traceId: string) =>
+  (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }, null)).body;
+
+describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? '' : ` (skipped: ${refused})`}`, () => {
+  test('checks are denied, nothing is allowed that is not recorded, and all goes on by itself when there is room again', async () => {
+    const gateway = await startOnSmallDisk();
+    const makeRoom = fillDisk(gateway, 200_000);
+    const load = startLoad(gateway, 'full', 8);
+    await eventually(() => expect(load.answered.filter(({ decision }) => decision === 'DECISION_DENY').length).toBeGreaterThan(100));
+    const allowed = load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW');
+    expect(allowed.length).toBeGreaterThan(0);
+    expect(new Set(load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW').map(({ decision, reason }) => `${decision}: ${reason}`))).toEqual(new Set([`DECISION_DENY: ${UNWRITABLE}`]));
+
+    // Reading goes on; what would have to be recorded does not.
+    expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
+    expect((await gateway.call('POST', `/api/v1/ops/${allowed[0]!.opId}/pause`)).body).toMatchObject({ status: 503, code: 'audit_unavailable' });
+    // One entry alone may still fit where a batch of them does not; then it is there.
+    const { status } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] });
+    expect(auditEntries(gateway.dataDir).filter(({ event_type, payload }) => event_type === 'ApiKeyCreated' && payload.name === 'late')).toHaveLength(status === 201 ? 1 : 0);
+
+    makeRoom();
+    await eventually(async () => expect(await check(gateway, 'recovered')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+    await load.stop();
+    expect(load.failed).toEqual([]);
+
+    // Every Allow is in the log, every operation that runs has one, and the chain holds.
+    const entries = auditEntries(gateway.dataDir);
+    const byId = new Map(entries.map((entry) => [entry.id, entry]));
+    expect(load.answered.filter(({ opId, decision, auditId }) => decision === 'DECISION_ALLOW' && byId.get(auditId)?.op_id !== opId)).toEqual([]);
+    expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
+    const recorded = new Set(entries.filter(({ event_type }) => event_type === 'ActionAllowed').map(({ op_id }) => op_id));
+    const running: string[] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await gateway.call('GET', `/api/v1/ops?state=running&per_page=1000${cursor}`);
+      running.push(...body.ops.map(({ op_id }: { op_id: string }) => op_id));
+      if (body.next_cursor === null) break;
+      cursor = `&cursor=${body.next_cursor}`;
+    }
+    expect(running.filter((opId) => !recorded.has(opId))).toEqual([]);
+    expect(running).toContain('recovered:s');
+    // Said once for each time that it happened, not once for each check.
+    expect(gateway.output.stderr.match(/the audit log cannot be written/g)?.length).toBeLessThan(20);
+
+    // And it is a log that the next start takes as it is.
+    expect(await gateway.stop('SIGTERM')).toBe(0);
+    const next = await startTestGateway({ dataDir: join(gateway.dataDir, '..') });
+    onTestFinished(async () => { await next.stop('SIGKILL'); });
+    expect(await check(next, 'next')).toMatchObject({ decision: 'DECISION_ALLOW' });
+    expect(await verifyAuditLog(join(next.dataDir, 'audit'))).toMatchObject({ ok: true });
+  });
+
+  test('with SVC_AUDIT_ON_FAILURE=allow checks are allowed without a place in the log, and it is said', async () => {
+    const gateway = await startOnSmallDisk({ SVC_AUDIT_ON_FAILURE: 'allow' });
+    const makeRoom = fillDisk(gateway, 100_000);
+    const load = startLoad(gateway, 'allowed', 8);
+    await eventually(() => expect(load.answered.filter(({ auditId }) => auditId === 0).length).toBeGreaterThan(300));
+    expect(new Set(load.answered.map(({ status, decision }) => `${status} ${decision}`))).toEqual(new Set(['200 DECISION_ALLOW']));
+    const unrecorded = load.answered.filter(({ auditId }) => auditId === 0).at(-1)!;
+    expect((await gateway.call('GET', `/api/v1/ops/${unrecorded.opId}`)).body).toMatchObject({ state: 'running' });
+    expect(gateway.output.stderr).toMatch(/the audit log cannot be written/);
+    expect(gateway.output.stderr.match(/the audit log cannot be written/g)?.length).toBeLessThan(20);
+    const metrics = (await gateway.call('GET', '/metrics')).body as string;
+    expect(Number(/^svc_audit_entries_lost_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(300);
+    expect(metrics).toMatch(/^svc_audit_writable 0$/m);
+    makeRoom();
+    await eventually(async () => expect(Number((await check(gateway, 'recorded')).auditId)).toBeGreaterThan(0));
+    await load.stop();
+    expect(load.failed).toEqual([]);
+    await eventually(() => expect(gateway.output.stderr).toMatch(/"entriesLost":\d+,"msg":"the audit log is written again"/));
+    expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
+  });
+});
