@@ -59,6 +59,7 @@ export type Gateway = {
 };
 
 const DAY_MS = 24 * 3_600_000;
+const RELOAD_RETRY_MS = 5_000;
 const API_KEY_USES_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
@@ -234,7 +235,13 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     setInterval(() => revocations.prune(), API_KEY_USES_EVERY_MS),
   ];
 
-  onPolicyChange = () => void policyKeeper.reload('gateway').catch((error: unknown) => onError(error, 'reloading policies'));
+  onPolicyChange = () => void policyKeeper.reload('gateway').then(
+    (reloaded) => {
+      // Nobody will say again that the files have changed.
+      if (!reloaded.ok && reloaded.fault.kind === 'audit_unavailable') setTimeout(onPolicyChange, RELOAD_RETRY_MS).unref();
+    },
+    (error: unknown) => onError(error, 'reloading policies'),
+  );
   const reload = async (actor: string): Promise<void> => {
     await policyKeeper.reload(actor);
     try {

@@ -183,8 +183,9 @@ export class OpsRegistry {
     for (let slot = from; slot < end; slot += 1) {
       const owner = this.#chunkOf(slot as OpSlot).owners[slot & SLOT_MASK];
       if (owner === undefined || !this.#matches(slot as OpSlot, owner.identity, filter)) continue;
+      // Goes on at the next match, not at the next slot: whether there is more must not depend on what others do.
+      if (ops.length === limit) return { ops, next: slot };
       ops.push(this.recordOf(slot as OpSlot));
-      if (ops.length === limit) return { ops, next: slot + 1 < this.#used ? slot + 1 : undefined };
     }
     return { ops, next: end < this.#used ? end : undefined };
   }

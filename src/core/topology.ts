@@ -49,7 +49,7 @@ export type Stats = {
 };
 
 /** What one answer holds at most, besides what a page asks for. */
-export const TREE_LIMITS = { nodes: 5_000, depth: 32 } as const;
+export const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
 export const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
 type Page<T> = Result<T, CursorFault>;
@@ -79,17 +79,24 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
   return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next: isWhole ? undefined : next });
 }
 
-/** Agents without a registered parent, each with all that descend from it. */
+/**
+ * Agents without a registered parent, each with all that descend from it. Where roots are rare a page may be short, even
+ * empty, and still have a `next` to go on from.
+ */
 export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Page<Tree> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const budget = { nodes: TREE_LIMITS.nodes };
   const roots: TreeNode[] = [];
   let next: string | undefined;
+  let scanned = 0;
   for (const { org, agent } of agentsAfter(orgsOf(agents, orgId), undefined, after)) {
-    if (parentOf(agents, agent) !== undefined) continue;
-    if (roots.length === perPage || (roots.length > 0 && budget.nodes <= 0)) return ok({ roots, next });
-    roots.push(nodeOf(agents, agent, 1, budget));
+    if (scanned === TREE_LIMITS.scanned) return ok({ roots, next });
+    scanned += 1;
+    if (parentOf(agents, agent) === undefined) {
+      if (roots.length === perPage || (roots.length > 0 && budget.nodes <= 0)) return ok({ roots, next });
+      roots.push(nodeOf(agents, agent, 1, budget));
+    }
     next = `${org.sequence}.${agent.registration}`;
   }
   return ok({ roots, next: undefined });

@@ -175,6 +175,22 @@ test('the topology says what plain lists would say, after any history, at any pa
 const countsOf = (ops: readonly ModelOp[]): Record<OpState, number> =>
   Object.fromEntries(OP_STATES.map((state) => [state, ops.filter((op) => op.state === state).length])) as Record<OpState, number>;
 
+test('where roots are rare a page of the tree is cut short rather than long to make, and all are found in the end', () => {
+  const agents = new AgentRegistry();
+  const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'wide', agentId: `n${n}` });
+  for (let n = 0; n < 50_001; n += 1) {
+    agents.register({ identity: identityOf(n), credential: `d${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 || n === 50_000 ? undefined : agentKeyOf(identityOf(0)) });
+  }
+  const pages: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const { roots, next } = valueOf(tree(agents, 'acme', { perPage: 50, cursor }));
+    pages.push(roots.length);
+    cursor = next;
+  } while (cursor !== undefined);
+  expect(pages).toEqual([1, 0, 1]);
+});
+
 test('a tree that is larger than one answer says where it is cut, and no chain is too deep for it', () => {
   const agents = new AgentRegistry();
   const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });

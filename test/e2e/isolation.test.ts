@@ -92,6 +92,7 @@ const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
 
 const questions = (): readonly string[] => LISTINGS.flatMap(({ path, query = [] }) => [
   path,
+  ...(query.includes('per_page') ? [`${path}?per_page=1`] : []),
   ...query.flatMap((name) => (FILTERS[name] === undefined ? [] : [`${path}?per_page=1000&${name}=${encodeURIComponent(FILTERS[name])}`])),
 ]);
 const askAll = (): Promise<readonly (readonly [string, unknown])[]> =>

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -88,4 +89,27 @@ test('the description of the API is served', async () => {
   const { status, body } = await get('/openapi.json');
   expect([status, body.openapi]).toEqual([200, '3.1.0']);
   expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
+});
+
+test('while the audit log cannot be written nothing is allowed and the gateway is not ready, and both end by themselves', async () => {
+  const crowded = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
+  onTestFinished(async () => { await crowded.stop('SIGKILL'); });
+  let checks = 0;
+  const decision = async () => {
+    checks += 1;
+    const { body } = await crowded.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: `t${checks}`, spanId: 's', action: 'llm.call', resource: 'gpt' });
+    return body.decision;
+  };
+  const ready = async () => (await crowded.call('GET', '/readyz', undefined, null));
+  // No file of the process may grow any more: what a full disk does, without filling one.
+  const limitFiles = (bytes: string): void => void execFileSync('prlimit', ['--pid', String(crowded.process.pid), `--fsize=${bytes}:`]);
+  expect(await decision()).toBe('DECISION_ALLOW');
+  limitFiles('1');
+  expect(await decision()).toBe('DECISION_DENY');
+  expect(await ready()).toMatchObject({ status: 503, body: { code: 'audit_unavailable' } });
+  expect((await crowded.call('GET', '/healthz', undefined, null)).status).toBe(200);
+  expect((await crowded.call('GET', '/metrics', undefined, null)).body).toMatch(/^svc_audit_writable 0$/m);
+  limitFiles('unlimited');
+  await eventually(async () => expect((await ready()).status).toBe(200));
+  expect(await decision()).toBe('DECISION_ALLOW');
 });
