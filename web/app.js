@@ -1,6 +1,7 @@
 /** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
 import { Problem, request } from './api.js';
 import { button, h, replace, setText } from './dom.js';
+import { agentName } from './format.js';
 import { LiveStream } from './live.js';
 import { OpsModel } from './ops-model.js';
 import { can, current, restore, signOut, whenEnded } from './session.js';
@@ -36,7 +37,7 @@ let stream;
 /** @type {View | undefined} */
 let view;
 
-/** @type {readonly { path: string, title: string, isFor: () => boolean, open: () => View }[]} */
+/** @type {readonly { path: string, title: string, isFor: () => boolean, open: (asked: URLSearchParams) => View }[]} */
 const TABS = [
   { path: '#/operations', title: 'Operations', isFor: () => true, open: () => operationsView(operations) },
   { path: '#/agents', title: 'Agents', isFor: () => true, open: agentsView },
@@ -74,13 +75,15 @@ function showInside() {
     main);
 
   const showTab = () => {
-    const tab = links.find(({ path }) => path === location.hash) ?? links[0];
+    const [path, search] = location.hash.split('?', 2);
+    const tab = links.find((candidate) => candidate.path === path) ?? links[0];
     if (tab === undefined) return;
     view?.dispose?.();
     for (const { link } of links) link.toggleAttribute('aria-current', false);
     tab.link.setAttribute('aria-current', 'page');
+    tab.link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     document.title = `${tab.title} · svc-gateway`;
-    view = tab.open();
+    view = tab.open(new URLSearchParams(search));
     replace(main, view.element);
   };
   const onHash = () => (readLink() ? void boot() : showTab());
@@ -93,7 +96,7 @@ function showInside() {
       if (frame.event_type === 'ops_change') {
         model.apply(frame, Date.now());
         changed();
-      } else if (frame.event_type === 'violation') notify(`Violation by ${frame.agent_id ?? 'an unknown agent'}: ${frame.payload.reason}`, 'error');
+      } else tellOf(frame);
     },
     onStatus: (state) => {
       status.className = `live ${state.kind}`;
@@ -104,6 +107,13 @@ function showInside() {
   });
   stream.start();
   showTab();
+}
+
+/** What an operator should hear of, whichever view is open. @param {import('./live.js').Frame} frame */
+function tellOf({ event_type: kind, org_id, agent_id, payload }) {
+  const who = agentName({ org_id, team_id: payload.team_id, agent_id });
+  if (kind === 'violation') notify(`Violation by ${who}: ${payload.reason}`, 'error');
+  else if (kind === 'budget') notify(`${payload.tier === 'global' ? 'The global budget' : `The budget of ${who}`} is at ${payload.percent} % (${payload.period})`, payload.percent >= 100 ? 'error' : 'info');
 }
 
 let stopInside = () => {};

@@ -9,6 +9,8 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 /** A stream that lived this long was no failure: the next wait is short again. */
 const HEALTHY_AFTER_MS = 10_000;
+/** The code with which the gateway closes a stream whose credential is over. */
+const CREDENTIAL_ENDED = 4401;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;
 
@@ -74,11 +76,14 @@ export class LiveStream {
       if (frame.event_type === 'lagged') this.#refill(socket);
       else this.#handlers.onFrame(frame);
     };
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (socket !== this.#socket) return;
-      if (this.#openedAtMs > 0 && Date.now() - this.#openedAtMs > HEALTHY_AFTER_MS) this.#attempts = 0;
+      const wasHealthy = this.#openedAtMs > 0 && Date.now() - this.#openedAtMs > HEALTHY_AFTER_MS;
+      if (wasHealthy) this.#attempts = 0;
       this.#openedAtMs = 0;
-      this.#wait();
+      // An access token of a person lives for minutes: the next ticket is asked for with a new one.
+      if (wasHealthy && code === CREDENTIAL_ENDED && !this.#isStopped) void this.#connect();
+      else this.#wait();
     };
   }
 

@@ -39,7 +39,7 @@ export async function signInWithKey(key) {
     throw problem.status === 401 ? new Problem(401, { detail: 'This API key is not known here, has expired, or was revoked.' }) : problem;
   });
   const claims = claimsOf(answer.token);
-  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name: 'API key' };
+  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name: claims.sub };
   sessionStorage.setItem(TAB_KEY, JSON.stringify(session));
 }
 
@@ -141,7 +141,7 @@ function readKept() {
   return kept.expiresAtSecs > Date.now() / 1000 ? kept : undefined;
 }
 
-/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ org_id?: string }} */
+/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string, org_id?: string }} */
 function claimsOf(jwt) {
   const middle = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
   const bytes = Uint8Array.from(atob(middle), (char) => char.charCodeAt(0));

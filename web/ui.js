@@ -3,6 +3,8 @@ import { Problem } from './api.js';
 import { button, h, replace } from './dom.js';
 
 const NOTICE_MS = 6_000;
+/** Many at once say no more than a few. */
+const MAX_NOTICES = 4;
 
 /**
  * A line that goes away by itself.
@@ -13,7 +15,9 @@ const NOTICE_MS = 6_000;
 export function notify(text, kind = 'info') {
   const notice = h('div', { class: `notice ${kind}` }, h('span', null, text));
   notice.append(button('×', () => notice.remove(), { class: 'plain', 'aria-label': 'Dismiss' }));
-  document.getElementById('notices')?.append(notice);
+  const notices = document.getElementById('notices');
+  notices?.append(notice);
+  while ((notices?.childElementCount ?? 0) > MAX_NOTICES) notices?.firstElementChild?.remove();
   setTimeout(() => notice.remove(), NOTICE_MS);
 }
 

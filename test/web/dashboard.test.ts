@@ -133,6 +133,63 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await page.locator('tr[data-op]').count()).toBeLessThan(60);
   }, 60_000);
 
+  test('a stream that has lost events is opened again for a new snapshot', async () => {
+    const page = await openPage();
+    let opened = 0;
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      opened += 1;
+      const server = socket.connectToServer();
+      server.onMessage((message) => { if (opened > 1) socket.send(message); });
+      if (opened === 1) setTimeout(() => socket.send('{"event_type":"lagged","payload":{"dropped":7}}'), 300);
+    });
+    await (await agent('acme', 'search', 'lagging'))('lagged-1');
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await rowOf(page, 'lagged-1:s').waitFor();
+    expect(opened).toBe(2);
+  });
+
+  test('a finished operation fades, and is gone after a minute', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await (await agent('acme', 'search', 'brief'))('brief-1');
+    await gateway.call('POST', '/api/v1/ops/brief-1:s/complete');
+    await eventually(async () => {
+      await page.clock.runFor(200);
+      expect(await rowOf(page, 'brief-1:s').getByText('completing').count()).toBe(1);
+    });
+    await page.clock.runFor(50_000);
+    expect(await rowOf(page, 'brief-1:s').count()).toBe(1);
+    await page.clock.runFor(15_000);
+    expect(await rowOf(page, 'brief-1:s').count()).toBe(0);
+  });
+
+  test('an operation leads to what the audit log says of it, and who paused it', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'traced'))('traced-1');
+    await gateway.call('POST', '/api/v1/ops/traced-1:s/pause');
+    await rowOf(page, 'traced-1:s').getByRole('link', { name: 'traced-1:s' }).click();
+    await page.getByRole('button', { name: /^OpPaused/ }).click();
+    const entry = await page.getByRole('dialog').textContent();
+    expect(entry).toContain('"op_id": "traced-1:s"');
+    expect(entry).toContain('"actor": "key:');
+  });
+
+  test('the controls have names, and the keyboard alone is enough to pause an operation', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'typed'))('typed-1');
+    await stateOf(rowOf(page, 'typed-1:s'), 'running');
+    await page.getByLabel('Search').focus();
+    await page.keyboard.type('typed-1');
+    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['region', 'Operations in flight'], ['link', 'typed-1:s'], ['button', 'Pause typed-1:s']] as const) {
+      await page.keyboard.press('Tab');
+      await eventually(async () => expect(await page.getByRole(role, { name }).evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
+    }
+    await page.keyboard.press('Enter');
+    await stateOf(rowOf(page, 'typed-1:s'), 'paused');
+  });
+
   test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -197,9 +254,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   async function signedIn(key = ADMIN_KEY, url = gateway.url): Promise<Page> {
     const page = await openPage(url);
-    await page.getByLabel('API key').fill(key);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('Live', { exact: true }).waitFor();
+    await signIn(page, key);
     return page;
   }
 
@@ -214,6 +269,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     };
   }
 });
+
+async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Live', { exact: true }).waitFor();
+}
 
 const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
 

@@ -18,7 +18,10 @@ const FOLLOW_EVERY_MS = 2_000;
 /** A page that follows for days must not grow for days. */
 const MAX_ROWS = 2_000;
 
-export function auditView() {
+const WIDE = matchMedia('(min-width: 761px)');
+
+/** @param {URLSearchParams} asked what the link that led here wants to see */
+export function auditView(asked) {
   const boundTo = current()?.orgId ?? null;
   const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
   const decision = select('Decision', [['', 'Any'], ['allow', 'allow'], ['deny', 'deny']]);
@@ -27,6 +30,7 @@ export function auditView() {
   const until = h('input', { type: 'datetime-local', step: '1' });
   const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
   let newestId = 0;
+  inputs.op_id.value = asked.get('op_id') ?? '';
 
   const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([
     ['event_type', event.value], ['decision', decision.value], ...Object.entries(inputs).map(([name, input]) => /** @type {const} */ ([name, input.value.trim()])),
@@ -44,9 +48,9 @@ export function auditView() {
 
   /** Puts what is new on top. When more came than a page holds, begins anew. */
   async function look() {
-    const asked = newestId;
+    const newestBefore = newestId;
     const { entries } = await ask(undefined);
-    if (asked !== newestId) return; // the filter was changed meanwhile
+    if (newestBefore !== newestId) return; // the filter was changed meanwhile
     const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
     if (fresh.length === 0) return;
     if (fresh.length === PER_PAGE || newestId === 0) return list.reload();
@@ -68,10 +72,10 @@ export function auditView() {
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
     viewHead('Audit log', h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
-    h('div', { class: 'filters many' },
+    h('details', { class: 'folded', open: WIDE.matches || asked.size > 0 }, h('summary', null, 'Filters'), h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
-      field('From', since), field('To', until)),
+      field('From', since), field('To', until))),
     list.element);
   return { element, dispose: () => { isDisposed = true; } };
 }
@@ -91,17 +95,29 @@ function entryRow(entry) {
     details.showModal();
   };
   const { lineage } = entry;
-  const who = lineage.agent_id === null ? entry.actor : agentName(lineage);
+  const isByAgent = lineage.agent_id !== null && entry.actor.startsWith('agent:');
+  const who = lineage.agent_id === null ? [entry.actor] : [agentName(lineage), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
+  const what = whatOf(entry);
   return h('tr', null,
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
     h('td', null, button(entry.event_type, open, { class: 'link', 'aria-label': `${entry.event_type}, entry ${entry.id}` })),
     h('td', null, who),
-    h('td', { class: 'what' }, whatOf(entry), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
+    h('td', { class: 'what' }, what === '' ? null : h('span', { class: 'mono' }, what), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
     h('td', null, entry.decision === null ? '' : h('span', { class: `state ${entry.decision}` }, entry.decision)));
 }
 
-/** @param {any} entry */
+/** The action that was asked about and its operation; of other events, what their payload says in a word each. @param {any} entry @returns {string} */
 function whatOf({ payload, op_id: opId }) {
-  const action = [payload?.action, payload?.resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
-  return h('span', { class: 'mono' }, [action, opId].filter((part) => part !== null && part !== '').join(' · '));
+  const { action, resource } = payload;
+  const said = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();
+  return [said, opId].filter((part) => part !== null && part !== '').join(' · ');
 }
+
+const MAX_WORDS = 4;
+
+/** @param {Record<string, unknown>} payload */
+const wordsOf = (payload) => Object.entries(payload)
+  .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) || (Array.isArray(value) && value.every((item) => typeof item === 'string')))
+  .slice(0, MAX_WORDS)
+  .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : value}`)
+  .join(', ');

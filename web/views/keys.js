@@ -17,7 +17,7 @@ export function keysView() {
       return { rows: page.api_keys, next: page.next_cursor };
     },
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
-      h('td', { class: 'strong' }, key.name),
+      h('td', { class: 'strong' }, key.name, current()?.name === `key:${key.id}` ? h('span', { class: 'tag' }, 'yours') : null),
       h('td', { class: 'mono' }, key.hint),
       h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
       h('td', null, key.org_id ?? 'all'),
@@ -55,7 +55,7 @@ export function keysView() {
 
   /** @param {any} key */
   async function revoke(key) {
-    const isMeant = await confirm({ title: 'Revoke this key?', text: 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
+    const isMeant = await confirm({ title: 'Revoke this key?', text: current()?.name === `key:${key.id}` ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
     if (!isMeant) return;
     if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
     await reload();

@@ -1,4 +1,5 @@
 /** Operations in flight, as they happen, and the means to stop them. */
+import { query } from '../api.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { agentName, count, duration, plural } from '../format.js';
 import { ACTIONS, isFinished, shownState } from '../ops-model.js';
@@ -112,7 +113,7 @@ export function operationsView({ model, onChange }) {
     const control = (action) => button(LABEL[action], () => act(op.opId, action), { class: `small${action === 'terminate' ? ' danger' : ''}`, 'aria-label': `${LABEL[action]} ${op.opId}` });
     const actions = { pause: control('pause'), resume: control('resume'), terminate: control('terminate') };
     const row = h('tr', { 'data-op': op.opId },
-      h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, op.opId),
+      h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, h('a', { href: `#/audit${query([['op_id', op.opId]])}` }, op.opId)),
       h('td', { class: 'clip', 'data-label': 'Agent' }, agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId })),
       h('td', { 'data-label': 'State' }, stateWord),
       since,
