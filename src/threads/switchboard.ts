@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { encodeDraft } from '../core/audit-line.ts';
-import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { Command, CommandOf, CommandType, PageRequest, Replies } from '../core/commands.ts';
+import { BAD_CURSOR } from '../core/cursor.ts';
 import { NO_EFFECTS, type Effect } from '../core/effects.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
@@ -12,6 +13,7 @@ import type { RateLimiter } from '../gateway/rate-limit.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
+import { CursorSeal } from './cursor-seal.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
 import type { IoIndex, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
@@ -37,6 +39,7 @@ type Thread = {
   /** The latest message of events, to which more are added while nothing else was said after it. */
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
 };
+type ListCommand = Extract<Command, PageRequest>;
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 
 /** Commands that change nothing and so are answered also while nothing can be recorded. */
@@ -48,6 +51,7 @@ export class Switchboard {
   readonly #options: SwitchboardOptions;
   readonly #threads = new Map<IoIndex, Thread>();
   readonly #controlStreams = new Map<AgentKey, Map<string, { readonly io: IoIndex; readonly stream: number }>>();
+  readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
   /** What has happened since the start, for the metrics. */
   readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
@@ -118,11 +122,20 @@ export class Switchboard {
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
   #apply(command: Command, nowMs: number): Outcome {
     try {
-      return this.#options.governor.apply(command as never, nowMs);
+      return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command as never, nowMs);
     } catch (error) {
       this.#options.onError(error, command.type);
       return { reply: INTERNAL, effects: NO_EFFECTS };
     }
+  }
+
+  /** A listing, whose cursors are sealed on their way out and opened on their way in. */
+  #list(command: ListCommand, nowMs: number): Outcome {
+    const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.cursor);
+    if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
+    const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor } as never, nowMs);
+    if (!reply.ok || reply.value.next === undefined) return { reply, effects };
+    return { reply: ok({ ...reply.value, next: this.#cursors.seal(reply.value.next) }) as typeof reply, effects };
   }
 
   #receiveOther(io: IoIndex, message: Exclude<IoToMain, { type: 'command' }>): void {

@@ -244,3 +244,22 @@ test('globex never hears of what acme has tried', async () => {
   const mine = await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted', undefined, admins.acme);
   expect(mine.body.entries[0]).toMatchObject({ lineage: { org_id: 'acme' }, decision: 'deny', payload: { claimed_org_id: expect.any(String) } });
 });
+
+test('a token that is presented for an agent of another org is denied, told to its own org and to nobody else, and touches nothing', async () => {
+  const mine = await openDashboard(gateway, '?types=violation', { bearer: admins.acme! });
+  const theirs = await openDashboard(gateway, '', { bearer: admins.globex! });
+  const countOf = async () => (await gateway.call('GET', '/api/v1/topology/stats')).body.ops;
+  const before = await countOf();
+  const { body } = await call('PolicyService', 'CheckAction', { agent: rpcAgentOf('globex'), credentialToken: tokens.acme, traceId: 'stolen', spanId: 's', action: 'llm.call', resource: 'r' }, null);
+  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the credential token is registered to a different agent' });
+  const violation = await mine.next((frame) => frame.event_type === 'violation' && frame.payload.claimed_org_id === 'globex');
+  expect(violation).toMatchObject({ org_id: 'acme', agent_id: 'crawler' });
+  const { entries } = (await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted&per_page=1')).body;
+  expect(entries[0]).toMatchObject({ lineage: { org_id: 'acme' }, op_id: 'stolen:s', decision: 'deny', reason: 'the credential token is registered to a different agent', payload: { claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' } });
+  expect(await countOf()).toEqual(before);
+  expect((await gateway.call('GET', '/api/v1/ops/stolen:s')).status).toBe(404);
+  await live('globex');
+  await theirs.next((frame) => frame.event_type === 'ops_change' && frame.payload.op_id === `more-globex-${made}:span`);
+  expect(theirs.frames.filter(({ event_type }) => event_type === 'violation')).toEqual([]);
+  await Promise.all([mine.close(), theirs.close()]);
+});
