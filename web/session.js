@@ -8,7 +8,7 @@ import { Problem, request } from './api.js';
  * @typedef {object} Session
  * @property {'key' | 'account'} kind
  * @property {string} token
- * @property {number} expiresAtSecs
+ * @property {number} expiresAtSecs by this browser's clock
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} name
@@ -110,10 +110,10 @@ const renewOrEnd = () => renew().catch((problem) => {
   throw problem;
 });
 
-/** @param {{ access_token: string, expires_at: number, scopes: string[] }} answer */
+/** @param {{ access_token: string, expires_in: number, scopes: string[] }} answer */
 async function takeAccess(answer) {
   const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
-  session = { kind: 'account', token: answer.access_token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claimsOf(answer.access_token).org_id ?? null, name };
+  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId: claimsOf(answer.access_token).org_id ?? null, name };
   localStorage.setItem(ACCOUNT_HINT, '1');
 }
 

@@ -109,6 +109,30 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('Password').waitFor();
   });
 
+  test('two tabs of one person renew their tokens side by side, and neither is signed out', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'tabs@example.com', role: 'viewer' });
+    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    const first = await openPage();
+    await first.context().clock.install();
+    await first.reload();
+    await signIn(first, 'tabs@example.com', PASSWORD);
+    const second = await first.context().newPage();
+    await second.goto(gateway.url);
+    await live(second);
+    const renewed: string[] = [];
+    first.context().on('response', (response) => { if (response.url().endsWith('/auth/refresh')) renewed.push(String(response.status())); });
+    for (const page of [first, second]) await page.getByRole('link', { name: 'Policies' }).click();
+    await first.context().clock.fastForward('14:30');
+    await Promise.all([first, second].map((page) => page.getByRole('button', { name: 'Refresh' }).click()));
+    await eventually(() => expect(renewed).toEqual(['200', '200']));
+    for (const page of [first, second]) {
+      await page.getByRole('link', { name: 'Budgets' }).click();
+      await page.getByRole('heading', { name: 'Budgets' }).waitFor();
+      expect(await page.getByText('Your session has ended').count()).toBe(0);
+    }
+  });
+
   async function openPage(url = gateway.url): Promise<Page> {
     const own = await browser.newContext();
     const page = await own.newPage();
