@@ -236,7 +236,7 @@ export class Switchboard {
       return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
     }
     if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
-    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), () => {});
+    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), (isWritten) => { if (!isWritten) this.#answerUnrecorded(io, id, reply, AUDIT_UNAVAILABLE); });
   }
 
   /** What could not be recorded was not allowed: the operations that these checks began are ended again. */
@@ -246,8 +246,12 @@ export class Switchboard {
       const nowMs = this.#options.clock.nowMs();
       for (const op of this.#options.governor.revokeUnrecorded(checked, appliedAtMs, nowMs)) this.events.publishEffect({ kind: 'op-changed', op }, nowMs);
     }
-    // While the audit thread lives it has answered already, and these find nobody waiting.
-    for (const { id, reply } of replies) this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : AUDIT_UNAVAILABLE, auditIndex: -1 });
+    for (const [index, { id, reply }] of replies.entries()) this.#answerUnrecorded(io, id, reply, commands[index]?.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE);
+  }
+
+  /** While the audit thread lives it has answered already, and this finds nobody waiting. */
+  #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply'], refusal: AuditedReply['reply']): void {
+    this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : refusal, auditIndex: -1 });
   }
 
   #openControl(io: IoIndex, stream: number, agent: AgentKey): void {

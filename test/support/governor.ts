@@ -1,0 +1,38 @@
+/** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
+import { BudgetTracker } from '../../src/core/budget.ts';
+import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
+import { Governor } from '../../src/core/governor.ts';
+import { agentKeyOf, type AgentIdentity, type OpId, type SecretDigest } from '../../src/core/ids.ts';
+import type { Principal } from '../../src/core/scope.ts';
+
+export const ADMIN: Principal = { subject: 'key:admin', scopes: ['admin'], orgId: null };
+export const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+export const SIBLING: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'sibling' };
+export const STRANGER: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'crawler' };
+
+/** The digest that stands for the agent's secret. */
+export const digestOf = (agent: AgentIdentity): SecretDigest => `digest-of-${agentKeyOf(agent)}` as SecretDigest;
+
+/** Allows every resource but `forbidden`. */
+export const POLICIES = {
+  decide: ({ resource }: { readonly resource: string }) =>
+    resource === 'forbidden'
+      ? { kind: 'deny', reason: 'forbidden', policy: 'test', ruleId: 'no' } as const
+      : { kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const,
+};
+
+export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], maxOps = 1_000, sweepTtlMs = 60_000 } = {}): Governor {
+  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, redact: (attributes) => attributes, sweepTtlMs });
+  for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
+  return governor;
+}
+
+export const opId = (text: string): OpId => text as OpId;
+
+export const checkOf = (agent: AgentIdentity, op: string, fields: Partial<CheckCommand> = {}): CheckCommand => ({
+  type: 'check', agent, credential: digestOf(agent), principal: undefined, opId: opId(op), action: 'tool.call', resource: 'web_search', attributes: undefined,
+  estimatedCostMicroUsd: 0, caller: undefined, dryRun: false, ...fields,
+});
+
+export const controlOf = (op: string, trigger: CommandOf<'control-op'>['trigger'], principal: Principal = ADMIN): CommandOf<'control-op'> =>
+  ({ type: 'control-op', principal, opId: opId(op), trigger });

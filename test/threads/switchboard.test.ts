@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Command } from '../../src/core/commands.ts';
+import type { AgentStore } from '../../src/gateway/ports.ts';
+import type { UseCases } from '../../src/gateway/use-cases.ts';
+import { AuditLink, FAILED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { decode, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
+import { Switchboard } from '../../src/threads/switchboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN, checkOf, controlOf, CRAWLER, openGovernor, opId, SIBLING } from '../support/governor.ts';
+
+const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
+
+type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number };
+
+/** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
+function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Options = {}) {
+  const clock = { nowMs: () => 1_000 };
+  const troubles: object[] = [];
+  const defects: unknown[] = [];
+  const audit = new AuditLink(clock, (trouble) => troubles.push(trouble));
+  const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
+  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decode(bytes) as (typeof batches)[number]) };
+  audit.connect(auditPort as never);
+  const governor = openGovernor();
+  const switchboard = new Switchboard({
+    governor, audit, onAuditFailure, maxUnrecorded, clock,
+    agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
+    budgets: { save: () => Promise.resolve() } as never,
+    useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
+    onError: (error) => void defects.push(error),
+  });
+  const sent: MainToIo[] = [];
+  switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
+  onTestFinished(() => switchboard.disconnect(0));
+  let lastId = 0;
+  return {
+    audit, governor, switchboard, batches, sent, troubles, defects, auditPort,
+    ask: (...commands: Command[]): number[] => {
+      const ids = commands.map(() => (lastId += 1));
+      switchboard.receive(0, encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))));
+      return ids;
+    },
+    replyTo: (id: number) => eventually(() => {
+      const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
+      if (reply === undefined) throw new Error(`request ${id} has no answer`);
+      return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
+    }, 2_000),
+    write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
+    refuse: (batch: number) => {
+      Atomics.add(new Int32Array(audit.counters), FAILED, 1);
+      audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
+    },
+  };
+}
+
+const register = { type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'new' }, credential: 'digest-of-new' as never, parent: undefined } as const;
+
+test('the answers to what must be recorded go to the audit thread, in the order of the commands and with the place of their entry', async () => {
+  const { ask, batches, sent } = open();
+  ask(checkOf(CRAWLER, 't:1'), checkOf(SIBLING, 't:2', { resource: 'forbidden' }), { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+  expect(batches).toHaveLength(1);
+  expect(batches[0]).toMatchObject({ batch: 1, io: 0, count: 2 });
+  expect(batches[0]!.bodies.split('\n').map((body) => body.includes('"ActionAllowed"'))).toEqual([true, false]);
+  expect(decodeToIo(batches[0]!.replies!)).toMatchObject([
+    { type: 'command-reply', id: 1, auditIndex: 0, reply: { value: { decision: 'allow', opState: 'running' } } },
+    { type: 'command-reply', id: 2, auditIndex: 1, reply: { value: { decision: 'deny', opState: 'terminated' } } },
+  ]);
+  // Reading needs no record, and waits for none.
+  expect(sent).toMatchObject([{ type: 'command-reply', id: 3, auditIndex: -1, reply: { value: { state: 'running' } } }]);
+});
+
+test('checks of a batch that could not be written are denied, and the operations they began are over', async () => {
+  const { ask, refuse, replyTo, governor, troubles } = open();
+  const [first] = ask(checkOf(CRAWLER, 't:1'), controlOf('t:1', 'pause'));
+  refuse(1);
+  expect(await replyTo(first!)).toMatchObject({ ok: true, value: { decision: 'deny', reason: UNWRITABLE } });
+  expect(await replyTo(first! + 1)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('terminated');
+  // Until it can be written again nothing is even tried.
+  const [refused, read] = ask(checkOf(CRAWLER, 't:2'), { type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor: undefined });
+  expect(await replyTo(refused!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+  expect(governor.ops.find(opId('t:2'))).toBeUndefined();
+  expect(await replyTo(read!)).toMatchObject({ ok: true });
+  expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
+});
+
+test('what an earlier batch has recorded stays, when a later one fails', async () => {
+  const { ask, write, refuse, governor, audit } = open();
+  ask(checkOf(CRAWLER, 't:1'));
+  write(1);
+  expect(audit.entriesInFlight).toBe(0);
+  ask(checkOf(CRAWLER, 't:2'));
+  refuse(2);
+  expect(governor.ops.stateOf(governor.ops.find(opId('t:2'))!)).toBe('terminated');
+  expect([audit.entriesLost, audit.entriesInFlight]).toEqual([1, 0]);
+});
+
+test.each([['deny', { ok: false, fault: { kind: 'audit_unavailable' } }], ['allow', { ok: true, value: { rotated: false } }]] as const)(
+  'a registration whose record is lost with the audit thread is answered all the same (%s)', async (onAuditFailure, expected) => {
+    const { ask, replyTo, audit, batches } = open({ onAuditFailure });
+    const [id] = ask(register);
+    await eventually(() => expect(batches).toHaveLength(1));
+    audit.disconnect();
+    expect(await replyTo(id!)).toMatchObject(expected);
+  },
+);
+
+test('a registration that is still on its way to the store when the audit thread dies is answered too', async () => {
+  let saved: () => void = () => {};
+  const { ask, replyTo, audit } = open({ agents: { save: () => new Promise((resolve) => { saved = resolve; }) } });
+  const [id] = ask(register);
+  audit.disconnect();
+  saved();
+  expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+});
+
+test('with allow, checks are allowed while there is no audit thread, and every one is counted', async () => {
+  const { ask, replyTo, audit } = open({ onAuditFailure: 'allow' });
+  audit.disconnect();
+  const [id] = ask(checkOf(CRAWLER, 't:1'));
+  expect(await replyTo(id!)).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
+  expect(audit.entriesLost).toBe(1);
+});
+
+test('an agent that could not be stored is answered with an error, and not recorded as registered', async () => {
+  const { ask, replyTo, batches, defects } = open({ agents: { save: () => Promise.reject(new Error('the disk is gone')) } });
+  const [id] = ask(register);
+  expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'internal' } });
+  expect(batches).toEqual([]);
+  expect(defects).toHaveLength(1);
+});
+
+test('more than may wait for the log is refused at once, until it has caught up', async () => {
+  const { ask, replyTo, write, governor } = open({ maxUnrecorded: 3 });
+  const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
+  for (const id of ids.slice(3)) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } });
+  expect(governor.ops.size).toBe(3);
+  write(1);
+  ask(checkOf(CRAWLER, 't:9'));
+  expect(governor.ops.size).toBe(4);
+});
+
+test('a use case that fails is answered `internal`, and its cause is told to the gateway alone', async () => {
+  const { switchboard, sent, defects } = open();
+  switchboard.receive(0, encodeToMain([{ type: 'call', id: 7, name: 'listPolicies', input: {} }]));
+  await eventually(() => expect(sent).toEqual([{ type: 'call-reply', id: 7, reply: { ok: false, fault: { kind: 'internal' } } }]));
+  expect(defects).toEqual([new Error('a defect')]);
+});
+
+test('answers for a thread that is gone are dropped', async () => {
+  const { ask, switchboard, sent, refuse } = open();
+  ask(checkOf(CRAWLER, 't:1'));
+  switchboard.disconnect(0);
+  refuse(1);
+  await sleep(20);
+  expect(sent).toEqual([]);
+});
