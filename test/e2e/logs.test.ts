@@ -129,6 +129,25 @@ test('a reader that stops reading a long export costs no memory, and gets all of
   });
   socket.destroy();
   expect(feeds).toBeGreaterThan(ENTRIES); // and some more of the frame around them
+}, 90_000);
+
+test('an export ends where its credential does: the connection is cut, so that nobody takes a part for the whole', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-export-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  writeLog(join(dataDir, 'data', 'audit'), 60_000);
+  const big = await startTestGateway({ dataDir });
+  onTestFinished(async () => { await big.stop('SIGKILL'); });
+  const { key: bearer, id } = (await big.call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] })).body;
+  const socket = connect(Number(new URL(big.url).port), '127.0.0.1');
+  socket.write(`GET /api/v1/logs/export HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${bearer}\r\n\r\n`);
+  await new Promise((resolve) => socket.once('data', () => { socket.pause(); resolve(undefined); }));
+  expect((await big.call('POST', `/api/v1/iam/api-keys/${id}/revoke`)).status).toBe(204);
+  let tail = '';
+  socket.on('data', (chunk: Buffer) => { tail = (tail + chunk.toString('latin1')).slice(-64); });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume();
+  await closed;
+  expect(tail.endsWith('\r\n0\r\n\r\n')).toBe(false);
 });
 
 function writeLog(directory: string, entries: number): void {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -83,6 +84,31 @@ test('beyond this machine metrics need a credential that sees every org', async 
   expect((await call()).status).toBe(200);
   const { key } = (await open.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['admin'], org_id: 'acme' })).body;
   expect((await call(key)).status).toBe(403);
+});
+
+test('a gateway that shuts down says on open connections that it is not ready, while it answers what is in flight', async () => {
+  const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
+  onTestFinished(async () => { await leaving.stop('SIGKILL'); });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ready = (): Promise<readonly [number, string]> => new Promise((resolve, reject) => {
+    request(`${leaving.url}/readyz`, { agent }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => { text += chunk.toString(); });
+      response.on('end', () => resolve([response.statusCode ?? 0, text]));
+    }).on('error', reject).end();
+  });
+  expect((await ready())[0]).toBe(200);
+  const login = leaving.call('POST', '/api/v1/auth/login', { email: 'nobody@example.com', password: 'a horse that nobody corrects' });
+  await eventually(async () => expect((await leaving.call('GET', '/metrics')).body).toMatch(/svc_crypto_pending\{lane="passwords"\} 1/));
+  const stopped = leaving.stop('SIGTERM');
+  await eventually(async () => {
+    const [status, text] = await ready();
+    expect(status).toBe(503);
+    expect(text).toContain('shutting_down');
+  });
+  expect((await login).status).toBe(401);
+  expect(await stopped).toBe(0);
+  agent.destroy();
 });
 
 test('the description of the API is served', async () => {
