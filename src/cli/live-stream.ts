@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { WebSocket, type RawData } from 'ws';
 import type { Api } from './api.ts';
 import { unreachable, type Query } from './http.ts';
+import { printable } from './printable.ts';
 import type { Row } from './table.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -16,6 +17,8 @@ const MAX_PROBLEM_BYTES = 64 * 1024;
 export type LiveStream = {
   /** Ends when the connection does. A reader that is slow makes the gateway wait, not this process grow. */
   readonly frames: AsyncIterable<Row>;
+  /** Why it has ended, in the words of the gateway or of the system; '' when neither said anything. */
+  ending(): string;
   close(): void;
 };
 
@@ -40,10 +43,15 @@ async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
   const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 } as object);
+  let ending = '';
+  socket.once('close', (_code, reason) => { ending ||= printable(reason.toString()); });
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve({ frames: framesOf(messages), close: () => socket.terminate() }));
+    socket.once('open', () => resolve({ frames: framesOf(messages), ending: () => ending, close: () => socket.terminate() }));
     socket.once('unexpected-response', (_request, response: IncomingMessage) => void responseOf(response).then(resolve, reject).finally(() => socket.terminate()));
-    socket.once('error', (error) => reject(unreachable(apiUrl, error)));
+    socket.once('error', (error) => {
+      ending = printable(error.message);
+      reject(unreachable(apiUrl, error)); // of no effect once it is open
+    });
     watchSilence(socket);
   });
 }

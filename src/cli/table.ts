@@ -1,5 +1,6 @@
 /** Rows as columns of text. */
 import { clipped, padded, printable, widthOf } from './printable.ts';
+import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -50,10 +51,11 @@ export function valueAt(row: Row, path: string): unknown {
   return value;
 }
 
-/** A cell of a time, to the second: the milliseconds are for programs. */
-export const timeAt = (path: string) => (row: Row): unknown => {
+/** A cell that says how far a time is away, back or ahead: `12s`, `5m`. The time itself is in the machine formats. */
+export const awayAt = (path: string) => (row: Row): unknown => {
   const time = valueAt(row, path);
-  return typeof time === 'string' ? time.replace(/\.\d+(?=Z$)/, '') : time;
+  const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+  return Number.isNaN(ms) ? time : brief(Math.abs(Date.now() - ms));
 };
 
 /** Nothing is a dash, so that a table can be cut into columns by other programs. */

@@ -16,3 +16,11 @@ export function coarse(ms: number): string {
   }
   return 'a minute';
 }
+
+const BRIEF_UNITS = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000]] as const;
+
+/** `4d`, `12s`: the largest unit of which there is a whole one. */
+export function brief(ms: number): string {
+  const [unit, unitMs] = BRIEF_UNITS.find(([, least]) => ms >= least) ?? (['s', 1000] as const);
+  return `${Math.floor(ms / unitMs)}${unit}`;
+}

@@ -29,9 +29,9 @@ test('an agent is registered with a token shown once, listed, and removed', asyn
   await svc('agents register acme/search/part --parent acme/search/lifecycle');
   await svc('agents register /solo/lifecycle');
   const { stdout } = await svc('agents ls');
-  expect(stdout).toMatch(/^AGENT +PARENT +OPS +LAST SEEN +REGISTERED\n/);
+  expect(stdout).toMatch(/^AGENT +PARENT +OPS +SEEN +AGE\n/);
   expect(stdout).toMatch(/^\/solo\/lifecycle +- +0 +- +/m);
-  expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m);
+  expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d+s$/m);
   expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer good.\n', stderr: '' });
   expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^svc: .+\.\nCheck the name: the `ls` commands show what there is\.\n$/) });
 });
@@ -182,7 +182,7 @@ test('a watch without a terminal prints plain lines, goes on when the gateway co
   const start = (op: string) => second.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
   await eventually(async () => { await start('w:1'); expect(terminal.shown()).toContain('"op_id":"w:1","state":"pending"'); });
   await second.stop('SIGKILL');
-  await terminal.until('The connection was lost; trying again.');
+  await terminal.until(/The connection was lost.*; trying again\./);
   const again = await startTestGateway({ env });
   await eventually(async () => { await start(`w:${Date.now()}`); expect(terminal.shown().split('The connection was lost')[1]).toContain('"event_type":"ops_change"'); }, 25_000);
   terminal.type('\u0003');

@@ -4,7 +4,7 @@ import type { Invocation, Run } from '../invocation.ts';
 import { CliError } from '../errors.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
-import { timeAt, type Column, type Row } from '../table.ts';
+import { awayAt, type Column, type Row } from '../table.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -12,7 +12,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'ROLE', cell: 'role' },
   { title: 'ORG', cell: 'org_id' },
   { title: 'STATE', cell: ({ disabled }) => (disabled === true ? 'disabled' : 'enabled') },
-  { title: 'LAST LOGIN', cell: timeAt('last_login_at') },
+  { title: 'LOGIN', cell: awayAt('last_login_at') },
   { title: 'ID', cell: 'id' },
 ];
 

@@ -4,15 +4,15 @@ import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
-import { timeAt, type Column } from '../table.ts';
+import { awayAt, type Column } from '../table.ts';
 import { agentText, limitOf, moreNote, parseAgent, wireAgent } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },
   { title: 'PARENT', cell: ({ parent }) => agentText(parent) ?? parent },
   { title: 'OPS', cell: 'active_ops' },
-  { title: 'LAST SEEN', cell: timeAt('last_seen_at') },
-  { title: 'REGISTERED', cell: timeAt('registered_at') },
+  { title: 'SEEN', cell: awayAt('last_seen_at') },
+  { title: 'AGE', cell: awayAt('registered_at') },
 ];
 
 export async function ls(invocation: Invocation): Promise<void> {

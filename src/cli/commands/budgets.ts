@@ -2,7 +2,7 @@
 import { Api } from '../api.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, showTable } from '../output.ts';
-import { valueAt, timeAt, type Column, type Row } from '../table.ts';
+import { valueAt, awayAt, type Column, type Row } from '../table.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const usd = (value: unknown): string | undefined => (typeof value === 'number' ? `$${value.toFixed(Math.abs(value) < 0.01 && value !== 0 ? 6 : 2)}` : undefined);
@@ -18,7 +18,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'TODAY', cell: periodCell('daily'), isWhole: true },
   { title: 'THIS MONTH', cell: periodCell('monthly'), isWhole: true },
   { title: 'RESERVED', cell: ({ reserved_usd: reserved }) => usd(reserved), isWhole: true },
-  { title: 'DAY ENDS', cell: timeAt('daily.reset') },
+  { title: 'DAY LEFT', cell: awayAt('daily.reset') },
 ];
 
 export async function run(invocation: Invocation): Promise<void> {

@@ -3,7 +3,7 @@ import { Api } from '../api.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
-import { timeAt, type Column, type Row } from '../table.ts';
+import { awayAt, type Column, type Row } from '../table.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -12,8 +12,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'SCOPES', cell: 'scopes' },
   { title: 'ORG', cell: 'org_id' },
   { title: 'STATE', cell: (row) => stateOf(row, Date.now()) },
-  { title: 'LAST USED', cell: timeAt('last_used_at') },
-  { title: 'CREATED', cell: timeAt('created_at') },
+  { title: 'USED', cell: awayAt('last_used_at') },
+  { title: 'AGE', cell: awayAt('created_at') },
 ];
 
 function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }: Row, nowMs: number): string {

@@ -4,8 +4,8 @@ import { Api } from '../api.ts';
 import { UnreachableError, usageError } from '../errors.ts';
 import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
-import { dim, green, jsonText, note, red, show, terminalWidth, writeLines, writeOut, yamlText } from '../output.ts';
-import { clipped, printable } from '../printable.ts';
+import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
+import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
 import { agentText, limitOf } from './listing.ts';
 
@@ -103,7 +103,5 @@ function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
   const agent = valueAt({ lineage }, 'lineage.agent_id') === null ? cellText(actor) : cellText(agentText(lineage));
   const text = [cellText(timestamp), cellText(id), cellText(event), agent, cellText(opId), ...(typeof reason === 'string' ? [printable(reason)] : [])].join('  ');
-  const width = terminalWidth();
-  const line = width === undefined ? text : clipped(text, width);
-  return decision === 'deny' ? red(line) : decision === 'allow' ? green(line) : dim(line);
+  return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }

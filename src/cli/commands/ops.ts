@@ -3,14 +3,14 @@ import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
-import { fieldLines, valueAt, timeAt, type Column, type Row } from '../table.ts';
+import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
 import { agentText, AGENT_COLUMN, limitOf, moreNote } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'OPERATION', cell: 'op_id', isWhole: true },
   { title: 'STATE', cell: 'state', isWhole: true },
   AGENT_COLUMN,
-  { title: 'UPDATED', cell: timeAt('updated_at') },
+  { title: 'SINCE', cell: awayAt('updated_at'), isWhole: true },
 ];
 
 const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;

@@ -3,7 +3,7 @@ import { Api } from '../api.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
-import { cellText, timeAt, valueAt, type Column, type Row } from '../table.ts';
+import { cellText, awayAt, valueAt, type Column, type Row } from '../table.ts';
 import { counted } from '../words.ts';
 import { agentText, limitOf, moreNote } from './listing.ts';
 
@@ -36,7 +36,7 @@ const AGENTS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },
   { title: 'PARENT', cell: 'parent' },
   { title: 'OPS', cell: 'active_ops' },
-  { title: 'LAST SEEN', cell: timeAt('last_seen_at') },
+  { title: 'SEEN', cell: awayAt('last_seen_at') },
 ];
 
 const GROUPS: readonly Column[] = [

@@ -21,7 +21,7 @@ const ENDED_MS = 10_000;
 type Viewer = {
   /** The stream begins, or begins again: a snapshot follows. */
   connected(): void;
-  disconnected(): void;
+  disconnected(ending: string): void;
   frame(frame: Row): Promise<void> | void;
 };
 
@@ -40,7 +40,7 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
     viewer.connected();
     for await (const frame of current.frames) await viewer.frame(frame);
     if (ended.signal.aborted) break;
-    viewer.disconnected();
+    viewer.disconnected(current.ending());
     const next = await reconnected(api, query, ended.signal);
     if (next === undefined) break;
     current = next;
@@ -62,10 +62,12 @@ async function reconnected(api: Api, query: { readonly types: string; readonly s
   return undefined;
 }
 
+const lostText = (ending: string): string => `The connection was lost${ending === '' ? '' : ` (${ending})`}; trying again.`;
+
 function plainLines(format: OutputFormat): Viewer {
   return {
     connected: () => {},
-    disconnected: () => note('The connection was lost; trying again.'),
+    disconnected: (ending) => note(lostText(ending)),
     frame: async (frame) => {
       switch (format) {
         case 'table': return isLagged(frame) ? note('The gateway left out changes that came too fast.') : writeLines([lineOf(frame)]);
@@ -93,28 +95,32 @@ const lineOf = (frame: Row): string => {
 
 const COLUMNS: readonly Column[] = [
   { title: 'OPERATION', cell: 'opId', isWhole: true },
-  { title: 'STATE', cell: 'state', isWhole: true },
+  // As wide as the longest state, so that the columns stand still.
+  { title: 'STATE     ', cell: 'state', isWhole: true },
   { title: 'AGENT', cell: 'agent' },
-  { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) },
 ];
+
+const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
+/** From here on there is room for the time beside whole ids. */
+const WIDE_COLUMNS = 100;
 
 const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
 
 function liveTable(label: string, screen: Screen, ended: AbortSignal): Viewer {
   const ops = new Map<string, WatchedOp>();
-  let isConnected = true;
+  let lost: string | undefined;
   let isChanged = true;
   const timer = setInterval(() => {
     for (const op of ops.values()) if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
-    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), isConnected, screen.size()));
+    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), lost, screen.size()));
     isChanged = false;
   }, REDRAW_MS);
   const redraw = (): void => { isChanged = true; };
   process.stdout.on('resize', redraw);
   ended.addEventListener('abort', () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); });
   return {
-    connected: () => { ops.clear(); isConnected = true; redraw(); },
-    disconnected: () => { isConnected = false; redraw(); },
+    connected: () => { ops.clear(); lost = undefined; redraw(); },
+    disconnected: (ending) => { lost = lostText(ending); redraw(); },
     frame: (frame) => {
       const op = opIn(frame, Date.now());
       if (op === undefined) return;
@@ -128,17 +134,17 @@ function liveTable(label: string, screen: Screen, ended: AbortSignal): Viewer {
 
 const PAINT: Readonly<Record<string, (line: string) => string>> = { running: green, paused: yellow, pending: bold, completing: dim, terminated: red };
 
-function pictureOf(label: string, ops: readonly WatchedOp[], isConnected: boolean, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
+function pictureOf(label: string, ops: readonly WatchedOp[], lost: string | undefined, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
   const counts = Object.keys(PAINT).flatMap((state) => {
     const count = ops.filter((op) => op.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
   });
   const shown = ops.slice(0, Math.max(0, rows - 3));
-  const [heading = '', ...lines] = tableLines(COLUMNS, shown, columns);
+  const [heading = '', ...lines] = tableLines(columns < WIDE_COLUMNS ? COLUMNS : [...COLUMNS, UPDATED], shown, columns);
   return [
     bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}`, columns)),
     dim(clipped(heading, columns)),
     ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
-    dim(clipped(isConnected ? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Ctrl-C leaves.` : 'The connection was lost; trying again.', columns)),
+    dim(clipped(lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Ctrl-C leaves.`, columns)),
   ].slice(0, rows);
 }
