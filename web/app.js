@@ -23,6 +23,7 @@ const model = new OpsModel();
 const listeners = new Set();
 const operations = {
   model,
+  isLive: () => stream?.status.kind === 'live',
   onChange: (/** @type {() => void} */ listener) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -99,6 +100,7 @@ function showInside() {
       } else tellOf(frame);
     },
     onStatus: (state) => {
+      changed();
       status.className = `live ${state.kind}`;
       if (state.kind === 'live') setText(status, 'Live');
       else if (state.kind === 'connecting') setText(status, 'Connecting …');

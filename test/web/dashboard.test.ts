@@ -201,6 +201,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await rowOf(page, 'before:s').waitFor();
     await first.stop();
     await page.getByText('Connection lost').waitFor();
+    await page.getByText('as it was when the connection was lost').waitFor();
     const second = await startTestGateway(options);
     onTestFinished(async () => { await second.stop(); });
     await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });

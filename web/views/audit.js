@@ -114,9 +114,12 @@ function whatOf({ payload, op_id: opId }) {
 }
 
 const MAX_WORDS = 4;
+/** Ids that say nothing at a glance; the entry itself shows them. */
+const NOT_AT_A_GLANCE = ['account_id', 'session_id', 'token_id'];
 
 /** @param {Record<string, unknown>} payload */
 const wordsOf = (payload) => Object.entries(payload)
+  .filter(([name]) => !NOT_AT_A_GLANCE.includes(name))
   .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) || (Array.isArray(value) && value.every((item) => typeof item === 'string')))
   .slice(0, MAX_WORDS)
   .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : value}`)
