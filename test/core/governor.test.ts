@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest';
+import type { CommandOf } from '../../src/core/commands.ts';
+import type { Governor } from '../../src/core/governor.ts';
+import type { AgentIdentity } from '../../src/core/ids.ts';
+import type { Principal } from '../../src/core/scope.ts';
+import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING, STRANGER } from '../support/governor.ts';
+
+const BOUND: Principal = { subject: 'key:globex', scopes: ['write'], orgId: 'globex' };
+const stateOf = (governor: Governor, op: string): string | undefined => {
+  const slot = governor.ops.find(opId(op));
+  return slot === undefined ? undefined : governor.ops.stateOf(slot);
+};
+const complete = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({ type: 'complete-op', agent, credential: digestOf(agent), principal: undefined, opId: opId(op) });
+const events = (effects: readonly { readonly kind: string; readonly draft?: { readonly eventType: string } }[]): string[] => effects.flatMap(({ kind, draft }) => (kind === 'audit' ? [draft!.eventType] : []));
+
+describe('every row of the table, by what moves an operation along it', () => {
+  test('ingest: a client registers a pending operation, and registering it again changes nothing', () => {
+    const governor = openGovernor();
+    const register: CommandOf<'register-op'> = { type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: CRAWLER };
+    const first = governor.apply<'register-op'>(register, 1_000);
+    expect(first.reply).toEqual({ ok: true, value: { created: true, op: { opId: 't:s', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER, acknowledgedAtMs: undefined } } });
+    expect(events(first.effects as never)).toEqual(['OpRegistered']);
+    const again = governor.apply<'register-op'>(register, 2_000);
+    expect(again.reply).toMatchObject({ value: { created: false, op: { registeredAtMs: 1_000 } } });
+    expect(again.effects).toEqual([]);
+    expect(governor.apply<'register-op'>({ ...register, agent: SIBLING }, 2_000).reply).toMatchObject({ ok: false, fault: { kind: 'conflict' } });
+  });
+
+  test('allow and terminate: a check leaves its operation running or terminated', () => {
+    const governor = openGovernor();
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1_000).reply).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:2', { resource: 'forbidden' }), 1_000).reply).toMatchObject({ value: { decision: 'deny', opState: 'terminated' } });
+    expect([stateOf(governor, 't:1'), stateOf(governor, 't:2')]).toEqual(['running', 'terminated']);
+  });
+
+  test.each([
+    ['running', [], 'pause', 'paused', 'OpPaused'],
+    ['paused', ['pause'], 'resume', 'running', 'OpResumed'],
+    ['running', [], 'complete', 'completing', 'OpCompleted'],
+    ['running', [], 'terminate', 'terminated', 'OpTerminated'],
+    ['paused', ['pause'], 'terminate', 'terminated', 'OpTerminated'],
+  ] as const)('%s (after %j): %s makes it %s, and is recorded as %s', (_from, way, trigger, to, event) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);
+    const moved = governor.apply<'control-op'>(controlOf('t:s', trigger), 2_000);
+    expect(moved.reply).toMatchObject({ ok: true, value: { state: to, registeredAtMs: 1_000, updatedAtMs: 2_000 } });
+    expect(events(moved.effects as never)).toEqual([event]);
+    // The agent is told of what the operator did, not of its own completion.
+    expect(moved.effects.filter(({ kind }) => kind === 'signal')).toHaveLength(trigger === 'complete' ? 0 : 1);
+  });
+
+  test.each([
+    ['running', [], ['resume']],
+    ['paused', ['pause'], ['pause', 'complete']],
+    ['completing', ['complete'], ['pause', 'resume', 'terminate', 'complete']],
+    ['terminated', ['terminate'], ['pause', 'resume', 'complete']],
+  ] as const)('%s: what is no row is an invalid transition, without effect', (from, way, triggers) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);
+    for (const trigger of triggers) {
+      expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 2_000)).toEqual({ reply: { ok: false, fault: { kind: 'invalid_transition', opId: 't:s', from, trigger } }, effects: [] });
+    }
+    expect(stateOf(governor, 't:s')).toBe(from);
+  });
+
+  test('a pending operation can be terminated by an operator, and by nothing else be controlled', () => {
+    const governor = openGovernor();
+    governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: CRAWLER }, 0);
+    for (const trigger of ['pause', 'resume', 'complete'] as const) expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toMatchObject({ fault: { kind: 'invalid_transition', from: 'pending' } });
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 1).reply).toMatchObject({ value: { state: 'terminated' } });
+  });
+
+  test('rule 2: terminating what is terminated returns the record as it is, and neither records nor signals it', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 2_000);
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 3_000)).toMatchObject({ reply: { ok: true, value: { state: 'terminated', updatedAtMs: 2_000 } }, effects: [] });
+  });
+
+  test('rule 3: an unknown operation is not found, by any trigger', () => {
+    const governor = openGovernor();
+    for (const trigger of ['pause', 'resume', 'terminate', 'complete'] as const) expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toEqual({ ok: false, fault: { kind: 'not_found', what: 'operation t:s' } });
+    expect(governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 1).reply).toMatchObject({ fault: { kind: 'not_found' } });
+  });
+
+  test('swept operations are gone after their time, and not before', () => {
+    const governor = openGovernor({ sweepTtlMs: 60_000 });
+    for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 0);
+    governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1_000);
+    governor.sweep(60_999);
+    expect(stateOf(governor, 't:1')).toBe('completing');
+    governor.sweep(61_000);
+    expect([stateOf(governor, 't:1'), stateOf(governor, 't:2')]).toEqual([undefined, 'running']);
+  });
+});
+
+describe('whose operation it is', () => {
+  test('another agent of the org is told so; to one of another org there is no such operation', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+    expect(governor.apply<'complete-op'>(complete(SIBLING, 't:s'), 2).reply).toEqual({ ok: false, fault: { kind: 'not_owner', opId: 't:s' } });
+    expect(governor.apply<'complete-op'>(complete(STRANGER, 't:s'), 2).reply).toEqual({ ok: false, fault: { kind: 'not_found', what: 'operation t:s' } });
+    expect(stateOf(governor, 't:s')).toBe('running');
+  });
+
+  test('a credential of one org sees and moves nothing of another', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate', BOUND), 2).reply).toMatchObject({ fault: { kind: 'not_found' } });
+    expect(governor.apply<'get-op'>({ type: 'get-op', principal: BOUND, opId: opId('t:s') }, 2).reply).toMatchObject({ fault: { kind: 'not_found' } });
+    expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: undefined, perPage: 10, cursor: undefined }, 2).reply).toEqual({ ok: true, value: { items: [], next: undefined } });
+    expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(governor.apply<'register-op'>({ type: 'register-op', principal: BOUND, opId: opId('t:2'), agent: CRAWLER }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(stateOf(governor, 't:s')).toBe('running');
+  });
+});
+
+describe('what is not kept', () => {
+  const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
+  const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
+
+  test.each([
+    ['checks on somebody else\'s operation', (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
+    ['dry runs', (n: number) => checkOf(claimed(n), `d:${n}`, { ...bearer(claimed(n)), dryRun: true })],
+    ['completions of what does not exist', (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) })],
+    ['completions of somebody else\'s operation', (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) })],
+    ['acknowledgements', (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 })],
+    ['control streams', (n: number) => ({ type: 'open-control' as const, ...bearer(claimed(n)), stream: n })],
+  ])('names claimed in %s', (_what, commandOf) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+    const before = governor.agents.knownCount;
+    for (let n = 0; n < 100; n += 1) governor.apply(commandOf(n) as never, 2);
+    expect(governor.agents.knownCount).toBe(before);
+  });
+
+  test('an agent that was only acted for, once its last operation is swept', () => {
+    const governor = openGovernor({ agents: [] });
+    for (let n = 0; n < 100; n += 1) {
+      governor.apply<'check'>(checkOf(claimed(n), `t:${n}`, bearer(claimed(n))), 1);
+      governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), 1);
+    }
+    expect(governor.agents.knownCount).toBe(100);
+    governor.sweep(100_000);
+    expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
+  });
+});
+
+describe('limits and failures', () => {
+  test('a full registry refuses new operations, and goes on with those it has', () => {
+    const governor = openGovernor({ maxOps: 2 });
+    for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
+    expect(governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1).reply).toMatchObject({ fault: { kind: 'overloaded' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
+    governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1);
+    governor.sweep(100_000);
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
+  });
+
+  test('an allow that could not be recorded is taken back, and an older operation of the same batch is left alone', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
+    governor.revokeUnrecorded([opId('t:old'), opId('t:new'), opId('t:gone')], 2_000, 2_500);
+    expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
+  });
+
+  test('a parent must be a registered agent of the org, and no agent descends from itself', () => {
+    const governor = openGovernor();
+    const register = (agent: AgentIdentity, parent: AgentIdentity) => governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent }, 1).reply;
+    expect(register(SIBLING, CRAWLER)).toMatchObject({ ok: true });
+    expect(register(CRAWLER, SIBLING)).toMatchObject({ fault: { kind: 'invalid_argument', field: 'parent', problem: 'an agent cannot descend from itself' } });
+    expect(register(SIBLING, STRANGER)).toMatchObject({ fault: { field: 'parent' } });
+    expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
+  });
+
+  test('a token that another agent holds is refused without a word about whose it is', () => {
+    const governor = openGovernor();
+    const reply = governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'thief' }, credential: digestOf(STRANGER), parent: undefined }, 1).reply;
+    expect(reply).toMatchObject({ fault: { kind: 'conflict' } });
+    expect(JSON.stringify(reply)).not.toMatch(/globex/);
+    expect(governor.agents.registeredCount).toBe(3);
+  });
+
+  test('a rotated token is the only one that is known from then on', () => {
+    const governor = openGovernor();
+    const fresh = 'digest-of-a-fresh-token' as never;
+    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined }, 1).reply).toMatchObject({ value: { rotated: true } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({ value: { decision: 'deny', reason: 'the credential token is not registered; register the agent again to get a new one' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
+  });
+
+  test('cursors that no listing gave out are refused', () => {
+    const governor = openGovernor();
+    for (const cursor of ['-1', 'x', '1.5', '1e3', '99999999999', '']) {
+      expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor }, 1).reply).toMatchObject({ fault: { field: 'cursor' } });
+      expect(governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor }, 1).reply).toMatchObject({ fault: { field: 'cursor' } });
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import type { AgentKey, OpId } from '../../src/core/ids.ts';
+import { SignalBoxes } from '../../src/core/signals.ts';
+
+const CRAWLER = 'acme/search/crawler' as AgentKey;
+const OTHER = 'acme/search/other' as AgentKey;
+const ONE = 't:1' as OpId;
+const TWO = 't:2' as OpId;
+const signals = (boxes: SignalBoxes, agent = CRAWLER): string[] => boxes.pendingOf(agent).map(({ opId, signal }) => `${signal} ${opId}`);
+
+test('of an operation only the newest signal is kept, and they come in the order in which they were given', () => {
+  const boxes = new SignalBoxes();
+  boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.post(CRAWLER, TWO, 'pause', 10);
+  boxes.post(CRAWLER, ONE, 'terminate', 10);
+  boxes.post(OTHER, 't:3' as OpId, 'resume', 10);
+  expect(signals(boxes)).toEqual(['pause t:2', 'terminate t:1']);
+  expect(signals(boxes, OTHER)).toEqual(['resume t:3']);
+});
+
+test('numbers grow with every signal, within a millisecond, over a clock that stands still, and over a restart', () => {
+  const before = new SignalBoxes();
+  const numbers = [before.post(CRAWLER, ONE, 'pause', 1_000), before.post(OTHER, TWO, 'pause', 1_000), before.post(CRAWLER, ONE, 'resume', 900)].map(({ sequence }) => sequence);
+  expect(numbers).toEqual([1_000, 1_001, 1_002]);
+  expect(new SignalBoxes().post(CRAWLER, ONE, 'pause', 2_000).sequence).toBe(2_000);
+});
+
+test('an acknowledgement takes the signal it names from the box, and may be sent again', () => {
+  const boxes = new SignalBoxes();
+  const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
+  expect(boxes.acknowledge(CRAWLER, ONE, sequence, 20)).toBe(true);
+  expect(signals(boxes)).toEqual([]);
+  expect(boxes.acknowledgedAtMs(ONE)).toBe(20);
+  expect(boxes.acknowledge(CRAWLER, ONE, sequence, 30)).toBe(true);
+  expect(boxes.acknowledgedAtMs(ONE)).toBe(20);
+});
+
+test('an acknowledgement of an older signal leaves the newer one to be delivered', () => {
+  const boxes = new SignalBoxes();
+  const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.post(CRAWLER, ONE, 'terminate', 11);
+  expect(boxes.acknowledge(CRAWLER, ONE, sequence, 20)).toBe(true);
+  expect(signals(boxes)).toEqual(['terminate t:1']);
+  expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
+});
+
+test.each([['of a signal that was never sent', ONE, 99], ['of another operation', TWO, 10]] as const)('an acknowledgement %s is refused', (_what, opId, sequence) => {
+  const boxes = new SignalBoxes();
+  boxes.post(CRAWLER, ONE, 'pause', 10);
+  expect(boxes.acknowledge(CRAWLER, opId, sequence, 20)).toBe(false);
+  expect(boxes.acknowledge(OTHER, ONE, 10, 20)).toBe(false);
+  expect(signals(boxes)).toEqual(['pause t:1']);
+});
+
+test('what is known of an operation, or of an agent, is forgotten with it', () => {
+  const boxes = new SignalBoxes();
+  boxes.acknowledge(CRAWLER, ONE, boxes.post(CRAWLER, ONE, 'pause', 10).sequence, 20);
+  boxes.post(CRAWLER, TWO, 'pause', 10);
+  boxes.forget(CRAWLER, ONE);
+  expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
+  boxes.forgetAgent(CRAWLER);
+  expect(signals(boxes)).toEqual([]);
+});
