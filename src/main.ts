@@ -162,6 +162,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     ...(accounts?.useCases ?? withoutAccountStore()),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
+    explainCheck: async ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }),
     issueTicket: ({ bearer }) => tickets.issue(bearer),

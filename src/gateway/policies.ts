@@ -2,15 +2,16 @@
 import type { Fault } from '../core/fault.ts';
 import { explain } from '../core/fault.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
-import type { PolicySet, PolicySummary } from '../core/policy.ts';
+import type { CheckSubject, Explanation, PolicySet, PolicySummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { holds, type Principal } from '../core/scope.ts';
+import { holds, seesOrg, type Principal } from '../core/scope.ts';
 import type { AuditLog, Clock } from './ports.ts';
 
 /** Problems are sentences that name file, line and column. */
 export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
 
 export type PoliciesInForce = PolicySummary & { readonly loadedAtMs: number; readonly nextCursor: string | null };
+export type ExplainedCheck = Explanation & { readonly version: string };
 export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
 
 export type PolicyKeeperDeps = {
@@ -43,6 +44,14 @@ export class PolicyKeeper {
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const next = from + perPage;
     return ok({ version, loadedAtMs: this.#loadedAtMs, documents: documents.slice(from, next), nextCursor: next < documents.length ? String(next) : null });
+  }
+
+  /** What a check would be decided, and by what. Only documents that reach the agent are told of: no other org's among them. */
+  explain(principal: Principal, subject: CheckSubject): Result<ExplainedCheck, Fault> {
+    const { orgId } = subject.agent;
+    if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+    const { decision, documents } = this.#policies.explain(subject);
+    return ok({ version: this.#policies.summary(principal.orgId ?? undefined).version, decision, documents: documents.filter(({ applies }) => applies) });
   }
 
   /** The set holds for every org, so an admin of one org does not replace it. */

@@ -2,11 +2,12 @@
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';
+import type { CheckSubject } from '../core/policy.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, CreatedApiKey, ListApiKeys } from './api-keys.ts';
 import type { LogRequest, LogText } from './logs.ts';
-import type { PoliciesInForce, Reloaded } from './policies.ts';
+import type { ExplainedCheck, PoliciesInForce, Reloaded } from './policies.ts';
 import type { AccessToken } from './ports.ts';
 import type { PublicJwk } from './signing-keys.ts';
 
@@ -30,6 +31,7 @@ export type UseCases = AccountUseCases & {
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
   readonly listPolicies: UseCase<{ readonly principal: Principal; readonly perPage: number; readonly cursor: string | undefined }, PoliciesInForce>;
+  readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** A ticket that opens one WebSocket as this bearer. */
   readonly issueTicket: UseCase<{ readonly bearer: string }, { readonly ticket: string; readonly expiresInSecs: number }>;

@@ -48,7 +48,8 @@ test('a check says allow with status 0 and deny with status 3, and why', async (
   });
   const explained = await svc('check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3');
   expect(explained.status).toBe(3);
-  expect(explained.stdout).toMatch(/^policy +/m);
+  expect(explained.stdout).toMatch(/^policy +none decided$/m);
+  expect(explained.stdout).toMatch(/^starter {2}\(global, starter\.yaml\)\n {2}harmless-tools +allow +action does not match\n {2}models +allow +condition is false$/m);
   expect((await svc('ops show asks:3')).status).toBe(1);
 });
 

@@ -134,6 +134,10 @@ const PROBES: Readonly<Record<string, readonly Probe[]>> = {
     (org) => ({ path: '/api/v1/usage', body: { agent: agentOf(org), cost_usd: 1 } }),
     (org) => ({ path: '/api/v1/usage', body: { agent: agentOf('acme'), cost_usd: 0, op_id: opOf(org) } }),
   ],
+  'post /api/v1/policies/explain': [
+    (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),
+    (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf('acme'), caller: agentOf(org), action: 'llm.call' } }),
+  ],
   'get /api/v1/topology/team/:team_id': [(org) => ({ path: `/api/v1/topology/team/search?org_id=${org}` })],
   'get /api/v1/topology/lineage/:agent_id': [(org) => ({ path: `/api/v1/topology/lineage/crawler?org_id=${org}` })],
   ...Object.fromEntries(LISTINGS.filter(({ query }) => query?.includes('org_id')).map((row): [string, readonly Probe[]] => [nameOf(row), [

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { Api } from '../api.ts';
 import { EXIT, usageError, type ExitStatus } from '../errors.ts';
-import type { Invocation, Options } from '../invocation.ts';
-import { bold, green, red, show } from '../output.ts';
-import { printable } from '../printable.ts';
+import type { Invocation, Options, OutputFormat } from '../invocation.ts';
+import { show } from '../output.ts';
 import { cellText, fieldLines, type Row } from '../table.ts';
-import { parseAgent } from './listing.ts';
+import { parseAgent, wireAgent } from './listing.ts';
+import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
 
 const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 
@@ -14,22 +14,33 @@ const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 export async function run(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals, env } = invocation;
   const api = await Api.of(invocation);
-  const answer = answerOf(await api.post(CHECK_PATH, requestOf(options, env)));
-  await show(globals.output, answer, () => (options.isSet('explain') ? explained(answer) : [summary(answer)]));
+  const request = requestOf(options, env);
+  const answer = answerOf(await api.post(CHECK_PATH, request));
+  if (options.isSet('explain')) await showExplained(api, globals.output, answer, request);
+  else await show(globals.output, answer, () => [summary(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
 }
 
-function requestOf(options: Options, env: NodeJS.ProcessEnv): Row {
-  const { orgId, teamId, agentId } = parseAgent(options.text('agent') ?? '');
+/** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
+async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest): Promise<void> {
+  const explanation = await api.post('/api/v1/policies/explain', {
+    agent: wireAgent(agent), ...(caller === undefined ? {} : { caller: wireAgent(caller) }), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
+  });
+  await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer), ...tracesIn(explanation).flatMap(documentLines)]);
+}
+
+type CheckRequest = ReturnType<typeof requestOf>;
+
+function requestOf(options: Options, env: NodeJS.ProcessEnv) {
   const caller = options.text('caller');
   const [traceId, spanId] = halvesOf(options.text('op'));
   return {
-    agent: { orgId, teamId, agentId },
-    ...(caller === undefined ? {} : { caller: parseAgent(caller) }),
+    agent: parseAgent(options.text('agent') ?? ''),
+    caller: caller === undefined ? undefined : parseAgent(caller),
     ...(env.SVC_CLI_AGENT_TOKEN === undefined || env.SVC_CLI_AGENT_TOKEN === '' ? {} : { credentialToken: env.SVC_CLI_AGENT_TOKEN }),
     traceId,
     spanId,
-    action: options.text('action'),
+    action: options.text('action') ?? '',
     resource: options.text('resource') ?? '',
     attributes: attributesIn(options),
     estimatedCostUsd: costIn(options),
@@ -70,8 +81,8 @@ export function costIn(options: Options): number {
 }
 
 /** The names of the HTTP API, which are those of the audit log too; what the gateway left out is null. */
-const answerOf = ({ decision, reason, policy, ruleId, opId, opState, auditId }: Row) => ({
-  decision: decision === 'DECISION_ALLOW' ? 'allow' : 'deny',
+const answerOf = ({ decision: word, reason, policy, ruleId, opId, opState, auditId }: Row) => ({
+  decision: word === 'DECISION_ALLOW' ? ('allow' as const) : ('deny' as const),
   reason: textOrNull(reason),
   policy: textOrNull(policy),
   rule_id: textOrNull(ruleId),
@@ -84,18 +95,14 @@ type Answer = ReturnType<typeof answerOf>;
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-const decisionText = ({ decision }: Answer): string => (decision === 'allow' ? green(bold('allow')) : red(bold('deny')));
-
-const summary = (answer: Answer): string => `${decisionText(answer)}  ${cellText(answer.reason)}${answer.op_id === null ? '' : printable(`  (${answer.op_id})`)}`;
+const summary = ({ decision, reason, op_id: opId }: Answer): string => decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
 const explained = (answer: Answer): readonly string[] => [
-  `${decisionText(answer)}  ${cellText(answer.reason)}`,
+  decisionLine(answer.decision, answer.reason ?? 'no reason given'),
   ...fieldLines([
     ['policy', answer.policy ?? 'none decided'],
     ['rule', answer.rule_id ?? 'none'],
     ['operation', `${cellText(answer.op_id)}${answer.op_state === null ? ', not registered' : `, ${answer.op_state}`}`],
     ['audit entry', answer.audit_id],
   ]),
-  '',
-  'Which rules were looked at, and why each did or did not decide: `svc policy explain`.',
 ];

@@ -1,9 +1,28 @@
 /** Policies: which are in force, and put new ones in force (contract: HTTP shapes). */
+import { z } from 'zod';
+import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
+import type { RuleTrace } from '../../core/policy.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
-import { readPage, rfc3339 } from './body.ts';
+import { readStructJson } from '../proto/json-values.ts';
+import { attempt } from '../proto/malformed.ts';
+import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
+import { agentIdentity, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
-import { policyPage, policyReload } from './shapes.ts';
+import { policyExplanation, policyPage, policyReload } from './shapes.ts';
+
+const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
+
+const textOf = (bytes: number) => z.string().refine((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
+
+const check = z.strictObject({
+  agent: agentIdentity,
+  caller: agentIdentity.optional(),
+  action: textOf(MAX_ACTION_BYTES).min(1, 'is required'),
+  resource: textOf(MAX_RESOURCE_BYTES).default(''),
+  attributes: z.record(z.string(), z.unknown()).optional(),
+  estimated_cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).default(0),
+});
 
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
   const page = readPage(query);
@@ -15,6 +34,22 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents: views, next_cursor: nextCursor } });
 }
 
+async function explain({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readBody(check, body);
+  if (!asked.ok) return asked;
+  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = asked.value;
+  const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
+  if (!measured.ok) return measured;
+  const subject = { agent, caller, action, resource, attributes: measured.value, estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0 };
+  const explained = await link.call('explainCheck', { principal, subject });
+  if (!explained.ok) return explained;
+  const { version, decision: { kind, policy, ruleId, reason }, documents } = explained.value;
+  const views = documents.map(({ name, scope, source, rules }) => ({ name, scope, source, rules: rules.map(ruleView) }));
+  return ok({ status: 200, body: { version, decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason }, documents: views } });
+}
+
+const ruleView = ({ id, effect, outcome, detail, decided }: RuleTrace) => ({ id, effect, outcome, detail, decided });
+
 async function reload({ principal }: Authorized, link: Link): Promise<HttpReply> {
   const reloaded = await link.call('reloadPolicies', { principal });
   return reloaded.ok ? ok({ status: 200, body: reloaded.value }) : reloaded;
@@ -22,5 +57,6 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 
 export const policyRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
+  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, summary: 'Tells what a check would be decided, and what every rule has to say; registers and records nothing', body: check, answers: { 200: policyExplanation }, handle: explain },
   { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reads the policy files again and puts them in force, all or none', answers: { 200: policyReload }, handle: reload },
 ];

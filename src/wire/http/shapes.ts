@@ -35,6 +35,23 @@ export const policyPage = z.strictObject({
 
 export const policyReload = z.strictObject({ version: z.string(), documents: z.int(), changed: z.boolean(), warnings: z.array(z.string()) });
 
+export const policyExplanation = z.strictObject({
+  version: z.string(),
+  decision: z.strictObject({ decision: z.enum(['allow', 'deny']), policy: z.string().nullable(), rule_id: z.string().nullable(), reason: z.string() }),
+  documents: z.array(z.strictObject({
+    name: z.string(),
+    scope: z.string(),
+    source: z.string(),
+    rules: z.array(z.strictObject({
+      id: z.string(),
+      effect: z.enum(['allow', 'deny']),
+      outcome: z.enum(['action-differs', 'resource-differs', 'condition-false', 'condition-failed', 'matched']),
+      detail: z.string(),
+      decided: z.boolean().meta({ description: 'True for the one rule that the decision names.' }),
+    })),
+  })).meta({ description: 'Those whose scope reaches the agent, in the order of the cascade.' }),
+});
+
 const auditEntry = z.strictObject({
   id: z.int().meta({ description: 'Counts from 1, without a gap, over all orgs.' }),
   timestamp: rfc3339,
