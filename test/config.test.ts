@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig, unknownVariables, VARIABLES, type Config } from '../src/config.ts';
+
+const read = (env: Record<string, string> = {}): Config => {
+  const config = readConfig(env);
+  if (!config.ok) throw new Error(config.fault.problems.join('; '));
+  return config.value;
+};
+const problems = (env: Record<string, string>): readonly string[] => {
+  const config = readConfig(env);
+  return config.ok ? [] : config.fault.problems;
+};
+
+test('without any setting it is safe: loopback, closed registration, no limits taken away, deny when the log fails', () => {
+  expect(read()).toMatchObject({
+    SVC_HTTP_ADDR: { host: '127.0.0.1', port: 8080 }, SVC_GRPC_ADDR: { host: '127.0.0.1', port: 50051 }, SVC_DATA_DIR: './data', SVC_DATABASE_URL: undefined, SVC_POLICY_PATH: undefined,
+    SVC_AUTH_OPEN_REGISTRATION: false, SVC_SMTP_HOST: undefined, SVC_SMTP_PORT: 587, SVC_SMTP_FROM: 'no-reply@localhost', SVC_CORS_ORIGINS: [], SVC_AUDIT_ON_FAILURE: 'deny', SVC_OPS_TTL_SECS: 60, SVC_OPS_SWEEP_SECS: 10,
+  });
+});
+
+test.each([['1', true], ['true', true], ['YES', true], ['True', true], ['0', false], ['no', false], ['on', false], ['2', false], ['', false]])('SVC_AUTH_OPEN_REGISTRATION=%s means %s, and is never a mistake', (text, expected) => {
+  expect(read({ SVC_AUTH_OPEN_REGISTRATION: text }).SVC_AUTH_OPEN_REGISTRATION).toBe(expected);
+});
+
+test.each([
+  ['0.0.0.0:80', { host: '0.0.0.0', port: 80 }], ['[::1]:8080', { host: '::1', port: 8080 }], ['localhost:0', { host: 'localhost', port: 0 }],
+])('SVC_HTTP_ADDR=%s', (text, expected) => expect(read({ SVC_HTTP_ADDR: text }).SVC_HTTP_ADDR).toEqual(expected));
+
+describe('a mistake is named, with what is expected', () => {
+  test.each([
+    [{ SVC_HTTP_ADDR: '8080' }, 'SVC_HTTP_ADDR must be host:port, not "8080"'],
+    [{ SVC_HTTP_ADDR: 'localhost:65536' }, 'SVC_HTTP_ADDR must be host:port, not "localhost:65536"'],
+    [{ SVC_HTTP_ADDR: '::1:80' }, 'SVC_HTTP_ADDR must be host:port, not "::1:80"'],
+    [{ SVC_OPS_TTL_SECS: '0' }, 'SVC_OPS_TTL_SECS must be seconds, not "0"'],
+    [{ SVC_OPS_TTL_SECS: '1e3' }, 'SVC_OPS_TTL_SECS must be seconds, not "1e3"'],
+    [{ SVC_OPS_TTL_SECS: '-5' }, 'SVC_OPS_TTL_SECS must be seconds, not "-5"'],
+    [{ SVC_OPS_TTL_SECS: '0x10' }, 'SVC_OPS_TTL_SECS must be seconds, not "0x10"'],
+    [{ SVC_AUDIT_ON_FAILURE: 'maybe' }, 'SVC_AUDIT_ON_FAILURE must be `deny` or `allow`, not "maybe"'],
+    [{ SVC_PUBLIC_URL: 'ftp://x' }, 'SVC_PUBLIC_URL must be http://… or https://…, not "ftp://x"'],
+  ])('%j', (env, problem) => expect(problems(env as Record<string, string>)).toEqual([expect.stringContaining(problem)]));
+
+  test('all at once', () => expect(problems({ SVC_HTTP_ADDR: 'x', SVC_GRPC_ADDR: 'y', SVC_OPS_TTL_SECS: 'z' })).toHaveLength(3));
+});
+
+test('a secret that is wrong is not repeated', () => {
+  for (const [name, value] of [['SVC_DATABASE_URL', 'mysql://user:hunter2@host'], ['SVC_BOOTSTRAP_API_KEY', 'hunter2']]) {
+    const found = problems({ [name!]: value! });
+    expect(found).toHaveLength(1);
+    expect(found[0]).not.toContain('hunter2');
+  }
+});
+
+test('an empty variable is an unset one, and what belongs to the client or to others is left alone', () => {
+  expect(read({ SVC_SMTP_HOST: '', SVC_HTTP_ADDR: '', SVC_CLI_API_KEY: 'x', PATH: '/bin' }).SVC_SMTP_HOST).toBeUndefined();
+});
+
+test('every default is a value that the setting itself would take, and every setting says what it means', () => {
+  for (const [name, { fallback, parse, meaning, expects }] of Object.entries(VARIABLES)) {
+    if (fallback !== undefined) expect([name, (parse as (text: string) => unknown)(fallback)]).not.toEqual([name, undefined]);
+    expect([name, meaning.length > 10, expects.length > 3]).toEqual([name, true, true]);
+  }
+});
+
+test('a name of ours that is no setting is told, and one of the client or of others is not', () => {
+  expect(unknownVariables({ SVC_AUDIT_FSYNK: 'always', SVC___proto__: '1', SVC_CLI_API_KEY: 'x', SVC_HTTP_ADDR: 'x', PATH: '/bin' })).toEqual(['SVC_AUDIT_FSYNK', 'SVC___proto__']);
+});

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AgentRegistry, type AgentEntry, type AgentRegistration } from '../../src/core/agents.ts';
+import { agentKeyOf, isName, isOpHalf, parseAgentKey, parseOpId, type AgentIdentity, type AgentKey, type SecretDigest } from '../../src/core/ids.ts';
+
+const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const registration = (identity: AgentIdentity, credential: string, parent?: AgentIdentity): AgentRegistration =>
+  ({ identity, credential: credential as SecretDigest, registeredAtMs: 1, parent: parent === undefined ? undefined : agentKeyOf(parent) });
+const digest = (text: string): SecretDigest => text as SecretDigest;
+
+test('the whole triple is the identity: equal names in two orgs, or in none, are different agents', () => {
+  const agents = new AgentRegistry();
+  const entries = ['acme', 'globex', ''].map((orgId) => agents.register(registration({ ...CRAWLER, orgId }, `token-${orgId}`)));
+  expect(new Set(entries.map(({ key }) => key))).toEqual(new Set(['acme/search/crawler', 'globex/search/crawler', '/search/crawler']));
+  expect(agents.ownerOf(digest('token-globex'))).toBe(entries[1]);
+  expect([...agents.membersOf('globex')!.agents.values()]).toEqual([entries[1]]);
+  expect(agents.membersOf('nobody')).toBeUndefined();
+});
+
+test('registering again rotates the token at once, and keeps place and time', () => {
+  const agents = new AgentRegistry();
+  const first = agents.register(registration(CRAWLER, 'old'));
+  const place = first.registration;
+  expect(agents.register({ ...registration(CRAWLER, 'new'), registeredAtMs: 99 })).toBe(first);
+  expect([agents.ownerOf(digest('old')), agents.ownerOf(digest('new'))]).toEqual([undefined, first]);
+  expect([first.registration, first.registeredAtMs, agents.registeredCount]).toEqual([place, 1, 1]);
+});
+
+test('what is only looked up is not kept', () => {
+  const agents = new AgentRegistry();
+  const looked = agents.lookUp(CRAWLER);
+  expect([agents.knownCount, agents.get(looked.key)]).toEqual([0, undefined]);
+  agents.keep(looked);
+  expect(agents.lookUp(CRAWLER)).toBe(looked);
+});
+
+test('an agent that is deregistered while it has operations is known until the last of them is gone', () => {
+  const forgotten: AgentEntry[] = [];
+  const agents = new AgentRegistry((entry) => forgotten.push(entry));
+  const entry = agents.register(registration(CRAWLER, 'token'));
+  entry.ops = 1;
+  expect(agents.deregister(entry.key)).toBe(true);
+  expect([agents.ownerOf(digest('token')), agents.membersOf('acme'), agents.get(entry.key), forgotten]).toEqual([undefined, undefined, entry, []]);
+  entry.ops = 0;
+  agents.forgetIfUnused(entry);
+  expect([agents.get(entry.key), forgotten]).toEqual([undefined, [entry]]);
+  expect(agents.deregister(entry.key)).toBe(false);
+});
+
+test('after any registrations and deregistrations, every index tells the same story', () => {
+  const names = fc.record({ orgId: fc.constantFrom('', 'acme', 'globex'), teamId: fc.constantFrom('a', 'b'), agentId: fc.constantFrom('x', 'y', 'z') });
+  const steps = fc.array(fc.tuple(fc.boolean(), names, fc.option(names, { nil: undefined })), { maxLength: 60 });
+  fc.assert(fc.property(steps, (changes) => {
+    const agents = new AgentRegistry();
+    const model = new Map<AgentKey, { identity: AgentIdentity; credential: string; parent: AgentKey | undefined }>();
+    for (const [index, [comes, identity, parent]] of changes.entries()) {
+      const key = agentKeyOf(identity);
+      if (comes) {
+        agents.register(registration(identity, `token-${index}`, parent));
+        model.set(key, { identity, credential: `token-${index}`, parent: parent === undefined ? undefined : agentKeyOf(parent) });
+      } else expect(agents.deregister(key)).toBe(model.delete(key));
+    }
+    expect([agents.registeredCount, agents.knownCount]).toEqual([model.size, model.size]);
+    expect([...agents.registered()].map(({ key }) => key).sort()).toEqual([...model.keys()].sort());
+    for (const index of changes.keys()) {
+      const owner = [...model].find(([, agent]) => agent.credential === `token-${index}`)?.[0];
+      expect(agents.ownerOf(digest(`token-${index}`))?.key).toBe(owner);
+    }
+    const orgs = new Set([...model.values()].map(({ identity }) => identity.orgId));
+    expect(new Set([...agents.orgs()].map(({ orgId }) => orgId))).toEqual(orgs);
+    for (const orgId of orgs) {
+      const members = [...model].filter(([, { identity }]) => identity.orgId === orgId);
+      expect([...agents.membersOf(orgId)!.agents.keys()].sort()).toEqual(members.map(([key]) => key).sort());
+      for (const teamId of new Set(members.map(([, { identity }]) => identity.teamId))) {
+        const team = members.filter(([, { identity }]) => identity.teamId === teamId).map(([key]) => key);
+        expect([...agents.membersOf(orgId)!.teams.get(teamId)!].map(({ key }) => key).sort()).toEqual(team.sort());
+      }
+      expect(agents.membersOf(orgId)!.teams.size).toBe(new Set(members.map(([, { identity }]) => identity.teamId)).size);
+    }
+    for (const parent of new Set([...model.values()].flatMap(({ parent: key }) => key ?? []))) {
+      const children = [...model].filter(([, agent]) => agent.parent === parent).map(([key]) => key);
+      expect([...agents.childrenOf(parent)].map(({ key }) => key).sort()).toEqual(children.sort());
+    }
+  }), { numRuns: 200 });
+});
+
+test('an id is what it says: no separator, no white space, nothing invisible, at most 256 bytes, and it comes back as it was', () => {
+  const anything = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('a:b', 'a/b', '', ' ', '\u0000', '\ud800', '\u200d', 'ä'.repeat(128), `${'ä'.repeat(128)}a`, 'x'.repeat(257)));
+  fc.assert(fc.property(anything, anything, (one, two) => {
+    const isPlain = (text: string, separator: string): boolean => text !== '' && new TextEncoder().encode(text).length <= 256 && !text.includes(separator) && !/[\s\p{C}]/u.test(text);
+    expect(isOpHalf(one)).toBe(isPlain(one, ':'));
+    expect(isName(one)).toBe(isPlain(one, '/'));
+    expect(parseOpId(`${one}:${two}`) !== undefined).toBe(isOpHalf(one) && isOpHalf(two));
+    const identity = { orgId: one, teamId: two, agentId: 'x' };
+    if (isName(one) && isName(two)) expect(parseAgentKey(agentKeyOf(identity))).toEqual(identity);
+  }), { numRuns: 1_000 });
+});

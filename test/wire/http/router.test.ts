@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { Router } from '../../../src/wire/http/router.ts';
+
+const router = new Router([
+  { method: 'get', path: '/ops' }, { method: 'post', path: '/ops' }, { method: 'get', path: '/ops/:id' }, { method: 'post', path: '/ops/:id/pause' },
+  { method: 'get', path: '/ops/summary' }, { method: 'delete', path: '/agents/:org/:team/:agent' }, { method: 'get', path: '/' },
+]);
+const found = (method: 'get' | 'post' | 'delete', path: string): unknown => {
+  const match = router.match(method, path);
+  return match.kind === 'route' ? [match.route.path, match.params] : match.kind === 'no-method' ? match.allowed : match.kind;
+};
+
+test.each([
+  ['get', '/ops', ['/ops', {}]],
+  ['get', '/', ['/', {}]],
+  ['get', '/ops/t:s', ['/ops/:id', { id: 't:s' }]],
+  ['get', '/ops/t%3As', ['/ops/:id', { id: 't:s' }]],
+  ['get', '/ops/a%2Fb:c', ['/ops/:id', { id: 'a/b:c' }]],
+  ['get', '/ops/%C3%A4:s', ['/ops/:id', { id: 'ä:s' }]],
+  ['get', '/ops/', ['/ops/:id', { id: '' }]],
+  ['get', '/ops/__proto__', ['/ops/:id', { id: '__proto__' }]],
+  ['post', '/ops/t:s/pause', ['/ops/:id/pause', { id: 't:s' }]],
+  ['delete', '/agents//search/crawler', ['/agents/:org/:team/:agent', { org: '', team: 'search', agent: 'crawler' }]],
+] as const)('%s %s', (method, path, expected) => expect(found(method, path)).toEqual(expected));
+
+test('a literal path wins over a name, in whatever order the rows stand', () => expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
+
+test.each([['delete', '/ops', ['get', 'post']], ['get', '/ops/t:s/pause', ['post']], ['post', '/ops/t:s', ['get']]] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
+
+test.each(['/nope', '/ops/a/b', '/ops//pause/x', '/OPS', '//ops', '/ops/%', '/ops/%zz', '/ops/%C3%28', '', '/%6Fps/a/b', '*', 'http://host/ops'])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
+
+test('two rows for one method and path are a defect, found when the table is read', () => {
+  expect(() => new Router([{ method: 'get', path: '/a' }, { method: 'get', path: '/a' }])).toThrow('two routes for get /a');
+});
