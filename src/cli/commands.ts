@@ -182,7 +182,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'audit verify [dir]',
     summary: 'walk the chain of a log, live or copied, and name the first broken entry',
-    options: [{ flags: '--key <file>', meaning: 'checks the signatures of checkpoints with this key in PEM' }],
+    options: [{ flags: '--key <file>', meaning: 'check checkpoints with this key in PEM, not the one in the data directory' }],
     example: 'svc audit verify ./data',
     load: async () => (await import('./commands/audit.ts')).verify,
   },

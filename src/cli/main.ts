@@ -5,12 +5,14 @@ import { codeOf, CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';
 
 // Whoever reads along may have had enough, as `head` does: that is no error.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error) => {
-    if (codeOf(error) !== 'EPIPE') throw error;
-    process.exit();
-  });
-}
+process.stdout.on('error', (error) => {
+  if (codeOf(error) === 'EPIPE') process.exit();
+  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}.`, 'Check where it goes to.', EXIT.failed, error), process.argv.includes('--debug')));
+  process.exit(EXIT.failed);
+});
+process.stderr.on('error', (error) => {
+  if (codeOf(error) !== 'EPIPE') process.exit(EXIT.failed); // there is nowhere left to tell it
+});
 
 try {
   const status = await runCommandLine(process.argv.slice(2));

@@ -72,6 +72,13 @@ test('a reader that stops early is no error', () => {
   expect(stderr).toBe('');
 });
 
+test('output that cannot be written is an error, told in a sentence', () => {
+  const script = `"${process.execPath}" "${SVC}" completion bash > /dev/full; echo "$?"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
+  expect(stdout).toBe('1\n');
+  expect(stderr).toMatch(/^svc: the output cannot be written: ENOSPC.*\.\nCheck where it goes to\.\n$/);
+});
+
 test('bash completes commands, options and their words', async () => {
   const script = join(cli.home, 'svc.bash');
   writeFileSync(script, (await cli.run(['completion', 'bash'])).stdout);

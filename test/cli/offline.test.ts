@@ -112,6 +112,8 @@ test('a whole log is proved, in the data directory of a running gateway too', as
   for (const path of [gateway.dataDir, join(gateway.dataDir, 'audit')]) {
     const { status, stdout, stderr } = await cli.run(['audit', 'verify', path]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const { signatures_checked: isSigned } = JSON.parse((await cli.run(['audit', 'verify', path, '-o', 'json'])).stdout);
+    expect(isSigned).toBe(path === gateway.dataDir);
     expect(stdout).toMatch(/^ok {4}\d+ entries, unbroken from 1 to \d+\nhead {2}[0-9a-f]{64}\n/);
   }
 });

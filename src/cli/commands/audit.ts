@@ -16,8 +16,9 @@ import { logQuery } from './logs.ts';
 /** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */
 export async function verify({ args: [path], options, globals, env }: Invocation): Promise<ExitStatus> {
   const { verifyAuditLog } = await import('../../adapters/audit/verify.ts');
-  const directory = logFolderOf(path ?? dataDirOf(env));
-  const checkpointKey = await checkpointKeyOf(options.text('key'));
+  const given = path ?? dataDirOf(env);
+  const directory = logFolderOf(given);
+  const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
   const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => { throw unreadable(directory, error); });
   if (report.ok && report.entries === 0 && report.checkpoints === 0) throw noLogIn(directory);
   if (report.ok) {
@@ -50,6 +51,12 @@ function logFolderOf(path: string): string {
 }
 
 const noLogIn = (path: string): CliError => new CliError(`there is no audit log in ${printable(path)}.`, 'Name the data directory of the gateway, or a copy of its audit folder.');
+
+/** The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves more. */
+function keyBeside(dataDir: string): string | undefined {
+  const path = join(dataDir, 'keys', 'audit-checkpoint.pem');
+  return existsSync(path) ? path : undefined;
+}
 
 async function checkpointKeyOf(path: string | undefined) {
   if (path === undefined) return undefined;
