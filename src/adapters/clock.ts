@@ -12,7 +12,7 @@ export function createClock(wallMs: () => number = Date.now, monotonicMs: () => 
       const monotonic = monotonicMs();
       const wall = wallMs();
       const passedMs = monotonic - readAtMs;
-      if (wall >= nowMs) {
+      if (wall >= nowMs + passedMs / 2) {
         nowMs = wall;
         readAtMs = monotonic;
       } else if (passedMs >= 2) {

