@@ -8,6 +8,8 @@ export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number
 
 const NOT_MODIFIED = 304;
 
+type Corkable = { cork(write: () => void): unknown };
+
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
 /**
@@ -89,11 +91,17 @@ export class Exchange {
     });
   }
 
-  /** Turns the connection into a WebSocket, for which `data` is kept. */
-  upgrade<Data>(data: Data, key: string, extensions: string, context: us_socket_context_t): void {
+  /**
+   * Turns the connection into a WebSocket, for which `data` is kept. Given another socket, it is that one which is corked:
+   * at the end of its own cork the library may take the new WebSocket for the HTTP response that it was, and about once in
+   * a thousand times closes it (uWebSockets.js 20.30).
+   */
+  upgrade<Data>(data: Data, key: string, extensions: string, context: us_socket_context_t, other: Corkable | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#res.cork(() => this.#res.upgrade(data, key, '', extensions, context));
+    const upgrade = (): unknown => this.#res.cork(() => { this.#res.upgrade(data, key, '', extensions, context); });
+    if (other === undefined) upgrade();
+    else other.cork(upgrade);
   }
 
   send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean): void {

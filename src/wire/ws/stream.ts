@@ -51,6 +51,7 @@ type Head = {
 export class Stream {
   readonly #options: StreamOptions;
   readonly #fanOut: FanOut;
+  readonly #sockets = new Set<WebSocket<Data>>();
   readonly #revokedAtMs = new Map<string, number>();
   #isClosed = false;
 
@@ -72,14 +73,20 @@ export class Stream {
         const exchange = new Exchange(res, (error) => options.onError(error, 'opening a stream'));
         exchange.guard(() => this.#begin(exchange, req, context));
       },
-      open: (ws) => this.#fanOut.open(ws.getUserData().reader, sinkOf(ws)),
+      open: (ws) => {
+        this.#sockets.add(ws);
+        this.#fanOut.open(ws.getUserData().reader, sinkOf(ws));
+      },
       drain: (ws) => this.#fanOut.drained(ws.getUserData().reader),
       message: (ws, message) => {
         const { reader } = ws.getUserData();
         if (message.byteLength > MAX_MESSAGE_BYTES) reader.close(CLOSE.tooLong);
         else this.#fanOut.heard(reader);
       },
-      close: (ws) => this.#fanOut.leave(ws.getUserData().reader),
+      close: (ws) => {
+        this.#sockets.delete(ws);
+        this.#fanOut.leave(ws.getUserData().reader);
+      },
     });
   }
 
@@ -119,7 +126,7 @@ export class Stream {
         this.#fanOut.leave(reader.value);
         return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
       }
-      exchange.guard(() => exchange.upgrade<Data>({ reader: reader.value }, key, extensions, context));
+      exchange.guard(() => exchange.upgrade<Data>({ reader: reader.value }, key, extensions, context, this.#sockets.values().next().value));
     }).catch((error: unknown) => {
       this.#options.onError(error, 'opening a stream');
       refuse({ kind: 'internal' });
