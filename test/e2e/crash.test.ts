@@ -1,5 +1,7 @@
 /** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad, type Answered } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
+import { dial, head } from '../support/raw-http.ts';
 
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 
@@ -94,6 +97,23 @@ describe('the whole process', () => {
     const recorded = auditEntries(gateway.dataDir).filter(({ event_type }) => event_type === 'ActionAllowed').length;
     expect(recorded - load.answered.length).toBeLessThanOrEqual(16);
     expect(gateway.output.stderr).not.toMatch(/"level":"?(error|fatal)/);
+  });
+
+  test('SIGTERM does not wait for clients that never finish what they began to say', async () => {
+    const gateway = await start();
+    const body = dial(gateway);
+    body.write(`${head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': '100' })}half`);
+    const idle = connect({ host: '127.0.0.1', port: Number(gateway.grpc.split(':')[1]) });
+    const session = connectHttp2(`http://${gateway.grpc}`);
+    const headers = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' };
+    const calls = ['CheckAction', 'StreamCheckActions'].map((method) => session.request({ ...headers, ':path': `/svc.governance.v1.PolicyService/${method}` }));
+    for (const socket of [body, idle, session, ...calls]) socket.on('error', () => undefined); // they are cut off: that is the promise
+    for (const call of calls) call.write(Buffer.from([0, 0, 0, 1, 0, 1, 2]));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const startMs = performance.now();
+    expect(await gateway.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+    for (const socket of [body, idle, session]) socket.destroy();
   });
 
   test('a second gateway on the same data directory is refused, and names the directory', async () => {

@@ -10,6 +10,9 @@ const NOT_MODIFIED = 304;
 
 type Corkable = { cork(write: () => void): unknown };
 
+/** What bodies that are not whole yet may take together, in one I/O thread. One that would take more is cut off. */
+const MAX_GATHERED_BYTES = 128 * 1024 * 1024;
+
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
 /**
@@ -17,6 +20,9 @@ export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { 
  * place. Nothing is written after the client has gone, and every write is corked.
  */
 export class Exchange {
+  /** Of all exchanges of this thread. */
+  static #gatheredBytes = 0;
+
   readonly #res: UwsResponse;
   #isOver = false;
   #onGone: (() => void) | undefined;
@@ -44,10 +50,16 @@ export class Exchange {
     let size = 0;
     let isDone = false;
     let timer: NodeJS.Timeout | undefined;
-    this.#onGone = () => clearTimeout(timer);
+    let held = 0;
+    const letGo = (): void => {
+      clearTimeout(timer);
+      Exchange.#gatheredBytes -= held;
+      held = 0;
+    };
+    this.#onGone = letGo;
     const finish = (body: BodyResult): void => {
       isDone = true;
-      clearTimeout(timer);
+      letGo();
       this.guard(() => use(body));
     };
     this.#res.onData((chunk, isLast) => {
@@ -57,6 +69,9 @@ export class Exchange {
       if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(chunk) });
       // The chunk's memory is taken back when this returns.
       gathered ??= [];
+      held += chunk.byteLength;
+      Exchange.#gatheredBytes += chunk.byteLength;
+      if (Exchange.#gatheredBytes > MAX_GATHERED_BYTES) return this.close();
       gathered.push(Buffer.from(chunk.slice(0)));
       if (isLast) return finish({ kind: 'whole', bytes: Buffer.concat(gathered, size) });
       timer ??= setTimeout(() => this.close(), timeoutMs);
