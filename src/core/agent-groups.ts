@@ -44,6 +44,9 @@ export class AgentGroup {
   readonly ops: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   readonly seen = new SeenCounter();
   readonly teams = new Map<string, AgentGroup>();
+  /** Of an org: its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
+  firstOp = -1;
+  lastOp = -1;
   /** Agents that are known, and those of them that are registered. */
   known = 0;
   registered = 0;

@@ -1,4 +1,4 @@
-import type { OpCounts } from './agent-groups.ts';
+import type { AgentGroup, OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
@@ -16,8 +16,10 @@ export type OpRecord = {
 /** Where an operation lives in the registry. Valid until the operation is swept. */
 export type OpSlot = number & { readonly __slot: never };
 
+/** A place in the walk over an org's operations: the next one to look at, by its number and where it was then. */
+export type OrgPlace = { readonly number: number; readonly slot: number };
+
 export type OpFilter = {
-  readonly orgId?: string | undefined;
   readonly teamId?: string | undefined;
   readonly agentId?: string | undefined;
   readonly state?: OpState | undefined;
@@ -42,6 +44,11 @@ class Chunk {
   readonly updatedAtMs = new Float64Array(CHUNK_SLOTS);
   /** Links the queue of finished operations, and the list of free slots. */
   readonly next = new Int32Array(CHUNK_SLOTS);
+  /** Counts up with every operation. */
+  readonly numbers = new Float64Array(CHUNK_SLOTS);
+  /** Link the operations of one org, oldest first. */
+  readonly olderOfOrg = new Int32Array(CHUNK_SLOTS);
+  readonly newerOfOrg = new Int32Array(CHUNK_SLOTS);
 }
 
 // One Map of a million keys doubles itself in a pause of a tenth of a second; 64 small ones do it one at a time.
@@ -64,6 +71,7 @@ export class OpsRegistry {
   readonly #chunks: Chunk[] = [];
   readonly #counts: Record<OpState, number> = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   #size = 0;
+  #ingested = 0;
   #used = 0; // slots ever handed out
   #free = NONE;
   #oldestFinished = NONE;
@@ -88,6 +96,7 @@ export class OpsRegistry {
     chunk.states[at] = 0;
     chunk.registeredAtMs[at] = nowMs;
     chunk.updatedAtMs[at] = nowMs;
+    this.#appendToOrg(slot, chunk, owner.org);
     this.#slots[shardOf(opId)]!.set(opId, slot);
     this.#size += 1;
     this.#counts.pending += 1;
@@ -157,6 +166,7 @@ export class OpsRegistry {
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
       this.#slots[shardOf(opId)]!.delete(opId);
+      this.#removeFromOrg(slot, owner.org);
       const state = OP_STATES[chunk.states[at]!]!;
       this.#counts[state] -= 1;
       owner.org.ops[state] -= 1;
@@ -174,7 +184,7 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of operations that match, in the order of their slots: one that exists during the whole walk is seen exactly
+   * A page of operations of any org that match, in the order of their slots: one that exists during the whole walk is seen exactly
    * once. A page may be short, even empty, and still have a `next` to go on from.
    */
   list(filter: OpFilter, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
@@ -190,9 +200,60 @@ export class OpsRegistry {
     return { ops, next: end < this.#used ? end : undefined };
   }
 
-  #matches(slot: OpSlot, { orgId, teamId, agentId }: AgentIdentity, filter: OpFilter): boolean {
-    return (filter.orgId === undefined || filter.orgId === orgId)
-      && (filter.teamId === undefined || filter.teamId === teamId)
+  /**
+   * A page of one org's operations that match, oldest first, under the same promise. It walks over nothing but the org's
+   * own, so what others do shows neither in its time nor in the number of its pages.
+   */
+  listOfOrg(org: AgentGroup, filter: OpFilter, limit: number, from?: OrgPlace): { readonly ops: readonly OpRecord[]; readonly next: OrgPlace | undefined } {
+    const ops: OpRecord[] = [];
+    let slot = from === undefined ? org.firstOp : this.#resume(org, from);
+    for (let seen = 0; slot !== NONE; seen += 1) {
+      const chunk = this.#chunkOf(slot as OpSlot);
+      const at = slot & SLOT_MASK;
+      const isMatch = this.#matches(slot as OpSlot, chunk.owners[at]!.identity, filter);
+      if (seen === LIST_SCAN_SLOTS || (isMatch && ops.length === limit)) return { ops, next: { number: chunk.numbers[at]!, slot } };
+      if (isMatch) ops.push(this.recordOf(slot as OpSlot));
+      slot = chunk.newerOfOrg[at]!;
+    }
+    return { ops, next: undefined };
+  }
+
+  /** The operation at this place, or, when it was swept meanwhile, the oldest of the org that came after it. */
+  #resume(org: AgentGroup, { number, slot }: OrgPlace): number {
+    if (slot < this.#used) {
+      const chunk = this.#chunkOf(slot as OpSlot);
+      const at = slot & SLOT_MASK;
+      if (chunk.numbers[at] === number && chunk.owners[at]?.org === org) return slot;
+    }
+    let after = org.firstOp;
+    while (after !== NONE && this.#chunkOf(after as OpSlot).numbers[after & SLOT_MASK]! < number) after = this.#chunkOf(after as OpSlot).newerOfOrg[after & SLOT_MASK]!;
+    return after;
+  }
+
+  #appendToOrg(slot: OpSlot, chunk: Chunk, org: AgentGroup): void {
+    const at = slot & SLOT_MASK;
+    const older = org.lastOp;
+    this.#ingested += 1;
+    chunk.numbers[at] = this.#ingested;
+    chunk.olderOfOrg[at] = older;
+    chunk.newerOfOrg[at] = NONE;
+    if (older === NONE) org.firstOp = slot;
+    else this.#chunkOf(older as OpSlot).newerOfOrg[older & SLOT_MASK] = slot;
+    org.lastOp = slot;
+  }
+
+  #removeFromOrg(slot: OpSlot, org: AgentGroup): void {
+    const chunk = this.#chunkOf(slot);
+    const older = chunk.olderOfOrg[slot & SLOT_MASK]!;
+    const newer = chunk.newerOfOrg[slot & SLOT_MASK]!;
+    if (older === NONE) org.firstOp = newer;
+    else this.#chunkOf(older as OpSlot).newerOfOrg[older & SLOT_MASK] = newer;
+    if (newer === NONE) org.lastOp = older;
+    else this.#chunkOf(newer as OpSlot).olderOfOrg[newer & SLOT_MASK] = older;
+  }
+
+  #matches(slot: OpSlot, { teamId, agentId }: AgentIdentity, filter: OpFilter): boolean {
+    return (filter.teamId === undefined || filter.teamId === teamId)
       && (filter.agentId === undefined || filter.agentId === agentId)
       && (filter.state === undefined || filter.state === this.stateOf(slot));
   }

@@ -71,5 +71,5 @@ const shown = (text: string): string => (text.length <= MAX_SHOWN_LENGTH ? text 
 /** Deny by default (spec: what the service does). */
 export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {
   const who = agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;
-  return { kind: 'deny', reason: `no policy allows ${shown(action)} on ${shown(resource)} for ${who}`, policy: undefined, ruleId: undefined };
+  return { kind: 'deny', reason: `no policy allows ${shown(action)}${resource === '' ? '' : ` on ${shown(resource)}`} for ${who}`, policy: undefined, ruleId: undefined };
 }

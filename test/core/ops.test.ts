@@ -1,12 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { AgentGroup } from '../../src/core/agent-groups.ts';
 import { AgentEntry } from '../../src/core/agents.ts';
 import { agentKeyOf, type AgentIdentity, type OpId } from '../../src/core/ids.ts';
 import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
-import { OpsRegistry, type OpFilter } from '../../src/core/ops.ts';
+import { OpsRegistry, type OpFilter, type OpRecord, type OrgPlace } from '../../src/core/ops.ts';
 
 const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, teamId: 'search', agentId });
-const owner = (agentId = 'crawler', orgId = 'acme'): AgentEntry => new AgentEntry(identity(agentId, orgId), agentKeyOf(identity(agentId, orgId)));
+const orgOf = (orgId: string): AgentGroup => new AgentGroup(orgId, undefined, 1);
+const owner = (agentId = 'crawler', org = orgOf('acme')): AgentEntry => {
+  const entry = new AgentEntry(identity(agentId, org.orgId), agentKeyOf(identity(agentId, org.orgId)));
+  entry.org = org;
+  return entry;
+};
 const id = (text: string): OpId => text as OpId;
 
 test('an operation moves only along the rows of the table, whatever the trigger', () => {
@@ -139,20 +145,27 @@ const sweep = (ttlMs: number, limit: number): Step => step(`sweep ${ttlMs} ms, a
   for (const op of expected) model.ops.delete(op);
 });
 
-const list = (filter: OpFilter, perPage: number): Step => step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry }) => {
-  const seen: string[] = [];
-  for (let from: number | undefined = 0; from !== undefined;) {
-    const page: ReturnType<OpsRegistry['list']> = registry.list(filter, perPage, from);
-    expect(page.ops.length).toBeLessThanOrEqual(perPage);
-    for (const record of page.ops) {
-      const { state, registeredAtMs, updatedAtMs, agentId } = model.ops.get(record.opId)!;
-      expect(record).toEqual({ opId: record.opId, state, registeredAtMs, updatedAtMs, agent: identity(agentId) });
-      seen.push(record.opId);
-    }
-    from = page.next;
+type Lister<P> = (from: P | undefined) => { readonly ops: readonly OpRecord[]; readonly next: P | undefined };
+
+function walk<P>(pageFrom: Lister<P>): OpRecord[] {
+  const seen: OpRecord[] = [];
+  for (let page = pageFrom(undefined); ; page = pageFrom(page.next)) {
+    seen.push(...page.ops);
+    if (page.next === undefined) return seen;
   }
-  const expected = [...model.ops].filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId && (filter.orgId ?? 'acme') === 'acme').map(([op]) => op);
-  expect([...seen].sort()).toEqual(expected.sort());
+}
+
+const ORG_OF: Readonly<Record<string, string>> = { crawler: 'acme', indexer: 'acme', buyer: 'globex' };
+
+const list = (filter: OpFilter, orgId: string | undefined, perPage: number): Step => step(`list ${orgId} ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, owners }) => {
+  const org = [...owners.values()].find((entry) => entry.org.orgId === orgId)?.org;
+  const seen = org === undefined ? walk<number>((from) => registry.list(filter, perPage, from)) : walk<OrgPlace>((from) => registry.listOfOrg(org, filter, perPage, from));
+  const expected = [...model.ops]
+    .filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId && (orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId])
+    .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({ opId, state, registeredAtMs, updatedAtMs, agent: identity(agentId, ORG_OF[agentId]) }));
+  // Of one org they come in the order in which they were ingested.
+  if (org !== undefined) expect(seen).toEqual(expected);
+  else expect([...seen].sort((a, b) => (a.opId < b.opId ? -1 : 1))).toEqual(expected.sort((a, b) => (a.opId < b.opId ? -1 : 1)));
 });
 
 const count = step('count', (model, { registry, owners }) => {
@@ -167,49 +180,61 @@ const count = step('count', (model, { registry, owners }) => {
 
 test('whatever is asked of it and in whatever order, the registry answers as a plain list would', () => {
   const op = fc.integer({ min: 0, max: 11 }).map((n) => `t:${n}`);
-  const agent = fc.constantFrom('crawler', 'indexer');
+  const agent = fc.constantFrom('crawler', 'indexer', 'buyer');
   const steps = fc.commands([
     fc.tuple(op, agent).map(([name, agentId]) => ingest(name, agentId)),
     fc.tuple(op, fc.constantFrom(...OP_TRIGGERS)).map(([name, trigger]) => advance(name, trigger)),
     fc.integer({ min: 0, max: 50 }).map(pass),
     fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 4 })).map(([ttlMs, limit]) => sweep(ttlMs, limit)),
-    fc.tuple(fc.record({ state: fc.constantFrom(undefined, ...OP_STATES), agentId: fc.constantFrom(undefined, 'crawler', 'nobody'), orgId: fc.constantFrom(undefined, 'acme', 'globex') }), fc.integer({ min: 1, max: 5 }))
-      .map(([filter, perPage]) => list(filter, perPage)),
+    fc.tuple(fc.record({ state: fc.constantFrom(undefined, ...OP_STATES), agentId: fc.constantFrom(undefined, 'crawler', 'nobody') }), fc.constantFrom(undefined, 'acme', 'globex'), fc.integer({ min: 1, max: 5 }))
+      .map(([filter, orgId, perPage]) => list(filter, orgId, perPage)),
     fc.constant(count),
   ], { maxCommands: 150 });
-  fc.assert(fc.property(steps, (commands) => fc.modelRun(() => ({
-    model: { ops: new Map(), finished: [], nowMs: 0 },
-    real: { registry: new OpsRegistry(), owners: new Map(['crawler', 'indexer'].map((agentId) => [agentId, owner(agentId)])) },
-  }), commands)), { numRuns: 150 });
+  fc.assert(fc.property(steps, (commands) => fc.modelRun(() => {
+    const [acme, globex] = [orgOf('acme'), orgOf('globex')];
+    const owners = [owner('crawler', acme), owner('indexer', acme), owner('buyer', globex)];
+    return {
+      model: { ops: new Map(), finished: [], nowMs: 0 },
+      real: { registry: new OpsRegistry(), owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
+    };
+  }, commands)), { numRuns: 150 });
 });
 
-test('an operation that exists during a whole walk is seen exactly once, whatever comes and goes meanwhile', () => {
+test.each(['all', 'its org'])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (walked) => {
   fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
     const registry = new OpsRegistry();
-    for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), owner(), 0);
+    const [acme, globex] = [orgOf('acme'), orgOf('globex')];
+    const pageFrom: Lister<unknown> = walked === 'all'
+      ? (from) => registry.list({}, perPage, from as number | undefined)
+      : (from) => registry.listOfOrg(acme, {}, perPage, from as OrgPlace | undefined);
+    for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), owner('crawler', acme), 0);
     const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
-    const seen: string[] = [];
-    let from: number | undefined = 0;
+    const pending = changes.entries();
     let fresh = 0;
-    for (const [comes, n] of changes) {
-      if (from === undefined) break;
-      const page: ReturnType<OpsRegistry['list']> = registry.list({}, perPage, from);
-      seen.push(...page.ops.map(({ opId }) => opId));
-      from = page.next;
-      if (comes) registry.ingest(id(`f:${(fresh += 1)}`), owner(), 0);
+    const seen = walk<unknown>((from) => {
+      const page = pageFrom(from);
+      const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
+      // What comes takes the places of what was swept.
+      if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), owner('crawler', fresh % 2 === 0 ? acme : globex), 0);
       const slot = registry.find(id(`t:${n}`));
-      if (comes || slot === undefined) continue;
+      if (comes || slot === undefined) return page;
       registry.advance(slot, 'terminate', 0);
       registry.sweep(0, 0, 10, () => {});
       stayed.delete(`t:${n}`);
-    }
-    while (from !== undefined) {
-      const page: ReturnType<OpsRegistry['list']> = registry.list({}, perPage, from);
-      seen.push(...page.ops.map(({ opId }) => opId));
-      from = page.next;
-    }
-    for (const op of stayed) expect(seen.filter((name) => name === op)).toHaveLength(1);
+      return page;
+    });
+    for (const op of stayed) expect(seen.filter(({ opId }) => opId === op)).toHaveLength(1);
+    expect(new Set(seen.map(({ opId }) => opId)).size).toBe(seen.length);
   }), { numRuns: 100 });
+});
+
+test('the operations of a small org are one page, however many others there are', () => {
+  const registry = new OpsRegistry();
+  const [big, small] = [orgOf('big'), orgOf('small')];
+  const [theirs, ours] = [owner('a', big), owner('a', small)];
+  for (let n = 0; n < 250_000; n += 1) registry.ingest(id(`t:${n}`), n % 100_000 === 99_999 ? ours : theirs, n);
+  const { ops, next } = registry.listOfOrg(small, {}, 2);
+  expect([ops.map(({ opId }) => opId), next]).toEqual([['t:99999', 't:199999'], undefined]);
 });
 
 test('more operations than fit one block of slots are kept, found and listed like any other', () => {
