@@ -4,7 +4,7 @@ import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
 import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies, Voucher } from './commands.ts';
-import { BAD_CURSOR } from './cursor.ts';
+import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
 import type { Fault } from './fault.ts';
@@ -12,7 +12,8 @@ import { identify, REFUSAL } from './identity.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
-import { OpsRegistry, type OpFilter, type OpRecord, type OpSlot, type OrgPlace } from './ops.ts';
+import { pageOfOps } from './ops-page.ts';
+import { OpsRegistry, type OpSlot } from './ops.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
@@ -24,8 +25,6 @@ export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps'
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
 };
-
-type OpPage = { readonly ops: readonly OpRecord[]; readonly next: string | undefined };
 
 const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
   pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated', complete: 'OpCompleted',
@@ -151,26 +150,9 @@ export class Governor {
   #listOps({ principal, orgId, teamId, agentId, state, perPage, cursor }: CommandOf<'list-ops'>): Replies['list-ops'] {
     const org = orgInReach(principal, orgId);
     if (!org.ok) return org;
-    const page = org.value === undefined ? this.#opsOfAll({ teamId, agentId, state }, perPage, cursor) : this.#opsOfOrg(org.value, { teamId, agentId, state }, perPage, cursor);
+    const page = pageOfOps(this.ops, org.value === undefined ? undefined : { group: this.agents.groups.orgs.get(org.value) }, { teamId, agentId, state }, perPage, cursor);
     if (page === undefined) return BAD_CURSOR;
     return ok({ items: page.ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
-  }
-
-  /** Undefined, as of the next one: the cursor is none of this listing's. */
-  #opsOfAll(filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
-    const from = cursor === undefined ? 0 : numberOf(cursor);
-    if (from === undefined) return undefined;
-    const { ops, next } = this.ops.list(filter, perPage, from);
-    return { ops, next: next?.toString() };
-  }
-
-  #opsOfOrg(orgId: string, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
-    const from = cursor === undefined ? undefined : placeOf(cursor);
-    if (cursor !== undefined && from === undefined) return undefined;
-    const org = this.agents.groups.orgs.get(orgId);
-    if (org === undefined) return { ops: [], next: undefined };
-    const { ops, next } = this.ops.listOfOrg(org, filter, perPage, from);
-    return { ops, next: next === undefined ? undefined : `${next.number}.${next.slot}` };
   }
 
   #registerAgent({ principal, agent, credential, parent }: CommandOf<'register-agent'>, nowMs: number): Outcome<'register-agent'> {
@@ -341,15 +323,6 @@ export class Governor {
 const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({ reply, effects: NO_EFFECTS });
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
-
-function numberOf(cursor: string): number | undefined {
-  return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
-}
-
-function placeOf(cursor: string): OrgPlace | undefined {
-  const match = /^(\d{1,15})\.(\d{1,10})$/.exec(cursor);
-  return match === null ? undefined : { number: Number(match[1]), slot: Number(match[2]) };
-}
 
 /** Entries come in the order of registration, so the last one's number is where the next page starts. */
 function pageOf(entries: Iterable<AgentEntry>, perPage: number, after: number, matches: (entry: AgentEntry) => boolean): Page<AgentView> {

@@ -34,6 +34,7 @@ test('with no policy at all everything is denied, and the reason says what was a
   });
   expect(policiesOf().decide(check({ agent: { orgId: '', teamId: 'search', agentId: 'a1' } })).reason)
     .toBe('no policy allows tool.call on web_search for search/a1');
+  expect(policiesOf().decide(check({ resource: '' })).reason).toBe('no policy allows tool.call for acme/search/a1');
 });
 
 test('a decision names its rule and policy, beside the reason its author gave', () => {

@@ -1,8 +1,8 @@
 /**
  * Server reflection, so that a generic client can talk to the gateway without the .proto files.
  *
- * It serves `proto/descriptors.binpb`, which `npm run proto` makes of the .proto files, comments included; a test keeps the two
- * together. The descriptors that protobufjs can derive by itself lack the imports, and other clients refuse them.
+ * It serves `proto/*.binpb`, which `npm run proto` makes of the .proto files, comments included, and of that of the health service;
+ * a test keeps them together. The descriptors that protobufjs can derive by itself lack the imports, and other clients refuse them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,16 +13,16 @@ import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
 
 export function addReflection(server: Server): void {
   // The library looks for descriptors on the values of what it is given, and at nothing else of them.
-  const definition = { files: { fileDescriptorProtos: readDescriptors() } };
+  const definition = { files: { fileDescriptorProtos: [...readDescriptors('descriptors.binpb'), ...readDescriptors('health.binpb')] } };
   const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
-    services: [POLICY_SERVICE, AGENT_SERVICE],
+    services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
   });
   reflection.addToServer(server);
 }
 
 /** The files of the set: it is one repeated field, number 1, of messages. */
-function readDescriptors(): readonly Buffer[] {
-  const bytes = readFileSync(join(protoFolder(), 'descriptors.binpb'));
+function readDescriptors(name: string): readonly Buffer[] {
+  const bytes = readFileSync(join(protoFolder(), name));
   const reader = new Reader(bytes);
   const files: Buffer[] = [];
   while (reader.position < reader.end) {

@@ -180,6 +180,6 @@ export function accountRoutes({ hasAccountStore, ownOrigins }: AccountRouteOptio
   const native = nativeRoutes(ownOrigins);
   return [
     { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', answers: { 200: signInMethods }, handle: methods },
-    ...(hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', handle: unavailable }))),
+    ...(hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', isBodyIgnored: true, handle: unavailable }))),
   ];
 }

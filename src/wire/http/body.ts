@@ -5,13 +5,21 @@ import { isName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../
 import { fail, ok, type Result } from '../../core/result.ts';
 
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
-  const parsed = schema.safeParse(body === undefined ? {} : body);
+  const parsed = schema.safeParse(body === undefined ? {} : body, { error: explainType });
   if (parsed.success) return ok(parsed.data);
   const issue = parsed.error.issues[0];
   const isUnknownKey = issue?.code === 'unrecognized_keys';
   const path = isUnknownKey ? [...issue.path, issue.keys[0]] : issue?.path ?? [];
   return fail({ kind: 'invalid_argument', field: path.join('.') || 'body', problem: isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit' });
 }
+
+/** In the words of this API; undefined leaves the sentence to the library. */
+function explainType(issue: { readonly code?: string | undefined; readonly expected?: unknown; readonly input?: unknown }): string | undefined {
+  if (issue.code !== 'invalid_type') return undefined;
+  return issue.input === undefined ? 'is missing' : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
+}
+
+const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
 
 export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /';
 

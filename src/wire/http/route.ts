@@ -59,5 +59,5 @@ type Common = {
 };
 
 export type Route =
-  | (Common & { readonly access: 'public'; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
+  | (Common & { readonly access: 'public'; /** Answers the same whatever is sent, even what is no JSON. */ readonly isBodyIgnored?: true; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
   | (Common & { readonly access: { readonly scope: Scope }; readonly handle: (request: Authorized, link: Link) => Promise<HttpReply> });

@@ -54,21 +54,23 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
   if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
   const answer = (body: BodyResult): void => {
+    // Parsed while its bytes are valid, and judged only once it is known who asks.
     const parsed = parseBody(body, head.headers.get('content-type'));
-    if (!parsed.ok) return respond(parsed);
-    void answerRow(match.route, { ...head, params: match.params, body: parsed.value }, options).then(respond);
+    void answerRow(match.route, { ...head, params: match.params }, parsed, options).then(respond);
   };
   if (method === 'get') answer(NO_BODY);
   else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
-/** Limits, authenticates, checks the scope, and lets the row's handler answer. */
-async function answerRow(route: Route, request: HttpRequest, options: RouteServerOptions): Promise<HttpReply> {
+/** Limits, authenticates, checks the scope, and lets the row's handler answer. What is wrong with a body, only those learn who may send one. */
+async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parsed: Result<unknown, Fault>, options: RouteServerOptions): Promise<HttpReply> {
   const { link } = options;
   try {
     if (route.access === 'public') {
       const limited = await overLimit(link, route.limit ?? 'address', request.remoteAddress);
-      return limited ?? await route.handle(request, link);
+      if (limited !== undefined) return limited;
+      if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
+      return await route.handle({ ...request, body: parsed.ok ? parsed.value : undefined }, link);
     }
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await options.authenticate(request.bearer);
@@ -78,7 +80,7 @@ async function answerRow(route: Route, request: HttpRequest, options: RouteServe
     if (limited !== undefined) return limited;
     const { scope } = route.access;
     if (!holds(principal.scopes, scope)) return fail({ kind: 'insufficient_scope', needed: scope, held: principal.scopes });
-    return await route.handle({ ...request, principal }, link);
+    return parsed.ok ? await route.handle({ ...request, body: parsed.value, principal }, link) : parsed;
   } catch (error) {
     options.onError(error, `${route.method} ${route.path}`);
     return fail({ kind: 'internal' });

@@ -9,6 +9,7 @@ const buf = (...words: string[]): Buffer => execFileSync(join(root, 'node_module
 
 test('what reflection serves is made of the .proto files as they are', () => {
   expect(buf('build', '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, 'proto/descriptors.binpb')))).toBe(true);
+  expect(buf('build', 'node_modules/grpc-health-check/proto', '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, 'proto/health.binpb')))).toBe(true);
 });
 
 test('the .proto files are lint-clean and formatted', () => {

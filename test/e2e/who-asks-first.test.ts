@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+let reader: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  reader = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] })).body.key;
+});
+afterAll(async () => { await gateway.stop(); });
+
+const BAD_BODIES: readonly (readonly [what: string, type: string, body: string, status: number])[] = [
+  ['no JSON', 'application/json', '{"op_id":', 400],
+  ['another media type', 'application/x-www-form-urlencoded', 'op_id=1', 415],
+  ['too much', 'application/json', `"${'x'.repeat(1024 * 1024)}"`, 413],
+];
+
+test.each(BAD_BODIES)('who may not ask is told so, and not what is wrong with a body: %s', async (_what, type, body, status) => {
+  const statusFor = async (path: string, bearer?: string): Promise<number> =>
+    (await fetch(gateway.url + path, { method: 'POST', headers: { 'content-type': type, ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }, body })).status;
+  expect(await statusFor('/api/v1/ops')).toBe(401);
+  expect(await statusFor('/api/v1/ops', 'svc_not_a_key')).toBe(401);
+  expect(await statusFor('/api/v1/ops', reader)).toBe(403);
+  expect(await statusFor('/api/v1/ops', ADMIN_KEY)).toBe(status);
+  // Without an account store it does not matter what is sent.
+  expect(await statusFor('/api/v1/auth/login')).toBe(503);
+});
+
+test.each([
+  [{}, 'agent', 'agent: is missing'],
+  [[], 'body', 'body: must be a JSON object'],
+  [{ op_id: 7, agent: { team_id: 't', agent_id: 'a' } }, 'op_id', 'op_id: must be a string'],
+  [{ op_id: 't:s', agent: { team_id: 't' } }, 'agent.agent_id', 'agent.agent_id: is missing'],
+  [{ op_id: 't:s', agent: 'acme/t/a' }, 'agent', 'agent: must be a JSON object'],
+  [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: there is no such field'],
+])('a body that does not fit is refused in a sentence that names the field: %j', async (body, field, detail) => {
+  const { status, body: problem } = await gateway.call('POST', '/api/v1/ops', body);
+  expect([status, problem.code, problem.field, problem.detail]).toEqual([400, 'invalid_argument', field, detail]);
+});
