@@ -120,7 +120,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   });
   const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) });
 
-  const signingKeys = await openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock });
+  const signingKeys = await openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }).catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message, error) => onError(error, message) });
 

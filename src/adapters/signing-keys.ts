@@ -149,7 +149,10 @@ async function readGiven(given: string) {
   try {
     return readSigningKeys(given.includes('-----BEGIN') ? given.replaceAll('\\n', '\n') : await readFile(given, 'utf8'));
   } catch (error) {
-    throw new Error(`SVC_JWT_PRIVATE_KEY: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    // The system's message would quote what it took for a path, which may be a key in another format.
+    const isNoFile = typeof code === 'string' && /^E[A-Z]+$/.test(code);
+    throw new Error(`SVC_JWT_PRIVATE_KEY: ${isNoFile ? `is no key in PEM, and no file that can be read (${code})` : message}`);
   }
 }
 

@@ -11,6 +11,7 @@ import { jsonCodec } from './proto/json.ts';
 import { quote } from './proto/json-text.ts';
 import type { MessageName, Messages } from './proto/messages.ts';
 import { methodShapes } from './proto/schema.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { retryAfterSecs, RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
 
 export type ConnectRequest = {
@@ -127,9 +128,10 @@ function withDeadline(answer: Promise<ConnectReply>, timeoutMs: number): Promise
 /** A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`. */
 export function connectError(fault: Fault): ConnectReply {
   const code = RPC_CODE[fault.kind];
-  const headers: [string, string][] = [['svc-code', fault.kind]];
+  const headers: (readonly [string, string])[] = [['svc-code', fault.kind]];
   const seconds = retryAfterSecs(fault);
   if (seconds > 0) headers.push(['retry-after', String(seconds)]);
+  if (fault.kind === 'rate_limited') headers.push(...rateLimitHeaders(fault));
   if (code === 'unauthenticated') headers.push(['www-authenticate', 'Bearer']);
   // Connect has no code of its own for these two, HTTP has.
   const status = fault.kind === 'payload_too_large' ? 413 : fault.kind === 'unsupported_media_type' ? 415 : RPC_HTTP_STATUS[code];

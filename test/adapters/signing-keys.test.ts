@@ -116,6 +116,8 @@ describe('a key that is given', () => {
   test('of another kind is refused with the reason and without the key', async () => {
     const { open, dataDir } = setUp();
     const unreadable = join(dataDir, 'missing.pem');
+    const withoutItsLines = ecPem().split('\n')[1]!; // taken for a path
+    expect(await open(withoutItsLines).then(() => '', (reason: Error) => reason.message)).toBe('SVC_JWT_PRIVATE_KEY: is no key in PEM, and no file that can be read (ENOENT)');
     for (const given of [ecPem(), pemOf('ed448'), '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', unreadable]) {
       const error = await open(given).then(() => undefined, (reason: Error) => reason);
       expect(error?.message).toMatch(/^SVC_JWT_PRIVATE_KEY: /);

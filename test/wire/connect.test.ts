@@ -58,6 +58,9 @@ test('the status of HTTP follows the code of Connect, with what a client needs t
   };
   expect(await answers({ kind: 'overloaded', retryAfterSecs: 3, what: 'the gateway' })).toEqual([429, 'resource_exhausted', { 'svc-code': 'overloaded', 'retry-after': '3' }]);
   expect(await answers({ kind: 'audit_unavailable' })).toEqual([503, 'unavailable', { 'svc-code': 'audit_unavailable', 'retry-after': '1' }]);
+  expect(await answers({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 })).toEqual([429, 'resource_exhausted', {
+    'svc-code': 'rate_limited', 'retry-after': '3', 'RateLimit-Policy': '"default";q=20;w=60', RateLimit: '"default";r=0;t=3',
+  }]);
   expect(await answers({ kind: 'not_found', what: 'agent' })).toEqual([404, 'not_found', { 'svc-code': 'not_found' }]);
   expect(await answers({ kind: 'conflict', detail: 'taken' })).toEqual([409, 'already_exists', { 'svc-code': 'conflict' }]);
   expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);

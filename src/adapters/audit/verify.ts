@@ -5,7 +5,7 @@
  *
  *   import glob, hashlib, json, sys
  *   prev, expected = '0' * 64, 1
- *   for path in sorted(glob.glob(sys.argv[1] + '/*.ndjson')):
+ *   for path in sorted(glob.glob(sys.argv[1] + '/[0-9]*.ndjson')):
  *       if path.endswith('checkpoints.ndjson'): continue
  *       for line in open(path, 'rb'):
  *           entry, sealed = json.loads(line), line.rstrip(b'\n').rpartition(b',"hash":')[0]

@@ -1,5 +1,6 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
+import { rateLimitHeaders } from '../rate-limit-headers.ts';
 import type { HttpResponse } from './route.ts';
 
 export const HTTP_STATUS = {
@@ -68,11 +69,7 @@ function headersOf(fault: Fault): readonly (readonly [string, string])[] {
     case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
     case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
     case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade']];
-    case 'rate_limited': return [
-      ['Retry-After', String(fault.retryAfterSecs)],
-      ['RateLimit-Policy', `"default";q=${fault.limit};w=60`],
-      ['RateLimit', `"default";r=0;t=${fault.retryAfterSecs}`],
-    ];
+    case 'rate_limited': return [['Retry-After', String(fault.retryAfterSecs)], ...rateLimitHeaders(fault)];
     case 'account_locked':
     case 'store_unreachable':
     case 'shutting_down':

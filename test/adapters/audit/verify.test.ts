@@ -204,3 +204,19 @@ test('the ten lines of Python in the manual agree', async () => {
   writeFileSync(path, readFileSync(path, 'utf8').replace('reason 4', 'reason X'));
   expect(run().stderr).toContain('entry 5 was changed');
 });
+
+test('the ten lines of Python in the README agree, also where the head was signed', async () => {
+  const { directory, head, path } = tenEntries();
+  const signed = { id: head.id, hash: head.hash, timestamp: '2026-01-31T12:00:00.000Z', signature: 'x' };
+  writeFileSync(join(directory, 'checkpoints.ndjson'), `${JSON.stringify(signed)}\n`);
+  const folder = freshDirectory();
+  cpSync(directory, join(folder, 'data', 'audit'), { recursive: true });
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+  const program = /```python\n([\s\S]+?)```/.exec(readme)?.[1] ?? '';
+  const run = () => spawnSync('python3', ['-c', program], { encoding: 'utf8', cwd: folder });
+  const whole = run();
+  if (whole.error !== undefined) return console.warn('not tried: there is no python3 here');
+  expect(whole.stdout).toBe(`intact up to ${head.hash}\n`);
+  writeFileSync(join(folder, 'data', 'audit', SEGMENT_ONE), readFileSync(path, 'utf8').replace('reason 4', 'reason X'));
+  expect(run().stderr).toContain('changed: 5');
+});
