@@ -42,6 +42,9 @@ export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || i
 /** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`. */
 export const isName = (text: string): boolean => PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME);
 
+/** An org's name. `-` is none: in a path it stands for the org of agents that have none. */
+export const isOrgName = (text: string): boolean => text !== '-' && isName(text);
+
 export function opIdOf(traceId: string, spanId: string): OpId | undefined {
   return isOpHalf(traceId) && isOpHalf(spanId) ? (`${traceId}:${spanId}` as OpId) : undefined;
 }
@@ -57,6 +60,6 @@ export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey 
 export function parseAgentKey(text: string): AgentIdentity | undefined {
   const [orgId, teamId, agentId, ...rest] = text.split('/');
   if (orgId === undefined || teamId === undefined || agentId === undefined || rest.length > 0) return undefined;
-  const wellFormed = (orgId === '' || isName(orgId)) && isName(teamId) && isName(agentId);
+  const wellFormed = (orgId === '' || isOrgName(orgId)) && isName(teamId) && isName(agentId);
   return wellFormed ? { orgId, teamId, agentId } : undefined;
 }

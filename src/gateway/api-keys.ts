@@ -3,7 +3,7 @@ import type { ApiKey } from '../core/api-key.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
-import { isName } from '../core/ids.ts';
+import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Result } from '../core/result.ts';
 import { SCOPES, holds, seesOrg } from '../core/scope.ts';
@@ -266,7 +266,7 @@ function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | nu
   if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
   const lacking = input.scopes.find((scope) => !holds(principal.scopes, scope));
   if (lacking !== undefined) return insufficient(principal, lacking);
-  if (orgId !== null && !isName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   if (orgId !== null && !seesOrg(principal, orgId)) return { kind: 'org_forbidden', orgId };
   if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
   return undefined;

@@ -3,7 +3,7 @@ import { INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
 import { emailKeyOf, type EmailAddress } from '../core/email.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
-import { isName, type SecretDigest } from '../core/ids.ts';
+import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { seesOrg, type Principal, type Role } from '../core/scope.ts';
 import type { Invite } from './account-store.ts';
@@ -63,7 +63,7 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
 function orgToBind(principal: Principal, asked: string | undefined, role: Role): Result<string | null, Fault> {
   const orgId = asked ?? principal.orgId;
   if (orgId === null) return ok(null);
-  if (!isName(orgId)) return fail({ kind: 'invalid_argument', field: 'org_id', problem: 'is not the name of an org' });
+  if (!isOrgName(orgId)) return fail({ kind: 'invalid_argument', field: 'org_id', problem: 'is not the name of an org' });
   if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
   return role === 'owner' ? fail({ kind: 'invalid_argument', field: 'org_id', problem: 'an owner cannot be bound to an org' }) : ok(orgId);
 }

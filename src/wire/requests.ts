@@ -4,7 +4,7 @@
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
-import { isName, isOpHalf, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
+import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
@@ -145,7 +145,7 @@ function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | u
 
 function problemOfIdentity(agent: AgentId | undefined, field: string): Invalid | undefined {
   if (agent === undefined) return invalid(field, 'is required');
-  if (agent.orgId !== '' && !isName(agent.orgId)) return invalid(`${field}.org_id`, NAME_RULE);
+  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, `${NAME_RULE}, and not - alone`);
   if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
   if (!isName(agent.agentId)) return invalid(`${field}.agent_id`, NAME_RULE);
   return undefined;

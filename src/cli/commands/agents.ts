@@ -1,6 +1,5 @@
 /** `svc agents ls|register|rm`: agents and their credentials. */
 import { Api } from '../api.ts';
-import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
@@ -43,7 +42,6 @@ export async function register(invocation: Invocation): Promise<void> {
 export async function rm(invocation: Invocation): Promise<void> {
   const { args: [text = ''], globals } = invocation;
   const { orgId, teamId, agentId } = parseAgent(text);
-  if (orgId === '-') throw usageError('an org of the name - cannot be addressed.');
   await (await Api.of(invocation)).delete(`/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
   await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer good.`]);
 }

@@ -1,7 +1,7 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
 import type { Fault } from '../../core/fault.ts';
-import { isName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
+import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
@@ -25,9 +25,11 @@ export const NAME_RULE = 'must be 1 to 256 bytes without white space, control ch
 
 export const name = z.string().refine(isName, NAME_RULE);
 
+export const ORG_RULE = `${NAME_RULE}, and not - alone`;
+
 /** The wire form of an agent's identity. */
 export const agentIdentity = z
-  .strictObject({ org_id: z.union([z.literal(''), name]).default(''), team_id: name, agent_id: name })
+  .strictObject({ org_id: z.string().refine((text) => text === '' || isOrgName(text), ORG_RULE).default(''), team_id: name, agent_id: name })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
 
 export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';

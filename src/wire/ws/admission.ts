@@ -1,6 +1,6 @@
 /** Who may open a stream, and what it shows (contract: WebSocket). */
 import type { Fault } from '../../core/fault.ts';
-import { isName } from '../../core/ids.ts';
+import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { holds, seesOrg, type Principal } from '../../core/scope.ts';
 import { EVENT_KINDS, type EventKind } from '../../gateway/events.ts';
@@ -10,7 +10,7 @@ export type StreamQuery = { readonly orgId: string | undefined; readonly kinds: 
 
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
   const orgId = query.get('org_id') || undefined;
-  if (orgId !== undefined && !isName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   const snapshot = query.get('snapshot') || 'false';
   if (snapshot !== 'true' && snapshot !== 'false') return invalid('snapshot', 'must be true or false');
   const words = (query.get('types') ?? '').split(',').map((word) => word.trim()).filter((word) => word !== '');

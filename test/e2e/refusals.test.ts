@@ -31,9 +31,20 @@ test.each([
   [[], 'body', 'body: must be a JSON object'],
   [{ op_id: 7, agent: { team_id: 't', agent_id: 'a' } }, 'op_id', 'op_id: must be a string'],
   [{ op_id: 't:s', agent: { team_id: 't' } }, 'agent.agent_id', 'agent.agent_id: is missing'],
+  [{ op_id: 't:s', agent: { org_id: null, team_id: 't', agent_id: 'a' } }, 'agent.org_id', 'agent.org_id: must be a string'],
+  [{ op_id: 't:s', agent: { org_id: '-', team_id: 't', agent_id: 'a' } }, 'agent.org_id', 'agent.org_id: must be 1 to 256 bytes without white space, control characters or /, and not - alone'],
   [{ op_id: 't:s', agent: 'acme/t/a' }, 'agent', 'agent: must be a JSON object'],
   [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: there is no such field'],
 ])('a body that does not fit is refused in a sentence that names the field: %j', async (body, field, detail) => {
   const { status, body: problem } = await gateway.call('POST', '/api/v1/ops', body);
   expect([status, problem.code, problem.field, problem.detail]).toEqual([400, 'invalid_argument', field, detail]);
+});
+
+test('an agent without an org is removed by a path that names none, or - in its place', async () => {
+  const agent = { org_id: '', team_id: 'search', agent_id: 'crawler' };
+  for (const path of ['/api/v1/agents/-/search/crawler', '/api/v1/agents//search/crawler']) {
+    expect((await gateway.call('POST', '/api/v1/agents', { agent })).status).toBe(201);
+    expect((await gateway.call('DELETE', path)).status).toBe(204);
+    expect((await gateway.call('DELETE', path)).status).toBe(404);
+  }
 });
