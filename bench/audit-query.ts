@@ -2,9 +2,8 @@
  * How long does a page of the audit log take, when what is asked for is rare? Writes a log of a million entries (or as
  * many as the first argument says) to a temporary folder, indexes it and asks. Run: npm run build && node dist/bench/audit-query.js 1000000
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AuditReader } from '../src/adapters/audit/reader.ts';
 import { verifyAuditLog } from '../src/adapters/audit/verify.ts';
@@ -12,8 +11,9 @@ import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import type { AuditFilter } from '../src/core/audit.ts';
 import type { OpId } from '../src/core/ids.ts';
+import { heading, isBrief } from './lib/report.ts';
 
-const total = Number(process.argv[2] ?? 1_000_000);
+const total = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? (isBrief ? 20_000 : 1_000_000));
 const BATCH = 1000;
 const START_MS = Date.UTC(2026, 0, 1);
 const RARE_EVERY = 200_000;
@@ -21,8 +21,7 @@ const RARE_EVERY = 200_000;
 const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 
-const commit = (() => { try { return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(); } catch { return 'unknown'; } })();
-console.log(`${cpus()[0]?.model ?? 'unknown'} × ${cpus().length} · Node ${process.version} · commit ${commit} · ${total} entries`);
+heading(`The audit log: finding entries among ${total.toLocaleString('en')}`);
 
 // A small generator of even numbers that repeats from run to run.
 let seed = 42;

@@ -1,18 +1,18 @@
 /** How many entries can one thread encode, and one thread seal and append, by size of batch? Run: npm run build && node dist/bench/audit-write.js */
-import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import { redactAttributes, redactedKeys } from '../src/core/audit-redact.ts';
 import type { AuditDraft } from '../src/core/audit.ts';
 import type { OpId } from '../src/core/ids.ts';
+import { heading, isBrief } from './lib/report.ts';
 
-const commit = (() => { try { return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(); } catch { return 'unknown'; } })();
-console.log(`${cpus()[0]?.model ?? 'unknown'} × ${cpus().length} · Node ${process.version} · commit ${commit}`);
+heading('The audit log: encoding and appending, by size of batch');
 
 const AGENTS = 2000;
+const ENCODES = isBrief ? 2_000 : 200_000;
 const drafts: readonly AuditDraft[] = Array.from({ length: AGENTS }, (_, nth) => ({
   eventType: 'ActionAllowed',
   lineage: { orgId: 'acme', teamId: 'search', agentId: `agent-${nth}` },
@@ -34,13 +34,13 @@ function nsPerCall(calls: number, work: (nth: number) => unknown): number {
   return best;
 }
 
-const jsonNs = nsPerCall(200_000, (nth) => JSON.stringify(drafts[nth % AGENTS]).length);
-const encodeNs = nsPerCall(200_000, (nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS + (nth >> 6)).length);
+const jsonNs = nsPerCall(ENCODES, (nth) => JSON.stringify(drafts[nth % AGENTS]).length);
+const encodeNs = nsPerCall(ENCODES, (nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS + (nth >> 6)).length);
 console.log(`encodeDraft: ${Math.round(encodeNs)} ns (JSON.stringify of the draft alone: ${Math.round(jsonNs)} ns, ratio ${(encodeNs / jsonNs).toFixed(2)})`);
 
 const keys = redactedKeys();
 const attributes = { query: 'quarterly report', size: 12, tags: ['a', 'b'], caller: 'batch' };
-console.log(`redactAttributes, four harmless ones: ${Math.round(nsPerCall(200_000, () => redactAttributes(attributes, keys)))} ns`);
+console.log(`redactAttributes, four harmless ones: ${Math.round(nsPerCall(ENCODES, () => redactAttributes(attributes, keys)))} ns`);
 
 const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -52,7 +52,7 @@ for (const fsync of ['never', 'always'] as const) {
     const bodies = Array.from({ length: size }, (_, nth) => encodeDraft(drafts[nth % AGENTS] as AuditDraft, START_MS)).join('\n');
     const plain = Buffer.alloc(bodies.length + size * 180, 'x');
     const fd = openSync(join(directory, 'baseline'), 'w');
-    const calls = fsync === 'always' ? 50 : Math.max(50, 20_000 / size);
+    const calls = fsync === 'always' ? (isBrief ? 5 : 50) : Math.max(50, (isBrief ? 500 : 20_000) / size);
     const baselineNs = nsPerCall(calls, () => writeSync(fd, plain));
     closeSync(fd);
     const appendNs = nsPerCall(calls, () => writer.append(bodies, size));

@@ -8,11 +8,12 @@ import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import { ok } from '../src/core/result.ts';
+import { isBrief } from './lib/report.ts';
 
 const ORGS = 1_000;
 const TEAMS_PER_ORG = 5;
-const AGENTS = 100_000;
-const ROUNDS = 500_000;
+const AGENTS = isBrief ? 5_000 : 100_000;
+const ROUNDS = isBrief ? 20_000 : 500_000;
 const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 
 const parsed = parseBudgetConfig({

@@ -7,9 +7,10 @@ import { binaryCodec } from '../src/wire/proto/binary.ts';
 import { jsonCodec } from '../src/wire/proto/json.ts';
 import type { CheckActionRequest, CheckActionResponse } from '../src/wire/proto/messages.ts';
 import { protoRoot } from '../src/wire/proto/schema.ts';
+import { isBrief } from './lib/report.ts';
 
-const ROUNDS = 200_000;
-const RUNS = 5;
+const ROUNDS = isBrief ? 2_000 : 200_000;
+const RUNS = isBrief ? 1 : 5;
 
 const request: CheckActionRequest = {
   agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-7' }, credentialToken: 'svcagent_0123456789abcdef0123456789abcdef0123456789a',

@@ -11,10 +11,11 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { assert } from '../src/core/result.ts';
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import type { CheckActionRequest, StreamCheckActionsResponse } from '../src/wire/proto/messages.ts';
+import { isBrief } from './lib/report.ts';
 
-const ROUNDS = 3;
-const UNARY_CALLS = 20_000;
-const STREAM_CHECKS = 20_000;
+const ROUNDS = isBrief ? 1 : 3;
+const UNARY_CALLS = isBrief ? 1_000 : 20_000;
+const STREAM_CHECKS = isBrief ? 1_000 : 20_000;
 /** Checks of a stream that wait for their answer at a time. */
 const WINDOW = 512;
 const UNARY_TARGET = 0.8;
@@ -41,10 +42,10 @@ function start(name: string, words: readonly string[], env: Record<string, strin
   });
 }
 
-const startBare = (): Promise<Target> => start('bare grpc-js', [join(here, `bare-grpc${extname(import.meta.filename)}`)], {}, /^(\d+)\n/);
+const startBare = (): Promise<Target> => start('bare grpc-js', [join(here, 'lib', `bare-grpc${extname(import.meta.filename)}`)], {}, /^(\d+)\n/);
 
 const startGateway = (): Promise<Target> => start('svc-gateway', [join(here, '../src/cli/main.js'), 'serve'], {
-  SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: API_KEY,
+  SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: API_KEY, SVC_LOG_LEVEL: 'warn',
 }, /gRPC\s+127\.0\.0\.1:(\d+)\n/);
 
 function register(address: string): Promise<string> {

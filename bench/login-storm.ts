@@ -41,7 +41,7 @@ async function storm(url: string): Promise<Statuses> {
 
 /** From a thread of its own, so that the storm does not delay the client whose waiting is measured. */
 const stormElsewhere = (url: string): Promise<Statuses> => new Promise((resolve, reject) => {
-  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: url });
+  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: url, argv: process.argv.slice(2) });
   worker.once('message', resolve);
   worker.once('error', reject);
 });

@@ -1,8 +1,9 @@
 /** How long does one policy decision take? */
 import { parsePolicyDocument } from '../src/core/policy-document.ts';
 import { compilePolicies, type CheckSubject, type PolicySet } from '../src/core/policy.ts';
+import { isBrief } from './lib/report.ts';
 
-const RUNS = 1_000_000;
+const RUNS = isBrief ? 10_000 : 1_000_000;
 
 function policiesOf(raw: readonly object[]): PolicySet {
   const documents = raw.map((each) => parsePolicyDocument(each, 'bench').document);

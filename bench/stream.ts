@@ -30,11 +30,17 @@ function watch(url: string, count: number): void {
   let open = 0;
   for (let at = 0; at < count; at += 1) {
     const socket = connect(Number(port), hostname, () => socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`));
-    socket.once('data', (head) => {
-      if (!head.toString('latin1').startsWith('HTTP/1.1 101')) throw new Error(head.toString('latin1'));
+    // The head may come in several pieces.
+    let head: string | undefined = '';
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (head === undefined) return;
+      head += chunk.toString('latin1');
+      if (!head.includes('\r\n\r\n')) return;
+      if (!head.startsWith('HTTP/1.1 101')) throw new Error(head);
+      head = undefined;
       if ((open += 1) === count) process.send?.('open');
     });
-    socket.on('data', (chunk) => { bytes += chunk.length; });
     socket.on('error', () => undefined);
   }
   process.on('message', (message) => { if (message === 'report') process.send?.(bytes); });
@@ -55,9 +61,10 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
     });
   });
   const pid = gateway.pid!;
-  const watchers = await Promise.all([0, 1].map(() => new Promise<ReturnType<typeof fork>>((resolve) => {
+  const watchers = await Promise.all([0, 1].map(() => new Promise<ReturnType<typeof fork>>((resolve, reject) => {
     const watcher = fork(fileURLToPath(import.meta.url), [url, String(dashboards / 2)]);
     watcher.once('message', () => resolve(watcher));
+    watcher.once('exit', (code) => reject(new Error(`a process of dashboards ended with ${code}`)));
   })));
   const { WebSocket } = await import('ws');
   const told = new Map<string, string>();

@@ -5,7 +5,7 @@ import { lineages, overview, stats, tree } from '../src/core/topology.ts';
 import { heading, isBrief, line, percentile } from './lib/report.ts';
 
 const ORGS = 1_000;
-const AGENTS = 100_000;
+const AGENTS = isBrief ? 5_000 : 100_000;
 const TEAMS_PER_ORG = 10;
 const RUNS = isBrief ? 200 : 2_000;
 

@@ -3,7 +3,7 @@
  * answers at once. A program of its own, so that it never shares a thread with what it is compared to. Prints its port.
  */
 import { Server, ServerCredentials, type MethodDefinition, type sendUnaryData, type ServerDuplexStream, type ServerUnaryCall } from '@grpc/grpc-js';
-import { protoRoot } from '../src/wire/proto/schema.ts';
+import { protoRoot } from '../../src/wire/proto/schema.ts';
 
 type Request = { readonly traceId: string; readonly spanId: string; readonly correlationId: string };
 
