@@ -40,7 +40,7 @@ function readDocuments(text: string): ReadYaml {
   if (problems.length > 0) return { documents: [], problems };
   return {
     documents: documents.filter(({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null)).map((document) => ({
-      raw: document.toJS({ maxAliasCount: 0 }) as unknown,
+      raw: withOwnStrings(document.toJS({ maxAliasCount: 0 })),
       locate: (problem) => locate(document, problem, text, lines),
     })),
     problems,
@@ -118,4 +118,16 @@ function offsetWithin(node: Node, offset: number, text: string): number {
   const own = /^ */.exec(valueLine)?.[0].length ?? 0;
   const column = before[before.length - 1]?.length ?? 0;
   return text.startsWith(valueLine.trimStart(), line + indent) ? line + indent - own + column : start;
+}
+
+/**
+ * The parser's strings are cut from the file's text. One character beyond Latin-1 anywhere, in a comment say, makes that
+ * text two bytes a character in memory, and with it every reason that is cut from it and every audit line that quotes one:
+ * each check would pay for it. Copies are as narrow as they can be, and do not keep the file in memory.
+ */
+function withOwnStrings(value: unknown): unknown {
+  if (typeof value === 'string') return Buffer.from(value).toString();
+  if (Array.isArray(value)) return value.map(withOwnStrings);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), withOwnStrings(each)]));
 }
