@@ -4,8 +4,8 @@ import type { AuditDraft } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { AuditLog, Clock } from '../gateway/ports.ts';
-import { encode } from './codec.ts';
-import type { AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
+import { encodeToAudit } from './codec.ts';
+import type { AuditToMain, IoIndex } from './protocol.ts';
 
 /** Told, per batch, whether its entries are in the log. */
 export type Written = (isWritten: boolean) => void;
@@ -124,7 +124,7 @@ export class AuditLink implements AuditLog {
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
-    const bytes = encode({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies } satisfies MainToAudit);
+    const bytes = encodeToAudit({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies });
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
 

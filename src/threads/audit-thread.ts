@@ -5,7 +5,7 @@ import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter } from '../adapters/audit/writer.ts';
 import { startUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, WRITTEN } from './audit-link.ts';
-import { decode, encode } from './codec.ts';
+import { decodeToAudit, encode, encodeRelease } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
@@ -47,7 +47,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
       ios.set(message.io, message.port);
       return;
     }
-    const decoded = decode(message) as MainToAudit;
+    const decoded = decodeToAudit(message);
     if (decoded.type === 'append') waiting.push(decoded);
     else isClosing = true;
   };
@@ -95,7 +95,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
 }
 
 function release(port: MessagePort | undefined, message: AuditToIo): void {
-  const bytes = encode(message);
+  const bytes = encodeRelease(message);
   port?.postMessage(bytes, [bytes.buffer]);
 }
 

@@ -4,7 +4,7 @@ import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_STATES } from '../core/op-state.ts';
 import { ok } from '../core/result.ts';
 import { packEvents, unpackEvents, type PackedEvents } from './packed-events.ts';
-import type { IoToMain, MainToIo } from './protocol.ts';
+import type { AuditToIo, IoIndex, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
 
 // Records: each shape's keys are written once per batch, and read back by a constructor made for it.
 const packr = new Packr({ useRecords: true });
@@ -41,6 +41,26 @@ export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffe
 export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   const [verdicts, messages] = decode(bytes) as PackedToIo;
   return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message));
+}
+
+type PackedAppend = readonly [batch: number, io: IoIndex | null, bodies: string, count: number, replies: Uint8Array | null];
+type PackedRelease = readonly [firstId: number, isRecorded: boolean, replies: Uint8Array];
+
+export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
+  encode(message.type === 'append' ? [message.batch, message.io ?? null, message.bodies, message.count, message.replies ?? null] satisfies PackedAppend : message);
+
+export function decodeToAudit(bytes: Uint8Array): MainToAudit {
+  const message = decode(bytes) as PackedAppend | MainToAudit;
+  if (!isPacked(message)) return message;
+  const [batch, io, bodies, count, replies] = message;
+  return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined };
+}
+
+export const encodeRelease = ({ firstId, isRecorded, replies }: AuditToIo): Uint8Array<ArrayBuffer> => encode([firstId, isRecorded, replies] satisfies PackedRelease);
+
+export function decodeRelease(bytes: Uint8Array): AuditToIo {
+  const [firstId, isRecorded, replies] = decode(bytes) as PackedRelease;
+  return { type: 'released', firstId, isRecorded, replies };
 }
 
 const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);

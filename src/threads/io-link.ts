@@ -3,7 +3,7 @@ import type { Command, CommandOf, CommandType, Replies } from '../core/commands.
 import { explain, type Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
-import { decode, decodeToIo, encodeToMain } from './codec.ts';
+import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
 
@@ -62,7 +62,7 @@ export class IoLink implements Link {
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
 
   #listenTo(audit: MessagePort): void {
-    audit.on('message', (bytes: Uint8Array) => this.#release(decode(bytes) as AuditToIo));
+    audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));
   }
 
   #request(messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {

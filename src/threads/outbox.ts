@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 
 /** A batch this large is sent before the turn ends: the other thread can begin while this one goes on. */
-const MAX_BATCH = 32;
+const MAX_BATCH = 64;
 
 /**
  * Sends messages over a port in batches: everything said within one turn of the event loop crosses as one buffer, whose

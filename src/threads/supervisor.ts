@@ -1,8 +1,8 @@
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
-import { decode, encode } from './codec.ts';
-import type { AuditToMain, IoIndex, IoNotice, IoStart, MainToAudit, Ports } from './protocol.ts';
+import { decode, encodeToAudit } from './codec.ts';
+import type { AuditToMain, IoIndex, IoNotice, IoStart, Ports } from './protocol.ts';
 import type { Switchboard } from './switchboard.ts';
 import { workerFile } from './worker-file.ts';
 
@@ -110,7 +110,7 @@ export class Supervisor {
     const worker = this.#auditWorker;
     if (worker === undefined) return;
     const closed = new Promise<void>((resolve) => { this.#onAuditClosed = resolve; });
-    worker.postMessage(encode({ type: 'close' } satisfies MainToAudit));
+    worker.postMessage(encodeToAudit({ type: 'close' }));
     await closed;
     await worker.terminate();
   }

@@ -4,7 +4,7 @@ import type { Command } from '../../src/core/commands.ts';
 import type { AgentStore } from '../../src/gateway/ports.ts';
 import type { UseCases } from '../../src/gateway/use-cases.ts';
 import { AuditLink, FAILED, WRITTEN } from '../../src/threads/audit-link.ts';
-import { decode, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import { Switchboard } from '../../src/threads/switchboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -21,7 +21,7 @@ function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Opt
   const defects: unknown[] = [];
   const audit = new AuditLink(clock, (trouble) => troubles.push(trouble));
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
-  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decode(bytes) as (typeof batches)[number]) };
+  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decodeToAudit(bytes) as (typeof batches)[number]) };
   audit.connect(auditPort as never);
   const governor = openGovernor();
   const switchboard = new Switchboard({
