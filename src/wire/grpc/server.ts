@@ -39,7 +39,8 @@ export type GrpcServerOptions = {
 
 const SERVER_OPTIONS = {
   'grpc.max_receive_message_length': MAX_BATCH_BYTES,
-  'grpc.max_concurrent_streams': 1000,
+  // Each may hold a message that is still on its way, so they bound what one connection can make the gateway keep.
+  'grpc.max_concurrent_streams': 256,
   // A connection whose other end has vanished is noticed after these two.
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
