@@ -51,6 +51,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
   'get /api/v1/policies': scoped(200, 200, 200, 200),
+  'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
   'post /api/v1/policies/reload': scoped(403, 403, 403, 200),
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),
   'get /api/v1/stream': scoped(426, 426, 426, 426), // no handshake
@@ -154,6 +155,7 @@ const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
   },
   'post /api/v1/usage': () => ({ path: '/api/v1/usage', body: { agent: AGENT, cost_usd: 0.01 } }),
   'get /api/v1/budgets': () => ({ path: '/api/v1/budgets?org_id=acme' }),
+  'post /api/v1/policies/explain': () => ({ path: '/api/v1/policies/explain', body: { agent: AGENT, action: 'tool.call', resource: 'web_search' } }),
   'get /api/v1/logs': () => ({ path: '/api/v1/logs?org_id=acme' }),
   'get /api/v1/logs/export': () => ({ path: '/api/v1/logs/export?org_id=acme' }),
   'get /api/v1/topology/overview': () => ({ path: '/api/v1/topology/overview?org_id=acme' }),
