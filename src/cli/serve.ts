@@ -80,7 +80,7 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
 
 const HTTP_CORE = {
   native: 'uWebSockets.js, native',
-  javascript: 'uWebSockets.js in JavaScript, at half the speed; for the native one: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
+  javascript: 'node:http, at a fraction of the speed; for the native one: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
 } as const;
 
 const hostOf = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -69,12 +69,12 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
 
   function receive(message: Exclude<MainToIo, Reply>): void {
     switch (message.type) {
-      case 'events': return http.stream?.publish(message.events);
+      case 'events': return http.stream.publish(message.events);
       case 'signal': return control.deliver(message.stream, message.message);
       case 'revoked':
         credentials.drop(message.subject);
         grpc?.recheckBearers();
-        http.stream?.revokeSubject(message.subject);
+        http.stream.revokeSubject(message.subject);
         return control.revokeSubject(message.subject);
       case 'agent-revoked': return control.revokeAgent(message.agent);
       case 'drain': return void drain(message.graceMs);
@@ -88,7 +88,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     http.stopListening();
     void grpcListener?.close();
     grpc?.drain(graceMs);
-    http.stream?.close();
+    http.stream.close();
     while (link.pending > 0 && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     // One more turn, so that what was just answered is written before its connection is closed.
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
@@ -97,12 +97,12 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   }
 
   const stats = setInterval(() => {
-    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: http.stream?.size ?? 0, droppedEvents: http.stream?.dropped ?? 0, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
+    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: http.stream.size, droppedEvents: http.stream.dropped, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
   }, STATS_EVERY_MS);
   stats.unref();
 
   try {
-    const httpPort = http.listen(data.httpHost, start.ports.httpPort);
+    const httpPort = await http.listen(data.httpHost, start.ports.httpPort, start.threads > 1);
     if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${data.httpHost}:${start.ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
     grpcListener = grpc === undefined ? undefined : await listenForGrpc({
       host: data.grpcHost,
