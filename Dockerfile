@@ -1,5 +1,5 @@
-# Builds with the compiler, ships without it.
-FROM node:22-bookworm-slim AS build
+# Builds with the compiler, ships without it. Node.js 20, because the native HTTP library of the lock file is made for it.
+FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY scripts scripts
@@ -7,7 +7,7 @@ RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
-FROM node:22-bookworm-slim
+FROM node:20-bookworm-slim
 ENV NODE_ENV=production \
     SVC_HTTP_ADDR=0.0.0.0:8080 \
     SVC_GRPC_ADDR=0.0.0.0:50051 \

@@ -91,7 +91,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
   re2js: ['src/core/policy-condition.ts'],
   'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
-  ws: ['src/cli/live-stream.ts'],
+  ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
   yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
   zod: ['src/wire/http/', 'src/adapters/audit/checkpoint.ts'],
 };

@@ -1,0 +1,60 @@
+/** Where the native HTTP library does not load, users lose speed and nothing else. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const TOKEN = 'crawler-token-0123456789-0123456789-0123';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
+  await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT, credentialToken: TOKEN });
+});
+afterAll(async () => { await gateway.stop(); });
+
+const check = (traceId: string, resource: string) =>
+  gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: AGENT, credentialToken: TOKEN, traceId, spanId: 's', action: 'tool.call', resource }, null);
+
+test('the start says which implementation runs, and nothing of the library itself', () => {
+  expect(gateway.output.stdout).toContain('HTTP core  node:http');
+  expect(gateway.output.stdout + gateway.output.stderr).not.toContain('µWS');
+});
+
+test('checks are allowed and denied, and problems are told as ever', async () => {
+  expect((await check('f1', 'web_search')).body).toMatchObject({ decision: 'DECISION_ALLOW', opState: 'OP_STATE_RUNNING' });
+  expect((await check('f2', 'launch_rocket')).body).toMatchObject({ decision: 'DECISION_DENY' });
+  expect(await gateway.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  expect(await gateway.call('PUT', '/api/v1/ops')).toMatchObject({ status: 405 });
+  expect(await gateway.call('GET', '/api/v1/ops', undefined, 'wrong')).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+  const tooLarge = await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }, body: 'x'.repeat(2_000_000) });
+  expect(tooLarge.status).toBe(413);
+});
+
+test('the log is exported whole, and the dashboard is served', async () => {
+  const exported = await gateway.call('GET', '/api/v1/logs/export');
+  expect(String(exported.body).trim().split('\n').length).toBeGreaterThanOrEqual(3);
+  const page = await fetch(`${gateway.url}/`, { method: 'HEAD' });
+  expect(page.status).toBe(200);
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+});
+
+test('a dashboard sees an operation pause; without a credential it is refused', async () => {
+  const refused = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`);
+  expect(await new Promise((resolve) => refused.once('unexpected-response', (_request, response) => resolve(response.statusCode)))).toBe(401);
+  await check('f3', 'web_search');
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+  const paused = new Promise<unknown>((resolve) => socket.on('message', (message) => {
+    const frame = JSON.parse(String(message)) as { payload: { op_id: string; state: string } };
+    if (frame.payload.state === 'paused') resolve(frame.payload);
+  }));
+  await new Promise((resolve) => socket.once('open', resolve));
+  await gateway.call('POST', '/api/v1/ops/f3:s/pause');
+  expect(await paused).toMatchObject({ op_id: 'f3:s', state: 'paused' });
+  socket.close();
+});
+
+test('SIGTERM ends it with status 0', async () => {
+  const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
+  expect(await other.stop('SIGTERM')).toBe(0);
+});
