@@ -81,6 +81,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     store: createPostgresAccountStore(database.postgres),
     commonPasswords: loadCommonPasswords(),
     openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
+    maxLogins: config.SVC_CRYPTO_QUEUE + 1,
     publicUrl: publicUrlOf(config),
   });
   // That the database is away is said once by its pool, and the next turn makes up for this one.

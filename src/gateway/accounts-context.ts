@@ -22,6 +22,8 @@ export type AccountsContext = {
   readonly openRegistration: boolean;
   /** SVC_PUBLIC_URL, without a slash at the end: where the links in mails lead. */
   readonly publicUrl: string;
+  /** Logins at once: as many as may wait for their password to be hashed. */
+  readonly maxLogins: number;
   readonly log: { warn(message: string, fields?: object): void };
 };
 

@@ -6,7 +6,8 @@ import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled }
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
 import { acceptInvite, invite } from './invites.ts';
-import { DecoyHash, login } from './login.ts';
+import { bounded } from './bounded.ts';
+import { DecoyHash, login, type LoginInput } from './login.ts';
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts';
 import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
@@ -66,7 +67,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     useCases: {
       signInMethods: async () => ok({ methods: ['api_key', 'password'], registration: await registrationState(context) }),
       register: bind(register),
-      login: (input) => login(context, decoy, input),
+      login: bounded(context.maxLogins, 'signing in', (input: LoginInput) => login(context, decoy, input)),
       refresh: bind(refresh),
       logout: bind(logout),
       invite: bind(invite),

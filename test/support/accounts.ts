@@ -54,6 +54,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     events: { publish: (event) => void events.push(event) },
     clock: { nowMs: () => nowMs },
     commonPasswords: loadCommonPasswords(),
+    maxLogins: 1000,
     openRegistration: false,
     publicUrl: 'https://gateway.test',
     log: SILENT,
