@@ -28,18 +28,25 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   }
 }
 
-/** Resolves once a signal has ended the gateway in order. A second signal ends it at once. */
+/**
+ * Resolves once a signal has ended the gateway in order. A second one ends it at once, and by itself: to exit would end the
+ * I/O threads with their sockets open, and Node.js aborts the process for that.
+ */
 function untilStopped(gateway: Gateway, say: (message: string) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     const stop = (signal: NodeJS.Signals): void => {
-      process.once('SIGTERM', () => process.exit(130));
-      process.once('SIGINT', () => process.exit(130));
+      for (const name of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(name).once(name, dieOf);
       say(`${signal}: answering what is in flight, then stopping`);
       gateway.stop().then(() => resolve(0), reject);
     };
     process.once('SIGTERM', stop);
     process.once('SIGINT', stop);
   });
+}
+
+function dieOf(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
 
 function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {

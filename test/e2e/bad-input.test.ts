@@ -217,7 +217,7 @@ describe.concurrent('time', () => {
   test('a head that drips for ever is cut off', async () => {
     const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
     const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops], { timeoutMs: 18_000 });
-    expect([statuses, isClosed]).toEqual([[], true]);
+    expect([statuses.filter((status) => status !== 408), isClosed]).toEqual([[], true]); // node:http says why
   });
 });
 

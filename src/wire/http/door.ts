@@ -9,12 +9,13 @@ export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
-  readonly #http: HttpApp = createHttpApp();
+  readonly #http: HttpApp;
   readonly requests = { http: 0, connect: 0 };
   readonly stream: Stream;
 
   constructor(options: HttpDoorOptions) {
     const { ports, corsOrigins, bodyTimeoutMs, onError, link } = options;
+    this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
     const { app } = this.#http;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
     serveConnect(app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });

@@ -15,8 +15,8 @@ export type HttpApp = {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** The native library where it loads, else node:http in its shape. */
-export const createHttpApp = (): HttpApp => (native === undefined ? createNodeApp() : createNativeApp(native));
+/** The native library where it loads, else node:http in its shape, which tells `onError` what it cannot accept. */
+export const createHttpApp = (onError: (error: unknown) => void): HttpApp => (native === undefined ? createNodeApp(onError) : createNativeApp(native));
 
 const native = loadNative();
 

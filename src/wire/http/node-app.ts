@@ -3,8 +3,7 @@
  * package's own stand-in lacks most of it. Slower, and otherwise the same.
  */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { AddressInfo, Socket } from 'node:net';
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket as UwsWebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { canSharePort } from '../grpc/listener.ts';
@@ -15,36 +14,56 @@ type Streams = { readonly path: string; readonly behavior: WebSocketBehavior<unk
 
 const PING_EVERY_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
+/** What the native library allows: for a head, and for a client that has to send or to read and does neither. */
+const IDLE_MS = 10_000;
+const MAX_HEADERS = 100;
+/** How often node:http looks for heads that take too long. */
+const LOOK_EVERY_MS = 1_000;
 /** What uWebSockets.js answers to a send. */
 const SENT = 1;
+const DROPPED = 2;
 const NO_CONTEXT = {} as us_socket_context_t;
+/** RFC 6455, 7.1.5: the connection ended, and nobody said why. */
+const ABNORMAL = 1006;
 
-export function createNodeApp(): HttpApp {
+/** `onError` learns of a connection that could not be accepted, because the process is out of descriptors, say. */
+export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
-  const server = createServer((request, response) => {
+  const server = createServer({ headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS }, (request, response) => {
+    if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
     request.resume(); // a body that nobody asks for must not hold up the next request
+    // Silence is the client's fault unless it is the one who waits.
+    response.on('timeout', ({ writableLength }: Socket) => {
+      if (!request.complete || writableLength > 0) request.socket.destroy();
+    });
     handler?.(new NodeResponse(request, () => response) as never, requestOf(request));
   });
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  server.timeout = IDLE_MS;
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (streams === undefined || !isHandshake(request, streams.path)) return serveWithoutUpgrade(server, request, socket, head);
+    const { behavior, server: sockets } = streams;
     socket.on('error', () => socket.destroy());
     const respond = (): ServerResponse => {
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
-      response.assignSocket(socket as never);
+      response.assignSocket(socket);
       response.once('finish', () => socket.end());
       return response;
     };
-    if (streams === undefined || pathOf(request) !== streams.path) return void respond().writeHead(404).end();
-    const { behavior, server: sockets } = streams;
-    const upgrade = (data: unknown): void => sockets.handleUpgrade(request, socket, head, (ws) => adopt(ws, data, behavior));
+    const upgrade = (data: unknown): void => {
+      let isAdopted = false;
+      sockets.handleUpgrade(request, socket, head, (ws) => {
+        isAdopted = true;
+        adopt(ws, socket, data, behavior);
+      });
+      // Gone meanwhile, or refused by ws: whoever holds a place for it must learn that it is free.
+      if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
+    };
     behavior.upgrade?.(new NodeResponse(request, respond, socket, upgrade) as never, requestOf(request), NO_CONTEXT);
   });
-  const pings = setInterval(() => {
-    for (const ws of streams?.server.clients ?? []) ws.ping();
-  }, PING_EVERY_MS);
+  const pings = setInterval(() => { for (const ws of streams?.server.clients ?? []) pingOrGiveUp(ws); }, PING_EVERY_MS);
   pings.unref();
 
   const app = {
@@ -56,7 +75,11 @@ export function createNodeApp(): HttpApp {
   return {
     implementation: 'javascript',
     app: app as unknown as TemplatedApp,
-    listen: (host, port, isShared) => listen(server, host, port, isShared),
+    listen: async (host, port, isShared) => {
+      const bound = await listen(server, host, port, isShared);
+      server.on('error', onError);
+      return bound;
+    },
     stopListening: () => void server.close(),
     close: () => {
       clearInterval(pings);
@@ -65,6 +88,26 @@ export function createNodeApp(): HttpApp {
       server.closeAllConnections();
     },
   };
+}
+
+/** A handshake as RFC 6455 wants it, for the path that has streams. */
+function isHandshake(request: IncomingMessage, path: string): boolean {
+  const { method, headers } = request;
+  return method === 'GET' && pathOf(request) === path && headers.upgrade?.toLowerCase() === 'websocket'
+    && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13';
+}
+
+/**
+ * Whoever offers another protocol, as Java's client offers HTTP/2 with every request, is answered in this one. node:http has
+ * let go of the connection by then, so it is given it again, with the request as it was but for the offer.
+ */
+function serveWithoutUpgrade(server: Server, { method, url, httpVersion, rawHeaders }: IncomingMessage, socket: Socket, head: Buffer): void {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]!.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
 }
 
 /** Where threads cannot share a port, the first one has it, and the others only answer for gRPC, if that. */
@@ -103,7 +146,7 @@ class NodeResponse {
   #response: ServerResponse | undefined;
   #isOver = false;
 
-  constructor(request: IncomingMessage, make: () => ServerResponse, socket?: Duplex, upgrade?: (data: unknown) => void) {
+  constructor(request: IncomingMessage, make: () => ServerResponse, socket?: Socket, upgrade?: (data: unknown) => void) {
     this.#request = request;
     this.#make = make;
     this.#upgrade = upgrade;
@@ -115,9 +158,17 @@ class NodeResponse {
   #onAborted: (() => void) | undefined;
   onAborted(handler: () => void): void { this.#onAborted = handler; }
 
+  /** Says of a body of known length with its last piece that it is the last, so that one in one piece is known to be whole. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
-    this.#request.on('data', ({ buffer, byteOffset, byteLength }: Buffer) => handler(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer, false));
-    this.#request.once('end', () => handler(new ArrayBuffer(0), true));
+    const length = Number(this.#request.headers['content-length'] ?? NaN);
+    let received = 0;
+    this.#request.on('data', ({ buffer, byteOffset, byteLength }: Buffer) => {
+      received += byteLength;
+      handler(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer, received === length);
+    });
+    this.#request.once('end', () => {
+      if (received === 0 || received !== length) handler(new ArrayBuffer(0), true);
+    });
   }
 
   cork(write: () => void): void { write(); }
@@ -152,20 +203,39 @@ class NodeResponse {
   }
 }
 
-function adopt(ws: WebSocket, data: unknown, behavior: WebSocketBehavior<unknown>): void {
+/** Those that were pinged and have not been heard of since. */
+const silent = new WeakSet<WebSocket>();
+
+function pingOrGiveUp(ws: WebSocket): void {
+  if (silent.has(ws)) return ws.terminate();
+  silent.add(ws);
+  ws.ping();
+}
+
+function adopt(ws: WebSocket, connection: Socket, data: unknown, behavior: WebSocketBehavior<unknown>): void {
+  const { maxBackpressure = Infinity } = behavior;
   const socket = {
     getUserData: () => data,
     getBufferedAmount: () => ws.bufferedAmount,
-    cork: (write: () => void) => write(),
-    send: (frame: string) => {
-      ws.send(frame, () => { if (ws.bufferedAmount === 0) behavior.drain?.(socket); });
+    cork: (write: () => void) => {
+      connection.cork();
+      write();
+      connection.uncork();
+    },
+    send: (frame: string | Uint8Array, isBinary: boolean) => {
+      if (ws.bufferedAmount > maxBackpressure) return DROPPED;
+      ws.send(frame, { binary: isBinary }, () => { if (ws.bufferedAmount === 0) behavior.drain?.(socket); });
       return SENT;
     },
     end: (code: number, reason: string) => ws.close(code, reason),
     close: () => ws.terminate(),
   } as unknown as UwsWebSocket<unknown>;
   ws.on('error', () => ws.terminate());
-  ws.on('message', (message: Buffer, isBinary) => void behavior.message?.(socket, new Uint8Array(message).buffer, isBinary));
+  ws.on('pong', () => silent.delete(ws));
+  ws.on('message', (message: Buffer, isBinary) => {
+    silent.delete(ws);
+    void behavior.message?.(socket, new Uint8Array(message).buffer, isBinary);
+  });
   ws.once('close', (code, reason) => behavior.close?.(socket, code, new Uint8Array(reason).buffer));
   void behavior.open?.(socket);
 }
