@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { head, sendRaw } from '../support/raw-http.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -44,7 +45,8 @@ test('a dashboard sees an operation pause; without a credential it is refused', 
   expect(await new Promise((resolve) => refused.once('unexpected-response', (_request, response) => resolve(response.statusCode)))).toBe(401);
   await check('f3', 'web_search');
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
-  const paused = new Promise<unknown>((resolve) => socket.on('message', (message) => {
+  const paused = new Promise<unknown>((resolve, reject) => socket.on('message', (message, isBinary) => {
+    if (isBinary) reject(new Error('a frame is text, or a browser cannot read it'));
     const frame = JSON.parse(String(message)) as { payload: { op_id: string; state: string } };
     if (frame.payload.state === 'paused') resolve(frame.payload);
   }));
@@ -54,7 +56,41 @@ test('a dashboard sees an operation pause; without a credential it is refused', 
   socket.close();
 });
 
+test('a client that offers another protocol with its request is answered in this one, its body read', async () => {
+  const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
+  const health = await sendRaw(gateway, [head('GET /healthz HTTP/1.1', offer), head('GET /nowhere HTTP/1.1')], { answers: 2 });
+  expect(health.statuses).toEqual([200, 404]);
+  const body = JSON.stringify({ agent: AGENT, credentialToken: TOKEN, traceId: 'f4', spanId: 's', action: 'tool.call', resource: 'web_search' });
+  const path = '/svc.governance.v1.PolicyService/CheckAction';
+  const checked = await sendRaw(gateway, [head(`POST ${path} HTTP/1.1`, { ...offer, 'Content-Type': 'application/json', 'Content-Length': String(body.length) }), { waitMs: 50 }, body]);
+  expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
+});
+
+test('a handshake that is none is told what this path speaks', async () => {
+  const auth = { Authorization: `Bearer ${ADMIN_KEY}`, Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' };
+  for (const key of ['', 'short']) {
+    const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...auth, 'Sec-WebSocket-Key': key })]);
+    expect(statuses).toEqual([426]);
+  }
+});
+
+test('nothing is done that comes in one piece with a request that ends the connection', async () => {
+  const body = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
+  const inner = head('POST /api/v1/ops HTTP/1.1', { Authorization: `Bearer ${ADMIN_KEY}`, 'Content-Type': 'application/json', 'Content-Length': String(body.length) }) + body;
+  const { statuses, isClosed } = await sendRaw(gateway, [`${head('POST /nope HTTP/1.1', { 'Transfer-Encoding': 'gzip, chunked' })}0\r\n\r\n${inner}`]);
+  expect([statuses, isClosed]).toEqual([[], true]);
+  expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
+});
+
 test('SIGTERM ends it with status 0', async () => {
   const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
   expect(await other.stop('SIGTERM')).toBe(0);
+});
+
+test.each(['1', '0'])('a second signal ends it at once, and by itself (UWS_USE_FALLBACK=%s)', async (fallback) => {
+  const other = await startTestGateway({ env: fallback === '1' ? { UWS_USE_FALLBACK: '1' } : {} });
+  other.process.kill('SIGTERM');
+  // Either may come first. 0: it was done already.
+  expect(['SIGINT', 'SIGTERM', 0]).toContain(await other.stop('SIGINT'));
+  expect(other.output.stderr).not.toContain('open handles');
 });

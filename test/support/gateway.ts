@@ -42,6 +42,8 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_
       SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
       SVC_RATE_LIMIT_API: '0',
       SVC_RATE_LIMIT_AUTH: '0',
+      // Set for the tests, it has them all run over node:http.
+      ...(process.env.UWS_USE_FALLBACK === undefined ? {} : { UWS_USE_FALLBACK: process.env.UWS_USE_FALLBACK }),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -31,6 +31,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
   const server = createServer({ headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS }, (request, response) => {
+    if (request.socket.destroyed) return; // what came in one piece with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
     request.resume(); // a body that nobody asks for must not hold up the next request
@@ -185,10 +186,8 @@ class NodeResponse {
 
   endWithoutBody(): void { this.end(); }
 
-  close(): void {
-    this.#isOver = true;
-    this.#request.socket.destroy();
-  }
+  /** `onAborted` hears of it, as it does in the library. */
+  close(): void { this.#request.socket.destroy(); }
 
   getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer as ArrayBuffer; }
 
