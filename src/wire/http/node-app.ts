@@ -3,7 +3,7 @@
  * package's own stand-in lacks most of it. Slower, and otherwise the same.
  */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket as UwsWebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { canSharePort } from '../grpc/listener.ts';
@@ -81,7 +81,8 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
       server.on('error', onError);
       return bound;
     },
-    stopListening: () => void server.close(),
+    // Not the server's own way, which closes idle connections too: on those it is still to be said that the gateway is going.
+    stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       clearInterval(pings);
       for (const ws of streams?.server.clients ?? []) ws.terminate();
