@@ -1,11 +1,11 @@
 import { request } from 'node:http';
-import uws from 'uWebSockets.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { fail, ok } from '../../../src/core/result.ts';
 import { SCOPES_OF_ROLE, type Principal } from '../../../src/core/scope.ts';
 import { withoutAccountStore, type AccountUseCases } from '../../../src/gateway/accounts.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/threads/io-link.ts';
+import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { accountRoutes } from '../../../src/wire/http/accounts.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, type Scene, type SceneOptions } from '../../support/accounts.ts';
@@ -24,17 +24,16 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
     ask: () => Promise.reject(new Error('these rows command nothing')),
     call: async (name, input) => decode(encode(await all[name]!(decode(encode(input)) as never))) as never,
   };
-  const app = uws.App();
+  const http = createHttpApp((error) => { throw error; });
+  const { app } = http;
   serveRoutes(app, {
     link, corsOrigins: [], bodyTimeoutMs: 30_000,
     routes: accountRoutes({ hasAccountStore, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },
   });
-  const port = await new Promise<number>((resolve) => app.listen('127.0.0.1', 0, (socket) => {
-    onTestFinished(() => uws.us_listen_socket_close(socket as uws.us_listen_socket));
-    resolve(uws.us_socket_local_port(socket as uws.us_listen_socket));
-  }));
+  onTestFinished(() => http.close());
+  const port = await http.listen('127.0.0.1', 0, false);
   return (method, path, { bearer, body, headers } = {}) => new Promise((resolve, reject) => {
     const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
     const sent = request({ port, host: '127.0.0.1', method, path, agent: false, headers: { ...authorization, 'content-type': 'application/json', ...headers } }, (response) => {

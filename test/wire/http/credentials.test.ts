@@ -1,4 +1,3 @@
-import uws from 'uWebSockets.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { secrets } from '../../../src/adapters/secrets.ts';
 import { openSigningKeys } from '../../../src/adapters/signing-keys.ts';
@@ -17,6 +16,7 @@ import { decode, encode } from '../../../src/threads/codec.ts';
 import { createCryptoPool } from '../../../src/threads/crypto-pool.ts';
 import type { Link } from '../../../src/threads/io-link.ts';
 import { createTokens } from '../../../src/threads/tokens.ts';
+import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN, must, temporaryFolder, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
@@ -50,7 +50,8 @@ async function serve() {
     nowMs: clock.nowMs,
   });
   authenticator.onRevoked((subject) => cached.drop(subject));
-  const app = uws.App();
+  const http = createHttpApp((error) => { throw error; });
+  const { app } = http;
   serveRoutes(app, {
     link,
     routes: credentialRoutes,
@@ -61,10 +62,8 @@ async function serve() {
     corsOrigins: [], bodyTimeoutMs: 30_000,
     onError: (error) => { throw error; },
   });
-  const port = await new Promise<number>((resolve) => app.listen('127.0.0.1', 0, (socket) => {
-    onTestFinished(() => uws.us_listen_socket_close(socket as uws.us_listen_socket));
-    resolve(uws.us_socket_local_port(socket as uws.us_listen_socket));
-  }));
+  onTestFinished(() => http.close());
+  const port = await http.listen('127.0.0.1', 0, false);
   const call = async (method: string, path: string, bearer?: string, body?: unknown) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
