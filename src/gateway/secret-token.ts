@@ -7,6 +7,7 @@ const SECRET_BYTES = 32;
 const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
+ * SHA-256 in base64url, of every kind of secret. Fast on purpose: what is digested has many random bits and cannot be guessed.
  * A look-up by digest needs no comparison in constant time: what the timing of an index tells is a prefix of the
  * digest, and nobody can choose a secret by its digest.
  */

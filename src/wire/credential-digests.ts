@@ -1,5 +1,5 @@
 import type { SecretDigest } from '../core/ids.ts';
-import { digestOf } from './agent-credential.ts';
+import { digestOf } from '../gateway/secret-token.ts';
 
 /** Tokens whose digest one thread remembers: enough for the agents that are busy at a time. */
 const MAX_REMEMBERED = 10_000;
