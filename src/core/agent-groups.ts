@@ -1,4 +1,5 @@
 import type { OpState } from './op-state.ts';
+import { Roll } from './roll.ts';
 
 export type OpCounts = Record<OpState, number>;
 
@@ -33,6 +34,27 @@ export class SeenCounter {
   }
 }
 
+/** Groups by their names, and in the order in which they came. */
+class GroupTable {
+  readonly #byId = new Map<string, AgentGroup>();
+  readonly #inOrder = new Roll<AgentGroup>();
+
+  get(id: string): AgentGroup | undefined { return this.#byId.get(id); }
+
+  /** Those after this sequence number. */
+  after(sequence: number): Iterable<AgentGroup> { return this.#inOrder.after(sequence); }
+
+  add(id: string, group: AgentGroup): void {
+    this.#byId.set(id, group);
+    this.#inOrder.add(group.sequence, group);
+  }
+
+  remove(id: string, group: AgentGroup): void {
+    this.#byId.delete(id);
+    this.#inOrder.remove(group.sequence);
+  }
+}
+
 /** The numbers of an org, or of a team in it, kept up to date by every change so that nobody has to count. */
 export class AgentGroup {
   readonly orgId: string;
@@ -43,8 +65,9 @@ export class AgentGroup {
   /** Of all agents that are known, also of those that are not registered. */
   readonly ops: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   readonly seen = new SeenCounter();
-  readonly teams = new Map<string, AgentGroup>();
-  /** Of an org: its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
+  /** Of an org. */
+  readonly teams: GroupTable;
+  /** Its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
   /** Agents that are known, and those of them that are registered. */
@@ -57,22 +80,23 @@ export class AgentGroup {
     this.orgId = orgId;
     this.teamId = teamId;
     this.sequence = sequence;
+    this.teams = teamId === undefined ? new GroupTable() : NO_TEAMS;
   }
 }
 
+const NO_TEAMS = new GroupTable();
+
 /** All orgs with their teams. A group lives as long as an agent of its is known. */
 export class AgentGroups {
-  readonly #orgs = new Map<string, AgentGroup>();
+  readonly orgs = new GroupTable();
   readonly seen = new SeenCounter();
   #sequence = 0;
   registeredOrgs = 0;
   registeredTeams = 0;
 
-  get orgs(): ReadonlyMap<string, AgentGroup> { return this.#orgs; }
-
   /** The team of a new agent, which is counted as known from now on. */
   enter(orgId: string, teamId: string): { readonly org: AgentGroup; readonly team: AgentGroup } {
-    const org = this.#orgs.get(orgId) ?? this.#make(this.#orgs, orgId, undefined);
+    const org = this.orgs.get(orgId) ?? this.#make(this.orgs, orgId, undefined);
     const team = org.teams.get(teamId) ?? this.#make(org.teams, orgId, teamId);
     org.known += 1;
     team.known += 1;
@@ -82,8 +106,8 @@ export class AgentGroups {
   leave(org: AgentGroup, team: AgentGroup): void {
     org.known -= 1;
     team.known -= 1;
-    if (team.known === 0) org.teams.delete(team.teamId ?? '');
-    if (org.known === 0) this.#orgs.delete(org.orgId);
+    if (team.known === 0) org.teams.remove(team.teamId ?? '', team);
+    if (org.known === 0) this.orgs.remove(org.orgId, org);
   }
 
   /** An agent of the team was registered, or deregistered. */
@@ -98,10 +122,10 @@ export class AgentGroups {
     if (org.orgId !== '' && org.registeredTeams === (change === 1 ? 1 : 0)) this.registeredOrgs += change;
   }
 
-  #make(groups: Map<string, AgentGroup>, orgId: string, teamId: string | undefined): AgentGroup {
+  #make(groups: GroupTable, orgId: string, teamId: string | undefined): AgentGroup {
     this.#sequence += 1;
     const group = new AgentGroup(orgId, teamId, this.#sequence);
-    groups.set(teamId ?? orgId, group);
+    groups.add(teamId ?? orgId, group);
     return group;
   }
 }

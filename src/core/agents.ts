@@ -2,6 +2,7 @@ import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
 import type { BudgetHandle } from './budget.ts';
 import type { AgentView } from './commands.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
+import { Roll } from './roll.ts';
 
 const NOWHERE = new AgentGroup('', undefined, 0);
 
@@ -51,20 +52,21 @@ export type OrgMembers = {
   /** Grows with every org: the order of listings across orgs, and their cursor. */
   readonly sequence: number;
   readonly orgId: string;
-  /** In the order of registration. */
-  readonly agents: Map<AgentKey, AgentEntry>;
-  readonly teams: Map<string, Set<AgentEntry>>;
+  /** By the number of their registration. */
+  readonly agents: Roll<AgentEntry>;
+  readonly teams: Map<string, Roll<AgentEntry>>;
 };
 
 /** The registry of agents: by the whole triple, by credential, and by org, team and parent (spec: Agent identity). */
 export class AgentRegistry {
   readonly #byKey = new Map<AgentKey, AgentEntry>();
-  readonly #registered = new Map<AgentKey, AgentEntry>();
+  readonly #registered = new Roll<AgentEntry>();
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byOrg = new Map<string, OrgMembers>();
+  readonly #orgsInOrder = new Roll<OrgMembers>();
   readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
-  /** One agent alone under its name, which is the usual case, needs no set. */
-  readonly #byName = new Map<string, AgentEntry | Set<AgentEntry>>();
+  /** One agent alone under its name, which is the usual case, needs no list. */
+  readonly #byName = new Map<string, AgentEntry | Roll<AgentEntry>>();
   readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
@@ -77,8 +79,8 @@ export class AgentRegistry {
   /** Registered, or with operations: everything that takes memory. */
   get knownCount(): number { return this.#byKey.size; }
 
-  /** Every registered agent, in the order of registration. */
-  registered(): IterableIterator<AgentEntry> { return this.#registered.values(); }
+  /** Every agent registered after this number, in the order of registration. */
+  registeredAfter(registration: number): Iterable<AgentEntry> { return this.#registered.after(registration); }
 
   get(key: AgentKey): AgentEntry | undefined { return this.#byKey.get(key); }
 
@@ -88,15 +90,17 @@ export class AgentRegistry {
   /** The registered members of an org, or undefined when it has none. */
   membersOf(orgId: string): OrgMembers | undefined { return this.#byOrg.get(orgId); }
 
-  orgs(): IterableIterator<OrgMembers> { return this.#byOrg.values(); }
+  /** The orgs after this sequence number, in their order. */
+  orgsAfter(sequence: number): Iterable<OrgMembers> { return this.#orgsInOrder.after(sequence); }
 
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.get(key) ?? NO_AGENTS; }
 
-  /** The registered agents of this name, in every org and team. */
-  named(agentId: string): Iterable<AgentEntry> {
+  /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
+  namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
     const found = this.#byName.get(agentId);
-    return found instanceof AgentEntry ? [found] : found ?? NO_AGENTS;
+    if (found instanceof AgentEntry) return found.registration > registration ? [found] : NO_AGENTS;
+    return found?.after(registration) ?? NO_AGENTS;
   }
 
   /** The agent itself has asked something. */
@@ -134,7 +138,7 @@ export class AgentRegistry {
     if (entry.credential === undefined) {
       this.#registrations += 1;
       entry.registration = this.#registrations;
-      this.#registered.set(entry.key, entry);
+      this.#registered.add(entry.registration, entry);
       this.#addToOrg(entry);
       this.#addName(entry);
       this.groups.countRegistered(entry.org, entry.team, 1);
@@ -159,7 +163,7 @@ export class AgentRegistry {
     this.#removeName(entry);
     this.groups.countRegistered(entry.org, entry.team, -1);
     this.#unsee(entry);
-    this.#registered.delete(key);
+    this.#registered.remove(entry.registration);
     this.forgetIfUnused(entry);
     return true;
   }
@@ -177,39 +181,47 @@ export class AgentRegistry {
     let org = this.#byOrg.get(orgId);
     if (org === undefined) {
       this.#orgs += 1;
-      org = { sequence: this.#orgs, orgId, agents: new Map(), teams: new Map() };
+      org = { sequence: this.#orgs, orgId, agents: new Roll(), teams: new Map() };
       this.#byOrg.set(orgId, org);
+      this.#orgsInOrder.add(org.sequence, org);
     }
-    org.agents.set(entry.key, entry);
-    const team = org.teams.get(teamId);
-    if (team === undefined) org.teams.set(teamId, new Set([entry]));
-    else team.add(entry);
+    org.agents.add(entry.registration, entry);
+    let team = org.teams.get(teamId);
+    if (team === undefined) {
+      team = new Roll();
+      org.teams.set(teamId, team);
+    }
+    team.add(entry.registration, entry);
   }
 
   #removeFromOrg(entry: AgentEntry): void {
     const { orgId, teamId } = entry.identity;
     const org = this.#byOrg.get(orgId);
     if (org === undefined) return;
-    org.agents.delete(entry.key);
+    org.agents.remove(entry.registration);
     const team = org.teams.get(teamId);
-    team?.delete(entry);
+    team?.remove(entry.registration);
     if (team?.size === 0) org.teams.delete(teamId);
-    if (org.agents.size === 0) this.#byOrg.delete(orgId);
+    if (org.agents.size > 0) return;
+    this.#byOrg.delete(orgId);
+    this.#orgsInOrder.remove(org.sequence);
   }
 
   #addName(entry: AgentEntry): void {
     const { agentId } = entry.identity;
     const known = this.#byName.get(agentId);
-    if (known === undefined) this.#byName.set(agentId, entry);
-    else if (known instanceof AgentEntry) this.#byName.set(agentId, new Set([known, entry]));
-    else known.add(entry);
+    if (known === undefined) return void this.#byName.set(agentId, entry);
+    if (!(known instanceof AgentEntry)) return known.add(entry.registration, entry);
+    const namesakes = new Roll<AgentEntry>();
+    for (const each of [known, entry]) namesakes.add(each.registration, each);
+    this.#byName.set(agentId, namesakes);
   }
 
   #removeName(entry: AgentEntry): void {
     const { agentId } = entry.identity;
     const known = this.#byName.get(agentId);
-    if (known instanceof Set) known.delete(entry);
-    if (known === entry || (known instanceof Set && known.size === 0)) this.#byName.delete(agentId);
+    if (known instanceof Roll) known.remove(entry.registration);
+    if (known === entry || (known instanceof Roll && known.size === 0)) this.#byName.delete(agentId);
   }
 
   /** A registration that ends takes what was seen of its agent with it. */

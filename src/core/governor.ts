@@ -210,13 +210,13 @@ export class Governor {
     if (!org.ok) return org;
     const after = cursor === undefined ? 0 : numberOf(cursor);
     if (after === undefined) return BAD_CURSOR;
-    return ok(pageOf(this.#registeredIn(org.value, teamId), perPage, after, (entry) => teamId === undefined || entry.identity.teamId === teamId));
+    return ok(pageOf(this.#registeredIn(org.value, teamId, after), perPage, after, (entry) => teamId === undefined || entry.identity.teamId === teamId));
   }
 
-  #registeredIn(orgId: string | undefined, teamId: string | undefined): Iterable<AgentEntry> {
-    const org = orgId === undefined ? undefined : this.agents.membersOf(orgId);
-    if (orgId === undefined) return this.agents.registered();
-    return (teamId === undefined ? org?.agents.values() : org?.teams.get(teamId)) ?? [];
+  #registeredIn(orgId: string | undefined, teamId: string | undefined, after: number): Iterable<AgentEntry> {
+    if (orgId === undefined) return this.agents.registeredAfter(after);
+    const org = this.agents.membersOf(orgId);
+    return (teamId === undefined ? org?.agents : org?.teams.get(teamId))?.after(after) ?? [];
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -324,15 +324,23 @@ const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
 
-/** Entries come in the order of registration, so the last one's number is where the next page starts. */
+/** How many agents one page of a listing looks at, so that a rare team never holds up the checks. */
+const LIST_SCAN_AGENTS = 100_000;
+
+/**
+ * Entries come in the order of registration, so the last one's number is where the next page starts. Where matches are rare
+ * a page may be short, even empty, and still have a `next` to go on from.
+ */
 function pageOf(entries: Iterable<AgentEntry>, perPage: number, after: number, matches: (entry: AgentEntry) => boolean): Page<AgentView> {
   const items: AgentView[] = [];
   let last = after;
+  let seen = 0;
   for (const entry of entries) {
-    if (entry.registration <= after || !matches(entry)) continue;
-    if (items.length === perPage) return { items, next: String(last) };
-    items.push(viewOfAgent(entry));
+    const isMatch = matches(entry);
+    if (seen === LIST_SCAN_AGENTS || (isMatch && items.length === perPage)) return { items, next: String(last) };
+    if (isMatch) items.push(viewOfAgent(entry));
     last = entry.registration;
+    seen += 1;
   }
   return { items, next: undefined };
 }

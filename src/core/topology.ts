@@ -70,12 +70,12 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
   if (after === undefined) return BAD_CURSOR;
   const shown: AgentEntry[] = [];
   let next: string | undefined;
-  for (const { org, agent } of agentsAfter(orgsOf(agents, orgId), teamId, after)) {
+  for (const { org, agent } of agentsAfter(agents, orgId, teamId, after)) {
     if (shown.length === perPage) break;
     shown.push(agent);
     next = `${org.sequence}.${agent.registration}`;
   }
-  const isWhole = next === undefined || agentsAfter(orgsOf(agents, orgId), teamId, readCursor(next)!).next().done === true;
+  const isWhole = next === undefined || agentsAfter(agents, orgId, teamId, readCursor(next)!).next().done === true;
   return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next: isWhole ? undefined : next });
 }
 
@@ -90,7 +90,7 @@ export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage
   const roots: TreeNode[] = [];
   let next: string | undefined;
   let scanned = 0;
-  for (const { org, agent } of agentsAfter(orgsOf(agents, orgId), undefined, after)) {
+  for (const { org, agent } of agentsAfter(agents, orgId, undefined, after)) {
     if (scanned === TREE_LIMITS.scanned) return ok({ roots, next });
     scanned += 1;
     if (parentOf(agents, agent) === undefined) {
@@ -119,9 +119,8 @@ export function lineages(agents: AgentRegistry, orgId: string | undefined, agent
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];
   let last = after;
-  // In the order of registration: the one that is registered again comes to the end of its set.
-  for (const agent of agents.named(agentId)) {
-    if (agent.registration <= after || (orgId !== undefined && agent.identity.orgId !== orgId)) continue;
+  for (const agent of agents.namedAfter(agentId, after)) {
+    if (orgId !== undefined && agent.identity.orgId !== orgId) continue;
     if (found.length === perPage) return ok({ lineages: found, next: String(last) });
     found.push(lineageOf(agents, agent));
     last = agent.registration;
@@ -157,8 +156,7 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
   const shown: AgentGroup[] = [];
   let next: string | undefined;
-  for (const group of (orgId === undefined ? groups.orgs : org?.teams ?? NO_GROUPS).values()) {
-    if (group.sequence <= after) continue;
+  for (const group of (orgId === undefined ? groups.orgs : org?.teams)?.after(after) ?? []) {
     if (shown.length === perPage) {
       next = String(shown.at(-1)?.sequence);
       break;
@@ -181,20 +179,19 @@ const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupSt
 /** An org by its members; agents without an org have a group, but are no org. */
 const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.registered > 0;
 
-function* orgsOf(agents: AgentRegistry, orgId: string | undefined): Generator<OrgMembers> {
-  if (orgId === undefined) return yield* agents.orgs();
+/** One org, or all from that of a place on. */
+function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<OrgMembers> {
+  if (orgId === undefined) return agents.orgsAfter(sequence - 1);
   const org = agents.membersOf(orgId);
-  if (org !== undefined) yield org;
+  return org === undefined || org.sequence < sequence ? [] : [org];
 }
 
 type Place = { readonly org: number; readonly registration: number };
 
-function* agentsAfter(orgs: Iterable<OrgMembers>, teamId: string | undefined, after: Place): Generator<{ readonly org: OrgMembers; readonly agent: AgentEntry }> {
-  for (const org of orgs) {
-    if (org.sequence < after.org) continue;
-    for (const agent of (teamId === undefined ? org.agents : org.teams.get(teamId))?.values() ?? []) {
-      if (org.sequence > after.org || agent.registration > after.registration) yield { org, agent };
-    }
+function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: Place): Generator<{ readonly org: OrgMembers; readonly agent: AgentEntry }> {
+  for (const org of orgsFrom(agents, orgId, after)) {
+    const members = teamId === undefined ? org.agents : org.teams.get(teamId);
+    for (const agent of members?.after(org.sequence === after.org ? after.registration : 0) ?? []) yield { org, agent };
   }
 }
 
@@ -210,5 +207,4 @@ function parentOf(agents: AgentRegistry, { parent }: AgentEntry): AgentEntry | u
   return entry?.isRegistered === true ? entry : undefined;
 }
 
-const NO_GROUPS: ReadonlyMap<string, AgentGroup> = new Map();
 const NO_OPS: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
