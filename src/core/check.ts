@@ -8,6 +8,7 @@ import type { CheckAnswer, CheckCommand } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Identified } from './identity.ts';
+import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
@@ -131,22 +132,12 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
   if (refused.kind === 'no-credential' || refused.kind === 'unknown-credential') {
     return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, 'anonymous', decision, { ...payload, identity: 'unverified' }) }] };
   }
-  // Written to the log of whose credential it is, who should know that it is used like this, and not to that of the
-  // claimed org, which must not learn about another org's agents and credentials.
-  const { orgId, teamId, agentId } = command.agent;
-  const claim = { ...payload, claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId };
   if (refused.kind === 'org-out-of-reach') {
+    // To the log of whose credential it is, and not to that of the claimed org: see effectsOfImpersonation.
     const ofCredential: Lineage = { ...NO_LINEAGE, orgId: refused.orgId };
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, ofCredential, refused.actor, decision, claim) }] };
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, ofCredential, refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
   }
-  const { identity, actor } = refused.owner;
-  return {
-    reply,
-    effects: [
-      { kind: 'audit', draft: draftOf('A2AImpersonationAttempted', command, identity, actor, decision, claim) },
-      { kind: 'violation', agent: identity, reason: decision.reason, claimed: command.agent, action: command.action },
-    ],
-  };
+  return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed: command.agent, action: command.action, opId: command.opId, payload }) };
 }
 
 function draftOf(eventType: AuditEvent, command: CheckCommand, about: Lineage, actor: string, decision: PolicyDecision, payload: Readonly<Record<string, unknown>>): AuditDraft {

@@ -1,3 +1,4 @@
+import { REFUSAL } from './identity.ts';
 import type { OpId } from './ids.ts';
 import type { OpState, OpTrigger } from './op-state.ts';
 import { assertNever } from './result.ts';
@@ -14,6 +15,8 @@ export type Fault =
   | { readonly kind: 'org_forbidden'; readonly orgId: string }
   | { readonly kind: 'role_forbidden'; readonly role: Role }
   | { readonly kind: 'not_owner'; readonly opId: OpId }
+  /** The token presented is another agent's. */
+  | { readonly kind: 'impersonation' }
   | { readonly kind: 'registration_closed' }
   | { readonly kind: 'foreign_origin'; readonly origin: string }
   | { readonly kind: 'not_found'; readonly what: string }
@@ -48,6 +51,7 @@ export function explain(fault: Fault): string {
     case 'org_forbidden': return `this credential does not reach org ${fault.orgId}`;
     case 'role_forbidden': return `this credential may not give or take the role ${fault.role}`;
     case 'not_owner': return `operation ${fault.opId} belongs to another agent`;
+    case 'impersonation': return REFUSAL.impersonation;
     case 'registration_closed': return 'registration is closed; ask an administrator for an invite';
     case 'foreign_origin': return `requests from origin ${fault.origin} are not accepted here`;
     case 'not_found': return `there is no ${fault.what}`;

@@ -3,12 +3,13 @@ import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
-import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies, Voucher } from './commands.ts';
+import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL } from './identity.ts';
+import { effectsOfImpersonation } from './impersonation.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
@@ -25,6 +26,12 @@ export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps'
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
 };
+
+/** The calls that an agent makes for itself beside checks, by the names of their methods. */
+const METHOD_OF = { 'complete-op': 'CompleteOp', 'record-usage': 'RecordUsage', 'open-control': 'OpControlStream', 'ack-signal': 'AckOpControl' } as const;
+type OwnCall = CommandOf<keyof typeof METHOD_OF>;
+type Caller = { readonly entry: AgentEntry; readonly actor: string };
+type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
 
 const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
   pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated', complete: 'OpCompleted',
@@ -82,8 +89,8 @@ export class Governor {
       case 'topology-stats': return unchanged(answerTopology(this.agents, this.ops.counts, command, nowMs));
       case 'record-usage': return this.#recordUsage(command, nowMs);
       case 'list-budgets': return unchanged(this.#listBudgets(command, nowMs));
-      case 'open-control': return unchanged(this.#openControl(command, nowMs));
-      case 'ack-signal': return unchanged(this.#acknowledge(command, nowMs));
+      case 'open-control': return this.#openControl(command, nowMs);
+      case 'ack-signal': return this.#acknowledge(command, nowMs);
       default: return assertNever(command);
     }
   }
@@ -137,9 +144,9 @@ export class Governor {
 
   #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
     const caller = this.#callerOf(command);
-    if (!caller.ok) return unchanged(caller);
-    const slot = this.#ownedBy(caller.value.entry, command.opId);
-    return slot.ok ? this.#move(slot.value, 'complete', caller.value.actor, nowMs) : unchanged(slot);
+    if ('reply' in caller) return caller;
+    const slot = this.#ownedBy(caller.entry, command.opId);
+    return slot.ok ? this.#move(slot.value, 'complete', caller.actor, nowMs) : unchanged(slot);
   }
 
   #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
@@ -221,8 +228,8 @@ export class Governor {
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
     const caller = this.#callerOf(command);
-    if (!caller.ok) return unchanged(caller);
-    const { entry, actor } = caller.value;
+    if ('reply' in caller) return caller;
+    const { entry, actor } = caller;
     const { costMicroUsd, opId, usageId } = command;
     // An operation that is gone, or never was, or is another org's takes nothing from the fact that money was spent.
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
@@ -249,32 +256,37 @@ export class Governor {
     return ok({ items: rows, next: nextCursor });
   }
 
-  #openControl(command: CommandOf<'open-control'>, nowMs: number): Replies['open-control'] {
+  #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
     const caller = this.#callerOf(command);
-    if (!caller.ok) return caller;
-    const { entry } = caller.value;
+    if ('reply' in caller) return caller;
+    const { entry } = caller;
     if (command.credential !== undefined) this.agents.saw(entry, nowMs);
-    return ok({ key: entry.key, pending: this.#signals.pendingOf(entry.key) });
+    return unchanged(ok({ key: entry.key, pending: this.#signals.pendingOf(entry.key) }));
   }
 
-  #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Replies['ack-signal'] {
+  #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
     const caller = this.#callerOf(command);
-    if (!caller.ok) return caller;
-    const slot = this.#ownedBy(caller.value.entry, command.opId);
-    if (!slot.ok) return slot;
-    const known = this.#signals.acknowledge(caller.value.entry.key, command.opId, command.sequence, nowMs);
-    return known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` });
+    if ('reply' in caller) return caller;
+    const slot = this.#ownedBy(caller.entry, command.opId);
+    if (!slot.ok) return unchanged(slot);
+    const known = this.#signals.acknowledge(caller.entry.key, command.opId, command.sequence, nowMs);
+    return unchanged(known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }));
   }
 
   /** The agent a call of its own speaks for. Unlike a check, such a call is refused with an error. */
-  #callerOf(command: Voucher & { readonly agent: AgentIdentity }): Result<{ entry: AgentEntry; actor: string }, Fault> {
+  #callerOf(command: OwnCall): Caller | Refusal {
     const identified = identify(this.agents, command.agent, command);
     switch (identified.kind) {
-      case 'agent': return ok(identified);
-      case 'org-out-of-reach': return fail({ kind: 'org_forbidden', orgId: command.agent.orgId });
+      case 'agent': return identified;
+      case 'org-out-of-reach': return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));
       case 'no-credential':
-      case 'unknown-credential':
-      case 'impersonation': return fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] });
+      case 'unknown-credential': return unchanged(fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] }));
+      case 'impersonation': {
+        const { owner } = identified;
+        const action = METHOD_OF[command.type];
+        const opId = 'opId' in command ? command.opId : undefined;
+        return { reply: fail({ kind: 'impersonation' }), effects: effectsOfImpersonation({ owner, claimed: command.agent, action, opId, payload: { method: action } }) };
+      }
       default: return assertNever(identified);
     }
   }

@@ -43,7 +43,7 @@ const STREAM_RETRY: Backoff = { baseMs: 100, maxMs: 5_000 };
 const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
 const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
   invalid_argument: 'invalid_argument', unauthenticated: 'unauthenticated', insufficient_scope: 'permission_denied', org_forbidden: 'permission_denied',
-  not_owner: 'permission_denied', not_found: 'not_found', payload_too_large: 'resource_exhausted', internal: 'internal',
+  not_owner: 'permission_denied', impersonation: 'permission_denied', not_found: 'not_found', payload_too_large: 'resource_exhausted', internal: 'internal',
 };
 
 export class Checker {

@@ -24,6 +24,7 @@ export const RPC_CODE = {
   org_forbidden: 'permission_denied',
   role_forbidden: 'permission_denied',
   not_owner: 'permission_denied',
+  impersonation: 'permission_denied',
   registration_closed: 'permission_denied',
   foreign_origin: 'permission_denied',
   not_found: 'not_found',

@@ -105,6 +105,16 @@ describe('whose operation it is', () => {
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 
+  test('a control stream for another agent than the token\'s is refused, recorded for the owner of the token and told to its dashboards', () => {
+    const governor = openGovernor();
+    const { reply, effects } = governor.apply<'open-control'>({ type: 'open-control', agent: STRANGER, credential: digestOf(CRAWLER), principal: undefined, stream: 1 }, 1);
+    expect(reply).toEqual({ ok: false, fault: { kind: 'impersonation' } });
+    expect(effects).toMatchObject([
+      { kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: CRAWLER, decision: 'deny', payload: { method: 'OpControlStream', claimed_org_id: STRANGER.orgId } } },
+      { kind: 'violation', agent: CRAWLER, claimed: STRANGER, action: 'OpControlStream' },
+    ]);
+  });
+
   test('a credential of one org sees and moves nothing of another', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);

@@ -109,6 +109,24 @@ describe.each([CONNECT, GRPC])('over $name', (door) => {
       expect(await opState(id('sibling'))).toBe('not_found');
     });
 
+    test.each([
+      ['CompleteOp', {}],
+      ['RecordUsage', { costUsd: 1 }],
+      ['AckOpControl', { sequence: 1 }],
+    ])('%s with the token of another agent is refused and recorded as a check would be, and touches nothing', async (method, fields) => {
+      const opId = id(`own-${method}`);
+      await check(STRANGER, `own-${method}`);
+      const answer = await door.call(method, { agent: STRANGER, credentialToken: TOKENS.get(CRAWLER), opId, ...fields });
+      expect(answer).toEqual({ status: 'permission_denied' });
+      const found = async (): Promise<unknown[]> => (await gateway.call('GET', `/api/v1/logs?event_type=A2AImpersonationAttempted&op_id=${opId}`)).body.entries;
+      await eventually(async () => expect(await found()).toMatchObject([{
+        lineage: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' }, actor: 'agent:acme/search/crawler', decision: 'deny',
+        reason: 'the credential token is registered to a different agent',
+        payload: { method, claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
+      }]));
+      expect(await opState(opId)).toBe('running');
+    });
+
     test('an impersonator cannot complete, and a deregistered agent is nobody', async () => {
       const credentialToken = 'passing-token-0123456789-0123456789';
       const passing = { ...CRAWLER, agentId: `passing-${door.name}` };

@@ -12,6 +12,7 @@ test.each<[Fault, number, string, number]>([
   [{ kind: 'insufficient_scope', needed: 'write', held: [] }, 7, 'permission_denied', 403],
   [{ kind: 'org_forbidden', orgId: 'acme' }, 7, 'permission_denied', 403],
   [{ kind: 'not_owner', opId }, 7, 'permission_denied', 403],
+  [{ kind: 'impersonation' }, 7, 'permission_denied', 403],
   [{ kind: 'not_found', what: 'operation t:s' }, 5, 'not_found', 404],
   [{ kind: 'invalid_transition', opId, from: 'paused', trigger: 'complete' }, 9, 'failed_precondition', 400],
   [{ kind: 'conflict', detail: 'taken' }, 6, 'already_exists', 409],

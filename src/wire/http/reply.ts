@@ -9,6 +9,7 @@ export const HTTP_STATUS = {
   insufficient_scope: 403,
   org_forbidden: 403,
   not_owner: 403,
+  impersonation: 403,
   registration_closed: 403,
   role_forbidden: 403,
   foreign_origin: 403,
