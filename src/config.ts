@@ -70,7 +70,7 @@ export const VARIABLES = {
   SVC_ARGON2_PARALLELISM: variable(wholeNumber(1, 16), 'a whole number', '1', 'lanes of one password hash'),
   SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait; one more is answered 503'),
   UV_THREADPOOL_SIZE: variable(wholeNumber(1, 1024), 'a whole number', '4', 'threads of Node.js itself, on which password hashes and the store work; two are left to the store'),
-  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000', 'requests a minute of one credential on the HTTP API; 0: no limit'),
+  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000', 'requests a minute of one credential on the HTTP API, agents registered and removed by gRPC or Connect included; 0: no limit'),
   SVC_RATE_LIMIT_AUTH: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '120', 'requests a minute of one address on the public auth routes; 0: no limit'),
   SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute of one credential; 0: no limit'),
   SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),

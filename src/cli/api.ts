@@ -7,7 +7,7 @@ import { isRunningOut, notLoggedIn, renew } from './session.ts';
 import { readSession, type Session } from './session-file.ts';
 import type { Row } from './table.ts';
 import { resolveTarget, type Target } from './target.ts';
-import { counted, sentence } from './words.ts';
+import { counted } from './words.ts';
 
 const MAX_PAGE = 1000;
 
@@ -57,7 +57,7 @@ export class Api {
     do {
       const page = await this.get(path, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
       const items = page[key];
-      if (!Array.isArray(items)) throw new CliError(`the gateway answered ${path} without ${key}.`, 'It may be older or newer than this svc: compare `svc --version` with it.');
+      if (!Array.isArray(items)) throw new CliError(`the gateway answered ${path} without ${key}`, 'It may be older or newer than this svc: compare `svc --version` with it.');
       rows.push(...(items as Row[]));
       cursor = typeof page.next_cursor === 'string' ? page.next_cursor : null;
     } while (cursor !== null && rows.length < limit);
@@ -94,13 +94,13 @@ export class Api {
     return response;
   }
 
-  /** What the gateway refused, in sentences for the person who asked. */
+  /** What the gateway refused, for the person who asked. */
   async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
     switch (status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : 'the gateway rejected the credential');
-      case 403: return new CliError(sentence(detail), code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
-      default: return new CliError(sentence(detail), adviceFor(code, response.headers.get('retry-after')));
+      case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
+      default: return new CliError(detail, adviceFor(code, response.headers.get('retry-after')));
     }
   }
 }

@@ -86,4 +86,4 @@ function mapping(raw: unknown, what: string): Readonly<Record<string, unknown>> 
   return raw as Readonly<Record<string, unknown>>;
 }
 
-const broken = (why: string): CliError => new CliError(`${pathInFolder(FILE)} cannot be used: ${why}.`, 'Correct it, or move it away and add your contexts again with `svc context add`.');
+const broken = (why: string): CliError => new CliError(`${pathInFolder(FILE)} cannot be used: ${why}`, 'Correct it, or move it away and add your contexts again with `svc context add`.');

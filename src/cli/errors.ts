@@ -1,11 +1,11 @@
-/** Errors of the command line: one sentence what happened, one what to do. */
+/** Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to do. */
 import { printable, printableLines } from './printable.ts';
 
 /** Exit statuses, also in the help of `svc`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, interrupted: 130 } as const;
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/** Thrown by a command that cannot do its work. Neither sentence ever holds a key or a token. */
+/** Thrown by a command that cannot do its work. Neither ever holds a key or a token. */
 export class CliError extends Error {
   readonly advice: string | undefined;
   readonly status: ExitStatus;
@@ -23,10 +23,10 @@ export class UnreachableError extends CliError {}
 
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
 
-/** What is shown of an error: its two sentences, and with `debug` the stacks of it and of its causes. */
+/** What is shown of an error: its two lines, and with `debug` the stacks of it and of its causes. */
 export function renderError(error: unknown, isDebug: boolean): string {
   const { message, advice } = error instanceof CliError ? error : unexpected(error);
-  const lines = [printable(`svc: ${message}`)];
+  const lines = [printable(`error: ${message}`)];
   if (advice !== undefined) lines.push(printable(advice));
   if (isDebug) lines.push(...stacksOf(error).map(printableLines));
   return `${lines.join('\n')}\n`;

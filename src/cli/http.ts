@@ -47,7 +47,7 @@ async function whole(response: Response): Promise<Response> {
 function redirected(apiUrl: string, response: Response): CliError {
   const location = response.headers.get('location') ?? '';
   const origin = URL.canParse(location, apiUrl) ? new URL(location, apiUrl).origin : 'elsewhere';
-  return new CliError(`${apiUrl} redirects to ${printable(origin)}.`, 'Name the gateway by its final URL, with --api-url or `svc context add`.');
+  return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Name the gateway by its final URL, with --api-url or `svc context add`.');
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -68,7 +68,7 @@ export function unreachable(apiUrl: string, error: unknown): UnreachableError {
   const reason = isTimeout ? 'it does not answer' : (REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed'));
   const isDistrust = /CERT|TLS|SSL|SIGNATURE/.test(codeOf(cause) ?? '');
   const advice = isDistrust ? 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.' : 'Start it with `svc serve`, or name another with --context or --api-url.';
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}.`, advice, undefined, error);
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, advice, undefined, error);
 }
 
 /** The body as JSON. */
@@ -78,7 +78,7 @@ export async function jsonOf(apiUrl: string, response: Response): Promise<unknow
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CliError(`what answers at ${apiUrl} does not speak like a gateway.`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, error);
+    throw new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, error);
   }
 }
 

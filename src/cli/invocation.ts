@@ -36,7 +36,7 @@ export class Options {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
-    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < least) throw usageError(`${flag} must be a whole number of at least ${least}.`);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < least) throw usageError(`${flag} must be a whole number of at least ${least}`);
     return number;
   }
 }

@@ -7,7 +7,7 @@ import { parseCommandLine } from './program.ts';
 // Whoever reads along may have had enough, as `head` does: that is no error.
 process.stdout.on('error', (error) => {
   if (codeOf(error) === 'EPIPE') process.exit();
-  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}.`, 'Check where it goes to.', EXIT.failed, error), process.argv.includes('--debug')));
+  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where it goes to.', EXIT.failed, error), process.argv.includes('--debug')));
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', (error) => {

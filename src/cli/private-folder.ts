@@ -63,7 +63,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
   try {
     while (!(await linked(own, path))) {
       await clearWhenStale(path, `${own}.stale`);
-      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command has kept ${path} for too long.`, 'If none is running, delete that file and try again.');
+      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command has kept ${path} for too long`, 'If none is running, delete that file and try again.');
       await setTimeout(LOCK_RETRY_MS);
     }
   } finally {
@@ -110,5 +110,5 @@ async function statOf(path: string): Promise<{ readonly ino: number; readonly mt
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException;
   const why = ({ EACCES: 'permission denied', EPERM: 'it belongs to another user', EROFS: 'the file system is read-only', ENOSPC: 'the disk is full', EISDIR: 'it is a folder', ENOTDIR: 'a part of the path is a file' } as Record<string, string>)[code ?? ''];
-  return new CliError(`cannot ${verb} ${path}: ${why ?? message}.`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
+  return new CliError(`cannot ${verb} ${path}: ${why ?? message}`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
 }

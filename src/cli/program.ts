@@ -85,6 +85,6 @@ function styled(command: Command, text: HelpText): Command {
 
 /** A key that was put behind a mistyped option, or where no argument belongs, is not shown again. */
 const withoutValues = (message: string): string =>
-  message.replace(/^error: /, 'svc: ').replace(/^(svc: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
+  message.replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
 
 const versionOf = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

@@ -4,7 +4,6 @@ import { jsonOf, problemIn, send } from './http.ts';
 import { note } from './output.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
 import type { Target } from './target.ts';
-import { sentence } from './words.ts';
 
 /** A token that has less than this left is renewed first: it has to live until the request arrives. */
 const RENEW_AHEAD_SECS = 30;
@@ -16,9 +15,9 @@ export async function exchangeKey(apiUrl: string, key: string, scopes: readonly 
   const response = await send(apiUrl, { method: 'POST', path: '/api/v1/auth/token', body: scopes === undefined ? {} : { scopes } }, key);
   if (response.status === 401) return { kind: 'rejected' };
   if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
-  if (!response.ok) throw new CliError(sentence(`the gateway did not give a session: ${(await problemIn(response)).detail}`), response.status === 429 ? 'Wait a moment and try again.' : undefined);
+  if (!response.ok) throw new CliError(`the gateway did not give a session: ${(await problemIn(response)).detail}`, response.status === 429 ? 'Wait a moment and try again.' : undefined);
   const session = sessionFrom(apiUrl, key, await jsonOf(apiUrl, response));
-  if (session === undefined) throw new CliError(`what answers at ${apiUrl} does not speak like a gateway.`, 'Check the URL: it must be the HTTP address of svc-gateway.');
+  if (session === undefined) throw new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.');
   return { kind: 'minted', session };
 }
 
@@ -35,7 +34,7 @@ export async function renew({ label, apiUrl }: Target, session: Session): Promis
   const exchange = await exchangeKey(apiUrl, session.sourceKey, session.scopes);
   switch (exchange.kind) {
     case 'rejected': throw notLoggedIn(label, 'the session is over, because its API key was revoked, rotated or has expired');
-    case 'forbidden': throw new CliError(sentence(`the session on ${label} cannot be renewed: ${exchange.detail}`), 'Run `svc login` again.');
+    case 'forbidden': throw new CliError(`the session on ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');
     case 'minted':
       await keepRenewed(label, session, exchange.session);
       return exchange.session;
@@ -52,4 +51,4 @@ async function keepRenewed(label: string, session: Session, next: Session): Prom
   }
 }
 
-export const notLoggedIn = (label: string, why: string): CliError => new CliError(`not logged in to ${label}: ${why}.`, 'Run `svc login` first.');
+export const notLoggedIn = (label: string, why: string): CliError => new CliError(`not logged in to ${label}: ${why}`, 'Run `svc login` first.');

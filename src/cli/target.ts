@@ -39,27 +39,27 @@ export function targetFrom(globals: Globals, env: Environment, config: CliConfig
 const given = (text: string | undefined): string | undefined => (text === undefined || text.trim() === '' ? undefined : text.trim());
 
 function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefined): string | undefined {
-  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank.', 'Leave --api-key out to be asked for the key.');
+  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank', 'Leave --api-key out to be asked for the key.');
   const key = given(globals.apiKey) ?? given(env.SVC_CLI_API_KEY) ?? given(stored);
   if (key !== undefined && !isSecret(key)) throw malformedKey();
   return key;
 }
 
-export const malformedKey = (): CliError => new CliError('the API key holds characters that no key has.', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
+export const malformedKey = (): CliError => new CliError('the API key holds characters that no key has', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
 
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, { contexts }: CliConfig): void {
-  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-".');
+  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-"');
   if (url !== undefined) return;
   const known = contexts.size === 0 ? 'There are no contexts yet' : `The contexts are ${[...contexts.keys()].join(', ')}`;
-  throw new CliError(`there is no context ${name}.`, `${known}; add one with \`svc context add ${name} <url>\`.`);
+  throw new CliError(`there is no context ${name}`, `${known}; add one with \`svc context add ${name} <url>\`.`);
 }
 
 /** Without the slash at its end, so that one gateway has one spelling. */
 export function parseApiUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw usageError('the gateway URL must be http://host:port or https://host, with nothing behind its path.', `For example ${DEFAULT_API_URL}.`);
+    throw usageError('the gateway URL must be http://host:port or https://host, with nothing behind its path', `For example ${DEFAULT_API_URL}.`);
   }
   return url.href.replace(/\/+$/, '');
 }

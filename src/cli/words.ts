@@ -1,7 +1,4 @@
-/** Times, counts and sentences as people write them. */
-
-/** With a full stop, unless it ends in a mark already. */
-export const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+/** Times and counts as people write them. */
 
 /** `1 agent`, `2 agents`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string => `${count} ${count === 1 ? noun : plural}`;

@@ -90,7 +90,7 @@ const atItem = (fault: Fault, index: number): { readonly ok: false; readonly fau
   fail(fault.kind === 'invalid_argument' ? { ...fault, field: `requests[${index}].${fault.field}` } : fault);
 
 async function register(ports: WirePorts, request: RegisterAgentRequest, authorization: string | undefined): Answer<RegisterAgentResponse> {
-  const principal = await requireWriter(ports, authorization);
+  const principal = await requireOperator(ports, authorization);
   if (!principal.ok) return principal;
   const registration = registrationOf(request, principal.value);
   if (!registration.ok) return registration;
@@ -100,7 +100,7 @@ async function register(ports: WirePorts, request: RegisterAgentRequest, authori
 }
 
 async function deregister(ports: WirePorts, request: DeregisterAgentRequest, authorization: string | undefined): Answer<Messages['DeregisterAgentResponse']> {
-  const principal = await requireWriter(ports, authorization);
+  const principal = await requireOperator(ports, authorization);
   if (!principal.ok) return principal;
   const agent = identityOf(request.agent);
   if (!agent.ok) return agent;
@@ -146,9 +146,16 @@ async function acknowledge(ports: WirePorts, request: AckOpControlRequest, autho
 export const voucherPrincipal = (ports: WirePorts, credentialToken: string, authorization: string | undefined): Answer<Principal | undefined> =>
   credentialToken !== '' || authorization === undefined ? Promise.resolve(ok(undefined)) : writer(ports, authorization);
 
-async function requireWriter(ports: WirePorts, authorization: string | undefined): Answer<Principal> {
+/**
+ * The bearer of a call that the HTTP API has too: it counts against the same limit, or the limit would be none (contract: Rate
+ * limits). The agents' own calls, which come as often as checks, do not.
+ */
+async function requireOperator(ports: WirePorts, authorization: string | undefined): Answer<Principal> {
   if (authorization === undefined) return fail({ kind: 'unauthenticated', detail: 'send an API key or a token as bearer in the authorization metadata' });
-  return writer(ports, authorization);
+  const principal = await writer(ports, authorization);
+  if (!principal.ok) return principal;
+  const permit = await ports.link.call('takePermit', { limit: 'credential', key: principal.value.subject });
+  return permit.ok ? principal : permit;
 }
 
 const BEARER = /^bearer +(\S+)$/i;

@@ -5,7 +5,7 @@ import type { Principal } from '../core/scope.ts';
 import type { Link } from '../threads/io-link.ts';
 
 export type WirePorts = {
-  readonly link: Pick<Link, 'ask'>;
+  readonly link: Pick<Link, 'ask' | 'call'>;
   /** `bearer` is the credential without the word before it: an API key or a token. */
   readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
 };

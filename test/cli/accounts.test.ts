@@ -30,6 +30,6 @@ test('people are invited, given roles, shut out and let in again, by e-mail or i
   expect((await svc(`accounts disable ${ann.id}`)).stdout).toBe('ann@example.com is disabled, and signed out everywhere.\n');
   expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'ann@example.com', password: 'a long enough passphrase 2' }, null)).status).toBe(401);
   expect((await svc('accounts enable ann@example.com')).stdout).toBe('ann@example.com is enabled.\n');
-  expect(await svc('accounts role nobody@example.com viewer')).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no account nobody@example.com.\nSee `svc accounts ls`.\n' });
+  expect(await svc('accounts role nobody@example.com viewer')).toEqual({ status: 1, stdout: '', stderr: 'error: there is no account nobody@example.com\nSee `svc accounts ls`.\n' });
   expect(await svc('accounts role ann@example.com emperor')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/role/) });
 });

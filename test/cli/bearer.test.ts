@@ -64,7 +64,7 @@ test('when the key was revoked the command says that there is no session any mor
     expect(await cli.run(['ops', 'ls'], { env: here() })).toEqual({
       status: 1,
       stdout: '',
-      stderr: `svc: not logged in to ${gateway.url}: the session is over, because its API key was revoked, rotated or has expired.\nRun \`svc login\` first.\n`,
+      stderr: `error: not logged in to ${gateway.url}: the session is over, because its API key was revoked, rotated or has expired\nRun \`svc login\` first.\n`,
     });
   }
 });
@@ -75,7 +75,7 @@ test('a second 401 in a row is a rejection: the key is not exchanged a second ti
   const env = { SVC_CLI_API_URL: server.url };
   await cli.run(['login'], { env, input: 'source-key\n' });
   const { status, stderr } = await cli.run(['ops', 'ls'], { env });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: `svc: not logged in to ${server.url}: the gateway rejected the credential.\nRun \`svc login\` first.\n` });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `error: not logged in to ${server.url}: the gateway rejected the credential\nRun \`svc login\` first.\n` });
   expect(server.requests).toEqual([
     'POST /api/v1/auth/token Bearer source-key',
     'GET /api/v1/ops?per_page=100 Bearer t1',
@@ -95,7 +95,7 @@ test('without a session the raw key is sent, and without a key nothing; the serv
   expect(server.requests.map((request) => request.split(' ').slice(2).join(' '))).toEqual(['-', 'Bearer from-env', 'Bearer from-flag', 'Bearer from-context']);
   await server.stop();
   expect((await cli.run(['ops', 'ls'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
-  expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`svc: not logged in to ${gateway.url}: this needs a session or an API key.\nRun \`svc login\` first.\n`);
+  expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`error: not logged in to ${gateway.url}: this needs a session or an API key\nRun \`svc login\` first.\n`);
 });
 
 test('a session goes before --api-key, and that is said', async () => {
@@ -108,14 +108,14 @@ test('neither key nor token goes where a redirect points', async () => {
   const thief = await startFakeServer((_request, response) => answerJson(response, 200, {}));
   const server = await startFakeServer((_request, response) => response.writeHead(307, { location: `${thief.url}/x` }).end());
   const { status, stderr } = await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'secret-key' } });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: `svc: ${server.url} redirects to ${thief.url}.\nName the gateway by its final URL, with --api-url or \`svc context add\`.\n` });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `error: ${server.url} redirects to ${thief.url}\nName the gateway by its final URL, with --api-url or \`svc context add\`.\n` });
   expect(thief.requests).toEqual([]);
   await Promise.all([server.stop(), thief.stop()]);
 });
 
 test('what answers but is no gateway is told apart from one', async () => {
   const server = await startFakeServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
-  expect((await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'k' } })).stderr).toBe(`svc: what answers at ${server.url} does not speak like a gateway.\nCheck the URL: it must be the HTTP address of svc-gateway.\n`);
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'k' } })).stderr).toBe(`error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`);
   await server.stop();
 });
 
@@ -141,6 +141,6 @@ test('nothing that a server says can drive the terminal, in any format, in resul
 
 test('an answer that never comes ends with an error, not with the patience of the person', { timeout: 60_000 }, async () => {
   const server = await startFakeServer(() => {});
-  expect((await cli.run(['ops', 'ls', '--api-url', server.url])).stderr).toBe(`svc: cannot reach the gateway at ${server.url}: it does not answer.\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
+  expect((await cli.run(['ops', 'ls', '--api-url', server.url])).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   await server.stop();
 });

@@ -41,12 +41,12 @@ test('every command answers --help on standard output, and every example is one 
 
 test('a mistake on the command line is status 2, told on standard error, with where to look', async () => {
   const cases: readonly (readonly [readonly string[], string])[] = [
-    [['wohami'], "svc: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
-    [['ops', 'pause'], "svc: missing required argument 'op_id'\nRun `svc ops pause --help` to see how it is used.\n"],
-    [['ops', 'ls', '--limit', '0'], 'svc: --limit must be a whole number of at least 1.\n'],
-    [['agents', 'rm', 'search/crawler'], 'svc: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org.\nDid you mean /search/crawler?\n'],
-    [['whoami', '--api-url', 'ftp://x'], 'svc: the gateway URL must be http://host:port or https://host, with nothing behind its path.\nFor example http://127.0.0.1:8080.\n'],
-    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'svc: --attr must be <name>=<value>.\n'],
+    [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
+    [['ops', 'pause'], "error: missing required argument 'op_id'\nRun `svc ops pause --help` to see how it is used.\n"],
+    [['ops', 'ls', '--limit', '0'], 'error: --limit must be a whole number of at least 1\n'],
+    [['agents', 'rm', 'search/crawler'], 'error: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org\nDid you mean /search/crawler?\n'],
+    [['whoami', '--api-url', 'ftp://x'], 'error: the gateway URL must be http://host:port or https://host, with nothing behind its path\nFor example http://127.0.0.1:8080.\n'],
+    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'error: --attr must be <name>=<value>\n'],
   ];
   for (const [args, message] of cases) {
     const { status, stdout, stderr } = await cli.run(args);
@@ -76,7 +76,7 @@ test('output that cannot be written is an error, told in a sentence', () => {
   const script = `"${process.execPath}" "${SVC}" completion bash > /dev/full; echo "$?"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
   expect(stdout).toBe('1\n');
-  expect(stderr).toMatch(/^svc: the output cannot be written: ENOSPC.*\.\nCheck where it goes to\.\n$/);
+  expect(stderr).toMatch(/^error: the output cannot be written: ENOSPC.*\nCheck where it goes to\.\n$/);
 });
 
 test('bash completes commands, options and their words', async () => {

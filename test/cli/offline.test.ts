@@ -70,7 +70,7 @@ test('mistakes in policies and in cases are named with file, line and column, al
   const { status, stdout, stderr } = await cli.run(['policy', 'validate', policy]);
   expect(status).toBe(1);
   expect(stdout.replaceAll(cli.home, '~')).toMatch(/^~\/bad\.yaml:7:\d+: rules\[0\]\.when: .+\n~\/bad\.yaml:13:\d+: rules\[1\]\.effect: .+\n$/);
-  expect(stderr).toBe('svc: there are 2 problems in these files.\nEach is named with its line and column.\n');
+  expect(stderr).toBe('error: there are 2 problems in these files\nEach is named with its line and column.\n');
   expect(JSON.parse((await cli.run(['policy', 'validate', policy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, problems: [{ line: 7, path: 'rules[0].when' }, { line: 13, path: 'rules[1].effect' }] });
   write('search.yaml', POLICY);
   const cases = write('search.test.yaml', 'cases:\n  - { agent: acme, action: x, resource: y, expect: allow }\n');
@@ -128,7 +128,7 @@ test('of a log that was tampered with the first broken entry is named', async ()
   expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
   expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are whole\n$/);
   expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, entries: 2, first_broken: { id: 3, problem: 'changed', line: 3 } });
-  for (const path of [join(cli.home, 'nowhere'), cli.home]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^svc: there is no audit log in /) });
+  for (const path of [join(cli.home, 'nowhere'), cli.home]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: there is no audit log in /) });
 });
 
 test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
@@ -142,7 +142,7 @@ test('the log is exported from the gateway and from its folder alike, to a file 
   expect(await cli.run(['audit', 'export', '--format', 'csv', '--event', 'AgentRegistered', '--file', file], { env })).toEqual({ status: 0, stdout: '', stderr: '' });
   expect(readFileSync(file, 'utf8').split('\r\n')).toHaveLength(5);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `svc: ${file} is there already.\nName another file, or give --force to replace it.\n` });
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `error: ${file} is there already\nName another file, or give --force to replace it.\n` });
   expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
   expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
 });

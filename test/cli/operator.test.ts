@@ -33,7 +33,7 @@ test('an agent is registered with a token shown once, listed, and removed', asyn
   expect(stdout).toMatch(/^\/solo\/lifecycle +- +0 +- +/m);
   expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d+s$/m);
   expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer good.\n', stderr: '' });
-  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^svc: .+\.\nCheck the name: the `ls` commands show what there is\.\n$/) });
+  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name: the `ls` commands show what there is\.\n$/) });
 });
 
 test('a check says allow with status 0 and deny with status 3, and why', async () => {
@@ -66,7 +66,7 @@ test('an operation is listed, shown, paused, resumed, completed and terminated',
   for (const op of ['o:1', 'o:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
   expect((await json('ops ls --team ops --state running')).ops.map(({ op_id: id }: { op_id: string }) => id)).toEqual(['o:1', 'o:2']);
   expect(await svc('ops pause o:1 o:2')).toEqual({ status: 0, stdout: 'o:1 is paused.\no:2 is paused.\n', stderr: '' });
-  expect(await svc('ops pause o:1')).toMatchObject({ status: 1, stderr: 'svc: cannot pause operation o:1: it is paused.\nSee where the operation is with `svc ops show`.\n' });
+  expect(await svc('ops pause o:1')).toMatchObject({ status: 1, stderr: 'error: cannot pause operation o:1: it is paused\nSee where the operation is with `svc ops show`.\n' });
   expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
   expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
   expect(await json('ops terminate o:2')).toMatchObject({ op_id: 'o:2', state: 'terminated', agent: { org_id: 'acme', team_id: 'ops', agent_id: 'a1' } });
@@ -192,7 +192,7 @@ test('a watch without a terminal prints plain lines, goes on when the gateway co
 });
 
 test('the live stream refuses in the words of the gateway', async () => {
-  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `svc: not logged in to ${gateway.url}: this needs a session or an API key.\nRun \`svc login\` first.\n` });
+  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `error: not logged in to ${gateway.url}: this needs a session or an API key\nRun \`svc login\` first.\n` });
   const { key } = await json('keys create bound --scope read --org globex');
   expect(await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
 });

@@ -54,7 +54,7 @@ test('keys for editing work at the prompt, and Ctrl-C leaves it with nothing sto
 test('a blank entry is rejected', async () => {
   for (const input of ['\n', '   \n', '']) {
     const { status, stderr } = await cli.run(['login'], { env: here(), input });
-    expect({ status, stderr }).toEqual({ status: 1, stderr: 'API key: \nsvc: no API key provided.\nEnter it at the prompt, or set SVC_CLI_API_KEY.\n' });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: 'API key: \nerror: no API key provided\nEnter it at the prompt, or set SVC_CLI_API_KEY.\n' });
   }
 });
 
@@ -84,11 +84,11 @@ test('a wrong key is told as such and shown nowhere', async () => {
   for (const args of [['login'], ['login', '--debug'], ['login', '-o', 'json']]) {
     const { status, stdout, stderr } = await cli.run(args, { env: withKey(wrong) });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-    expect(stderr).toContain('svc: authentication failed: the API key was rejected.\n');
+    expect(stderr).toContain('error: authentication failed: the API key was rejected\n');
     expect(stderr).not.toContain('wrong-');
   }
   const broken = await cli.run(['login', '--debug'], { env: here(), input: 'two words\u0001\n' });
-  expect(broken.stderr).toContain('svc: the API key holds characters that no key has.');
+  expect(broken.stderr).toContain('error: the API key holds characters that no key has');
   expect(broken.stderr).not.toContain('two words');
 });
 
@@ -194,7 +194,7 @@ test('a context is chosen by the flag, then the environment, then as the one in 
   expect((await cli.run(['whoami'], { env })).stdout).toContain('Not logged in to two.');
   expect((await cli.run(['whoami', '--context', 'one'], { env })).stdout).toContain('Not logged in to one.');
   expect((await cli.run(['whoami', '--api-url', 'http://127.0.0.1:9/'])).stdout).toContain('Not logged in to http://127.0.0.1:9.');
-  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'svc: there is no context fuor.\nThe contexts are one, two, three; add one with `svc context add fuor <url>`.\n' });
+  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'error: there is no context fuor\nThe contexts are one, two, three; add one with `svc context add fuor <url>`.\n' });
   expect(await cli.run(['context', 'rm', 'three'])).toMatchObject({ status: 0, stdout: 'Removed context three.\n' });
   expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
 });
@@ -216,7 +216,7 @@ test('a gateway that cannot be reached is named with what to do', async () => {
   const env = { SVC_CLI_API_URL: 'http://127.0.0.1:58999', SVC_CLI_API_KEY: ADMIN_KEY };
   const { status, stdout, stderr } = await cli.run(['login'], { env });
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-  expect(stderr).toBe('svc: cannot reach the gateway at http://127.0.0.1:58999: the connection was refused.\nStart it with `svc serve`, or name another with --context or --api-url.\n');
+  expect(stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:58999: the connection was refused\nStart it with `svc serve`, or name another with --context or --api-url.\n');
   const debugged = await cli.run(['login', '--debug'], { env });
   expect(debugged.stderr).toContain('ECONNREFUSED');
   expect(debugged.stderr).not.toContain(ADMIN_KEY);

@@ -253,7 +253,7 @@ describe('paths and methods', () => {
 
   test('a known path with a wrong method is 405 and names the right ones', async () => {
     const wrong = await gateway.call('DELETE', '/api/v1/ops');
-    expect([wrong.status, wrong.headers.get('allow'), wrong.body.code]).toEqual([405, 'POST, GET', 'method_not_allowed']);
+    expect([wrong.status, wrong.headers.get('allow'), wrong.body.code]).toEqual([405, 'POST, GET, HEAD', 'method_not_allowed']);
     const connect = await gateway.call('GET', CHECK);
     expect([connect.status, connect.headers.get('allow')]).toEqual([405, 'POST']);
   });
@@ -263,6 +263,17 @@ describe('paths and methods', () => {
     expect(statuses).toEqual([200, 404]);
     expect(text).toMatch(/content-length: [1-9]/i);
     expect(text.slice(0, text.indexOf('HTTP/1.1 404'))).not.toContain('{');
+  });
+
+  test.each([['GET', '/api/v1/ops'], ['POST', CHECK], ['GET', '/api/v1/stream'], ['GET', '/api/v1/auth/methods']])('%s %s with two Authorization headers is refused, whichever of them would do', async (method, path) => {
+    const good = `Authorization: Bearer ${ADMIN_KEY}`;
+    const body = JSON.stringify({ agent: AGENT, traceId: 't', spanId: 'twice', action: 'tool.call', resource: 'web_search', dryRun: true });
+    const framing = method === 'POST' ? `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` : 'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+    for (const pair of [[good, 'Authorization: Bearer wrong'], ['authorization: Bearer wrong', good], ['Authorization:', good], [good, good]]) {
+      const { statuses, text } = await sendRaw(gateway, [`${method} ${path} HTTP/1.1\r\nHost: gateway\r\n${framing}${pair.join('\r\n')}\r\n\r\n${method === 'POST' ? body : ''}`]);
+      expect([pair, statuses]).toEqual([pair, [400]]);
+      expect(text).toMatch(/Authorization: must not be sent more than once/);
+    }
   });
 
   test('OPTIONS gets no leave for a foreign page', async () => {
@@ -315,6 +326,12 @@ describe('framing', () => {
   test('the checks take no transfer coding but chunks either', async () => {
     const { statuses, isClosed } = await sendRaw(gateway, [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`], { answers: 2, timeoutMs: 1_500 });
     expect([statuses, isClosed]).toEqual([[], true]);
+    expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
+  });
+
+  test('the checks take no two lengths either', async () => {
+    const { statuses, isClosed } = await sendRaw(gateway, [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`], { answers: 2, timeoutMs: 1_500 });
+    expect([statuses.filter((status) => status < 300), isClosed]).toEqual([[], true]);
     expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
   });
 

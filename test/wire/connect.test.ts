@@ -78,6 +78,23 @@ test('a bearer is told apart from a wrong one and from one without the scope', a
   expect(told(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({ status: 403, code: 'permission_denied' });
 });
 
+test('what an operator does here counts as on the HTTP API, and what agents do themselves does not', async () => {
+  const bearer = { authorization: `Bearer ${WRITE_KEY}` };
+  const agentService = (method: string, body: object) => call(`/svc.governance.v1.AgentService/${method}`, JSON.stringify({ agent: request.agent, ...body }), bearer);
+  await agentService('RegisterAgent', {});
+  await agentService('DeregisterAgent', {});
+  expect(gateway.counted).toEqual(['key:w', 'key:w']);
+  await call(CHECK, JSON.stringify({ ...request, credentialToken: '' }), bearer);
+  await agentService('RecordUsage', { costUsd: 1 });
+  await agentService('CompleteOp', { traceId: 'trace', spanId: 'span' });
+  expect(gateway.counted).toEqual(['key:w', 'key:w']);
+  gateway.isOverLimit = true;
+  gateway.asked.length = 0;
+  const refused = await agentService('RegisterAgent', {});
+  expect([refused.status, Object.fromEntries(refused.headers)]).toEqual([429, { 'svc-code': 'rate_limited', 'retry-after': '3', 'RateLimit-Policy': '"default";q=20;w=60', RateLimit: '"default";r=0;t=3' }]);
+  expect(gateway.asked).toEqual([]);
+});
+
 test('other methods, types, versions and encodings are refused before the body is read', async () => {
   const body = JSON.stringify(request);
   const get = await call(CHECK, '', {}, 'GET');

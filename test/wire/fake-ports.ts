@@ -13,6 +13,10 @@ export const TOKEN = 'agt_0123456789abcdef0123456789abcdef';
 export type FakeGateway = WirePorts & {
   readonly asked: Command[];
   readonly control: ControlSwitch;
+  /** Whose requests were counted, in their order. */
+  readonly counted: string[];
+  /** Whether the next one is one too many. */
+  isOverLimit: boolean;
   /** Overrides the answer to the next commands. */
   answer: ((command: Command) => Recorded<Replies[CommandType]> | Promise<Recorded<Replies[CommandType]>> | undefined) | undefined;
 };
@@ -22,11 +26,17 @@ export function fakeGateway(): FakeGateway {
     asked: [],
     control: new ControlSwitch(() => undefined),
     answer: undefined,
+    counted: [],
+    isOverLimit: false,
     link: {
       ask: (async (command: Command) => {
         gateway.asked.push(command);
         return (await gateway.answer?.(command)) ?? usual(command);
       }) as WirePorts['link']['ask'],
+      call: (async (_name: 'takePermit', { key }: { key: string }) => {
+        gateway.counted.push(key);
+        return gateway.isOverLimit ? fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }) : ok(undefined);
+      }) as WirePorts['link']['call'],
     },
     authenticate: async (bearer) => {
       if (bearer === WRITE_KEY) return ok({ subject: 'key:w', scopes: ['read', 'write'], orgId: null });

@@ -55,6 +55,6 @@ async function pathOf(api: Api, who: string): Promise<string> {
   if (!who.includes('@')) return `/api/v1/accounts/${encodeURIComponent(who)}`;
   const { rows } = await api.list('/api/v1/accounts', 'accounts', {}, Number.MAX_SAFE_INTEGER);
   const found = rows.find(({ email }) => typeof email === 'string' && email.toLowerCase() === who.toLowerCase());
-  if (typeof found?.id !== 'string') throw new CliError(`there is no account ${printable(who)}.`, 'See `svc accounts ls`.');
+  if (typeof found?.id !== 'string') throw new CliError(`there is no account ${printable(who)}`, 'See `svc accounts ls`.');
   return `/api/v1/accounts/${encodeURIComponent(found.id)}`;
 }

@@ -50,7 +50,7 @@ function logFolderOf(path: string): string {
   return folder;
 }
 
-const noLogIn = (path: string): CliError => new CliError(`there is no audit log in ${printable(path)}.`, 'Name the data directory of the gateway, or a copy of its audit folder.');
+const noLogIn = (path: string): CliError => new CliError(`there is no audit log in ${printable(path)}`, 'Name the data directory of the gateway, or a copy of its audit folder.');
 
 /** The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves more. */
 function keyBeside(dataDir: string): string | undefined {
@@ -64,14 +64,14 @@ async function checkpointKeyOf(path: string | undefined) {
   try {
     return publicKeyOf(await readFile(path));
   } catch (error) {
-    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints.`, 'It must be an Ed25519 key in PEM, public or private.', undefined, error);
+    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints`, 'It must be an Ed25519 key in PEM, public or private.', undefined, error);
   }
 }
 
 function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
-  return new CliError(`cannot read ${printable(path)}: ${code === 'EACCES' ? 'permission denied' : code === 'ENOTDIR' ? 'it is not a folder' : code}.`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
+  return new CliError(`cannot read ${printable(path)}: ${code === 'EACCES' ? 'permission denied' : code === 'ENOTDIR' ? 'it is not a folder' : code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */
@@ -100,7 +100,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
   const { AuditReader } = await import('../../adapters/audit/reader.ts');
   const { AUDIT_EVENTS } = await import('../../core/audit.ts');
   const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
-  if (query.event_type !== undefined && eventType === undefined) throw usageError('there is no event of this type.', `They are ${AUDIT_EVENTS.join(', ')}.`);
+  if (query.event_type !== undefined && eventType === undefined) throw usageError('there is no event of this type', `They are ${AUDIT_EVENTS.join(', ')}.`);
   const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
   const ms = (value: Query[string]): number | undefined => (value === undefined ? undefined : Date.parse(String(value)));
   return new AuditReader(logFolderOf(dir)).export({
@@ -125,10 +125,10 @@ function escapingForTerminal(): Transform {
 
 function exportFault(error: unknown, file: string | undefined): unknown {
   switch (codeOf(error)) {
-    case 'EPIPE': return new CliError('what read the export has stopped reading.');
-    case 'EEXIST': return new CliError(`${printable(file ?? '')} is there already.`, 'Name another file, or give --force to replace it.');
-    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end.', 'What came so far is not the whole log: run it again.', undefined, error) : error;
-    default: return file === undefined ? error : new CliError(`cannot write ${printable(file)}: ${String(codeOf(error))}.`, undefined, undefined, error);
+    case 'EPIPE': return new CliError('what read the export has stopped reading');
+    case 'EEXIST': return new CliError(`${printable(file ?? '')} is there already`, 'Name another file, or give --force to replace it.');
+    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end', 'What came so far is not the whole log: run it again.', undefined, error) : error;
+    default: return file === undefined ? error : new CliError(`cannot write ${printable(file)}: ${String(codeOf(error))}`, undefined, undefined, error);
   }
 }
 

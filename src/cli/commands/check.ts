@@ -52,7 +52,7 @@ function requestOf(options: Options, env: NodeJS.ProcessEnv) {
 function halvesOf(opId: string | undefined): readonly [string, string] {
   if (opId === undefined) return [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const [traceId, spanId, ...rest] = opId.split(':');
-  if (traceId === undefined || spanId === undefined || rest.length > 0) throw usageError('--op must be <trace_id>:<span_id>.');
+  if (traceId === undefined || spanId === undefined || rest.length > 0) throw usageError('--op must be <trace_id>:<span_id>');
   return [traceId, spanId];
 }
 
@@ -60,7 +60,7 @@ function halvesOf(opId: string | undefined): readonly [string, string] {
 export function attributesIn(options: Options): Row {
   return Object.fromEntries(options.list('attr').map((pair) => {
     const at = pair.indexOf('=');
-    if (at < 1) throw usageError('--attr must be <name>=<value>.', 'For example --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
+    if (at < 1) throw usageError('--attr must be <name>=<value>', 'For example --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
     return [pair.slice(0, at), jsonOrText(pair.slice(at + 1))];
   }));
 }
@@ -76,7 +76,7 @@ function jsonOrText(text: string): unknown {
 export function costIn(options: Options): number {
   const text = options.text('cost');
   const usd = Number(text ?? 0);
-  if (text?.trim() === '' || !Number.isFinite(usd) || usd < 0) throw usageError('--cost must be an amount in US dollars, such as 0.25.');
+  if (text?.trim() === '' || !Number.isFinite(usd) || usd < 0) throw usageError('--cost must be an amount in US dollars, such as 0.25');
   return usd;
 }
 

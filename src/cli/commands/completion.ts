@@ -18,7 +18,7 @@ const SHELLS: Readonly<Record<string, () => string>> = { bash, zsh, fish };
 
 export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
   const script = SHELLS[shell];
-  if (script === undefined) throw usageError('completion is there for bash, zsh and fish.', 'For example: source <(svc completion bash)');
+  if (script === undefined) throw usageError('completion is there for bash, zsh and fish', 'For example: source <(svc completion bash)');
   writeOut(script());
 }
 

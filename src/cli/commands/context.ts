@@ -10,7 +10,7 @@ import type { Column } from '../table.ts';
 import { isSentInClear, malformedKey, parseApiUrl } from '../target.ts';
 
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
-  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-".');
+  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-"');
   const apiUrl = parseApiUrl(url);
   if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted: whoever is on the way can read keys. Use https.`);
   const apiKey = options.isSet('withKey') ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
@@ -24,7 +24,7 @@ export async function add({ args: [name = '', url = ''], options, globals, env }
 
 async function keyToStore(given: string | undefined): Promise<string> {
   const key = given?.trim() || (await askHidden('API key:'));
-  if (key === '') throw new CliError('no API key provided.', 'Leave --with-key out to store none, and run `svc login` later.');
+  if (key === '') throw new CliError('no API key provided', 'Leave --with-key out to store none, and run `svc login` later.');
   if (!isSecret(key)) throw malformedKey();
   return key;
 }
@@ -65,5 +65,5 @@ const stateOf = (session: Session | undefined, nowMs: number): string =>
 
 async function unknownContext(name: string): Promise<CliError> {
   const known = [...(await readCliConfig()).contexts.keys()];
-  return new CliError(`there is no context ${name}.`, known.length === 0 ? 'There are no contexts yet; add one with `svc context add <name> <url>`.' : `The contexts are ${known.join(', ')}.`);
+  return new CliError(`there is no context ${name}`, known.length === 0 ? 'There are no contexts yet; add one with `svc context add <name> <url>`.' : `The contexts are ${known.join(', ')}.`);
 }

@@ -24,7 +24,7 @@ export function parseAgent(text: string): AgentIdentity {
   const agent = parseAgentKey(text);
   if (agent !== undefined) return agent;
   const isShort = text.split('/').length === 2 && text.split('/').every(isName);
-  throw usageError('an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org.', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
+  throw usageError('an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
 }
 
 export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });

@@ -7,7 +7,7 @@ import { askHidden } from '../prompt.ts';
 import { isSecret, putSession, type Session } from '../session-file.ts';
 import { exchangeKey } from '../session.ts';
 import { isSentInClear, malformedKey, resolveTarget, type Target } from '../target.ts';
-import { coarse, sentence } from '../words.ts';
+import { coarse } from '../words.ts';
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
@@ -24,7 +24,7 @@ export async function run({ globals, env, options }: Invocation): Promise<void> 
 
 async function askForKey(): Promise<string> {
   const key = await askHidden('API key:');
-  if (key === '') throw new CliError('no API key provided.', 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
+  if (key === '') throw new CliError('no API key provided', 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
   if (!isSecret(key)) throw malformedKey();
   return key;
 }
@@ -33,7 +33,7 @@ async function obtain({ apiUrl }: Target, key: string, scopes: readonly string[]
   const exchange = await exchangeKey(apiUrl, key, scopes);
   switch (exchange.kind) {
     case 'minted': return exchange.session;
-    case 'rejected': throw new CliError('authentication failed: the API key was rejected.', `Check that it is a key of ${apiUrl}, whole and not revoked.`);
-    case 'forbidden': throw new CliError(sentence(exchange.detail), 'Leave --scope out to get all scopes that the key holds.');
+    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key of ${apiUrl}, whole and not revoked.`);
+    case 'forbidden': throw new CliError(exchange.detail, 'Leave --scope out to get all scopes that the key holds.');
   }
 }

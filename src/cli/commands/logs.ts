@@ -30,7 +30,7 @@ function timeOf(flag: string, text: string | undefined, nowMs: number): string |
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const ms = unit === undefined ? Date.parse(text) : nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) throw usageError(`${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago it was, such as 15m, 2h or 7d.`);
+  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) throw usageError(`${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago it was, such as 15m, 2h or 7d`);
   return new Date(ms).toISOString();
 }
 

@@ -37,7 +37,7 @@ export async function run({ args, options, globals, env }: Invocation): Promise<
 function caseFilesAt(path: string): readonly string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
   const files = readdirSync(path).filter((name) => /\.test\.ya?ml$/i.test(name)).sort().map((name) => join(path, name));
-  if (files.length === 0) throw usageError(`${printable(path)} holds no *.test.yaml.`);
+  if (files.length === 0) throw usageError(`${printable(path)} holds no *.test.yaml`);
   return files;
 }
 

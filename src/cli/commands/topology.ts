@@ -15,7 +15,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const { path, lines } = viewOf(invocation);
   const limit = limitOf(options);
-  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here.`);
+  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`);
   const answer = await (await Api.of(invocation)).get(path, { org_id: options.text('org'), per_page: limit });
   await show(globals.output, answer, () => lines(answer));
   if (typeof answer.next_cursor === 'string') note(moreNote(limit));
@@ -24,11 +24,11 @@ export async function run(invocation: Invocation): Promise<void> {
 function viewOf({ args: [view = 'overview'], options }: Invocation): View {
   const team = options.text('team');
   const lineage = options.text('lineage');
-  if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage are two different views.');
+  if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage are two different views');
   if (team !== undefined) return { path: `/api/v1/topology/team/${encodeURIComponent(team)}`, lines: teamLines };
   if (lineage !== undefined) return { path: `/api/v1/topology/lineage/${encodeURIComponent(lineage)}`, lines: lineageLines };
   const chosen = VIEWS[view];
-  if (chosen === undefined) throw usageError(`a view of the topology is one of ${Object.keys(VIEWS).join(', ')}.`);
+  if (chosen === undefined) throw usageError(`a view of the topology is one of ${Object.keys(VIEWS).join(', ')}`);
   return chosen;
 }
 

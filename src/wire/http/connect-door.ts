@@ -1,6 +1,7 @@
 /** Hangs the Connect methods on the HTTP server. The hottest path there is: read what is needed, hand it over, write the answer. */
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { connectError, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
+import { AUTHORIZED_TWICE } from './authorization.ts';
 import { corsHeaders, preflightReply } from './cors.ts';
 import { Exchange } from './exchange.ts';
 import { isChunked } from './framing.ts';
@@ -19,11 +20,10 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
     app.any(path, (res, req) => {
       onRequest();
       const exchange = new Exchange(res, onDefect);
-      // A coding that the library does not know it takes for no body at all, and the body for the next request.
-      const coding = req.getHeader('transfer-encoding');
-      if (coding !== '' && !isChunked(coding)) return exchange.close();
       const head = new RequestHead(req);
+      if (!head.isSoundlyFramed) return exchange.close();
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
+      if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
         void method.answer(head.withBody(body.bytes)).then((reply) => send(exchange, reply, head, corsOrigins));
@@ -39,28 +39,50 @@ function send(exchange: Exchange, { status, contentType, content, headers }: Con
   exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), false);
 }
 
-/** What the protocol needs of a request's head, read while the library still has it. */
+/** What the protocol needs of a request's head, read in one go while the library still has it. */
 class RequestHead implements ConnectRequest {
   readonly method: string;
-  readonly origin: string | undefined;
   readonly header: (name: string) => string | undefined;
   body: Buffer = EMPTY;
+  origin: string | undefined;
+  isAuthorizedTwice = false;
+  isSoundlyFramed = true;
 
   constructor(req: UwsRequest) {
     this.method = req.getMethod() === 'post' ? 'POST' : req.getMethod().toUpperCase();
-    const authorization = headerOf(req, 'authorization');
-    const contentType = headerOf(req, 'content-type');
-    const contentEncoding = headerOf(req, 'content-encoding');
-    const version = headerOf(req, 'connect-protocol-version');
-    const timeout = headerOf(req, 'connect-timeout-ms');
-    this.origin = headerOf(req, 'origin');
+    let authorization: string | undefined;
+    let contentType: string | undefined;
+    let contentEncoding: string | undefined;
+    let version: string | undefined;
+    let timeout: string | undefined;
+    let length: string | undefined;
+    req.forEach((name, value) => {
+      switch (name) {
+        case 'authorization':
+          this.isAuthorizedTwice ||= authorization !== undefined;
+          authorization = value;
+          return;
+        case 'content-type': contentType = value; return;
+        case 'content-length':
+          this.isSoundlyFramed &&= length === undefined || length === value;
+          length = value;
+          return;
+        // A coding that the library does not know it takes for no body at all, and the body for the next request.
+        case 'transfer-encoding': this.isSoundlyFramed &&= isChunked(value); return;
+        case 'content-encoding': contentEncoding = value; return;
+        case 'connect-protocol-version': version = value; return;
+        case 'connect-timeout-ms': timeout = value; return;
+        case 'origin': this.origin = value || undefined; return;
+        default: return;
+      }
+    });
     this.header = (name) => {
       switch (name) {
-        case 'authorization': return authorization;
-        case 'content-type': return contentType;
-        case 'content-encoding': return contentEncoding;
-        case 'connect-protocol-version': return version;
-        case 'connect-timeout-ms': return timeout;
+        case 'authorization': return authorization || undefined;
+        case 'content-type': return contentType || undefined;
+        case 'content-encoding': return contentEncoding || undefined;
+        case 'connect-protocol-version': return version || undefined;
+        case 'connect-timeout-ms': return timeout || undefined;
         default: return undefined;
       }
     };
@@ -73,8 +95,3 @@ class RequestHead implements ConnectRequest {
 }
 
 const EMPTY = Buffer.alloc(0);
-
-function headerOf(req: UwsRequest, name: string): string | undefined {
-  const value = req.getHeader(name);
-  return value === '' ? undefined : value;
-}

@@ -3,7 +3,7 @@ import type { Method, Route } from './route.ts';
 export type Match<R> =
   | { readonly kind: 'route'; readonly route: R; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'no-path' }
-  | { readonly kind: 'no-method'; readonly allowed: readonly Method[] };
+  | { readonly kind: 'no-method'; readonly allowed: readonly (Method | 'head')[] };
 
 type Pattern<R> = { readonly segments: readonly string[]; readonly rows: Map<Method, R> };
 
@@ -45,8 +45,11 @@ export class Router<R extends Pick<Route, 'method' | 'path'>> {
 
 function choose<R>(pattern: Pattern<R>, method: Method, params: Readonly<Record<string, string>>): Match<R> {
   const route = pattern.rows.get(method);
-  return route === undefined ? { kind: 'no-method', allowed: [...pattern.rows.keys()] } : { kind: 'route', route, params };
+  return route === undefined ? { kind: 'no-method', allowed: [...pattern.rows.keys()].flatMap(withHead) } : { kind: 'route', route, params };
 }
+
+/** Whatever answers GET answers HEAD. */
+const withHead = (method: Method): readonly (Method | 'head')[] => (method === 'get' ? ['get', 'head'] : [method]);
 
 function decodedSegments(path: string): readonly string[] | undefined {
   try {

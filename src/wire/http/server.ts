@@ -4,6 +4,7 @@ import { holds, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
+import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { Exchange, type BodyResult } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
@@ -53,6 +54,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match)));
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
   if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+  if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
   const answer = (body: BodyResult): void => {
     // Parsed while its bytes are valid, and judged only once it is known who asks.
     const parsed = parseBody(body, head.headers.get('content-type'));

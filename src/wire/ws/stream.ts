@@ -6,6 +6,7 @@ import type { GatewayEvent } from '../../gateway/events.ts';
 import type { Authenticated } from '../../gateway/use-cases.ts';
 import type { Link } from '../../threads/io-link.ts';
 import type { Interest as ThreadInterest } from '../../threads/protocol.ts';
+import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
 import { corsHeaders } from '../http/cors.ts';
 import { Exchange } from '../http/exchange.ts';
 import { problemOf } from '../http/reply.ts';
@@ -118,6 +119,7 @@ export class Stream {
     const key = req.getHeader('sec-websocket-key');
     const extensions = req.getHeader('sec-websocket-extensions');
     const refuse = (fault: Fault): void => exchange.send(problemOf(fault), [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)], false);
+    if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
     this.#admit(head).then((reader) => {
       if (!reader.ok) return refuse(reader.fault);
       if (exchange.isOver) return this.#fanOut.leave(reader.value);

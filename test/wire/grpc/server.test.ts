@@ -30,7 +30,10 @@ beforeAll(async () => {
   control = new ControlSwitch((stream) => closedStreams.push(stream));
   // One server for all tests, with a gateway that each test gets anew.
   const ports: WirePorts = {
-    link: { ask: ((command: never) => gateway.link.ask(command)) as WirePorts['link']['ask'] },
+    link: {
+      ask: ((command: never) => gateway.link.ask(command)) as WirePorts['link']['ask'],
+      call: ((name: never, input: never) => gateway.link.call(name, input)) as WirePorts['link']['call'],
+    },
     authenticate: (bearer) => gateway.authenticate(bearer),
   };
   server = createGrpcServer({ ports, control, onDefect: (error) => defects.push(error) });

@@ -25,7 +25,7 @@ test.each([
 
 test('a literal path wins over a name, in whatever order the rows stand', () => expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
 
-test.each([['delete', '/ops', ['get', 'post']], ['get', '/ops/t:s/pause', ['post']], ['post', '/ops/t:s', ['get']]] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
+test.each([['delete', '/ops', ['get', 'head', 'post']], ['get', '/ops/t:s/pause', ['post']], ['post', '/ops/t:s', ['get', 'head']]] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
 
 test.each(['/nope', '/ops/a/b', '/ops//pause/x', '/OPS', '//ops', '/ops/%', '/ops/%zz', '/ops/%C3%28', '', '/%6Fps/a/b', '*', 'http://host/ops'])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
 
