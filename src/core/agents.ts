@@ -28,6 +28,9 @@ export class AgentEntry {
   /** Operations in the registry, and those of them that have not finished. Kept by the operations registry. */
   ops = 0;
   unfinishedOps = 0;
+  /** Its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
+  firstOp = -1;
+  lastOp = -1;
   /** Its place in the budgets, once something of its was checked against them. */
   budget: BudgetHandle | undefined = undefined;
 

@@ -157,7 +157,7 @@ export class Governor {
   #listOps({ principal, orgId, teamId, agentId, state, perPage, cursor }: CommandOf<'list-ops'>): Replies['list-ops'] {
     const org = orgInReach(principal, orgId);
     if (!org.ok) return org;
-    const page = pageOfOps(this.ops, org.value === undefined ? undefined : { group: this.agents.groups.orgs.get(org.value) }, { teamId, agentId, state }, perPage, cursor);
+    const page = pageOfOps(this.ops, this.agents, { orgId: org.value, teamId, agentId, state }, perPage, cursor);
     if (page === undefined) return BAD_CURSOR;
     return ok({ items: page.ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
   }

@@ -1,28 +1,88 @@
 /** Pages of operations, and the words of their cursors. */
 import type { AgentGroup } from './agent-groups.ts';
+import type { AgentRegistry } from './agents.ts';
 import { numberOf } from './cursor.ts';
-import type { OpFilter, OpRecord, OpsRegistry, OrgPlace } from './ops.ts';
+import { agentKeyOf } from './ids.ts';
+import type { OpState } from './op-state.ts';
+import type { OpHolder, OpList, OpPlace, OpRecord, OpsRegistry, ScanBudget } from './ops.ts';
 
 export type OpPage = { readonly ops: readonly OpRecord[]; readonly next: string | undefined };
 
-/** Of one org, which may be one that nobody has heard of, or of all. Undefined: the cursor is none of this listing's. */
-export function pageOfOps(ops: OpsRegistry, org: { readonly group: AgentGroup | undefined } | undefined, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
-  if (org !== undefined) return pageOfOrg(ops, org.group, filter, perPage, cursor);
+export type OpFilter = {
+  readonly orgId?: string | undefined;
+  readonly teamId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly state?: OpState | undefined;
+};
+
+/** How many operations, orgs and teams one page may look at, so that a rare filter never holds up the checks. */
+const SCAN_STEPS = 100_000;
+
+/** One list of operations that a listing walks over, and its place among them; without a holder there is nothing in it. */
+type Source = { readonly org: number; readonly team: number; readonly list: OpList; readonly holder: OpHolder | undefined };
+type Place = { readonly org: number; readonly team: number; readonly op: OpPlace | undefined };
+
+const START: Place = { org: 0, team: 0, op: undefined };
+
+/**
+ * A page of the operations that match. One that exists, and matches, during the whole walk is seen exactly once. Where
+ * matches are rare a page may be short, even empty, and still have a `next` to go on from. Undefined: the cursor is none
+ * of this listing's.
+ */
+export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
+  const isOfAll = filter.orgId === undefined && filter.teamId === undefined && filter.agentId === undefined;
+  return isOfAll ? pageOfAll(ops, filter.state, perPage, cursor) : pageOfLists(ops, agents, filter, perPage, cursor);
+}
+
+function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number, cursor: string | undefined): OpPage | undefined {
   const from = cursor === undefined ? 0 : numberOf(cursor);
   if (from === undefined) return undefined;
-  const page = ops.list(filter, perPage, from);
+  const page = ops.list(state, perPage, from);
   return { ops: page.ops, next: page.next?.toString() };
 }
 
-function pageOfOrg(ops: OpsRegistry, group: AgentGroup | undefined, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
-  const from = cursor === undefined ? undefined : placeOf(cursor);
-  if (cursor !== undefined && from === undefined) return undefined;
-  if (group === undefined) return { ops: [], next: undefined };
-  const page = ops.listOfOrg(group, filter, perPage, from);
-  return { ops: page.ops, next: page.next === undefined ? undefined : `${page.next.number}.${page.next.slot}` };
+/** List by list of whom the filter names, each oldest first. */
+function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
+  const from = cursor === undefined ? START : placeOf(cursor);
+  if (from === undefined) return undefined;
+  const budget: ScanBudget = { steps: SCAN_STEPS };
+  const found: OpRecord[] = [];
+  for (const { org, team, list, holder } of sourcesFrom(agents, filter, from)) {
+    if (budget.steps === 0) return { ops: found, next: cursorOf({ org, team, op: undefined }) };
+    budget.steps -= 1;
+    if (holder === undefined) continue;
+    const isWhereItStopped = org === from.org && team === from.team;
+    const page = ops.walk(list, holder, filter.state, perPage - found.length, budget, isWhereItStopped ? from.op : undefined);
+    found.push(...page.ops);
+    if (page.next !== undefined) return { ops: found, next: cursorOf({ org, team, op: page.next }) };
+  }
+  return { ops: found, next: undefined };
 }
 
-function placeOf(cursor: string): OrgPlace | undefined {
-  const match = /^(\d{1,15})\.(\d{1,10})$/.exec(cursor);
-  return match === null ? undefined : { number: Number(match[1]), slot: Number(match[2]) };
+function* sourcesFrom(agents: AgentRegistry, filter: OpFilter, from: Place): Generator<Source> {
+  const { orgId, teamId, agentId, state } = filter;
+  const mayMatch = ({ ops }: AgentGroup): boolean => state === undefined || ops[state] > 0;
+  for (const org of orgId === undefined ? agents.groups.orgs.after(from.org - 1) : one(agents.groups.orgs.get(orgId))) {
+    const nothing: Source = { org: org.sequence, team: 0, list: 'org', holder: undefined };
+    if (!mayMatch(org)) yield nothing;
+    else if (teamId === undefined && agentId === undefined) yield { ...nothing, holder: org };
+    else {
+      yield nothing;
+      const after = org.sequence === from.org ? from.team - 1 : 0;
+      for (const team of teamId === undefined ? org.teams.after(after) : one(org.teams.get(teamId))) {
+        const holder = agentId === undefined ? team : agents.get(agentKeyOf({ orgId: org.orgId, teamId: team.teamId ?? '', agentId }));
+        yield { org: org.sequence, team: team.sequence, list: agentId === undefined ? 'team' : 'agent', holder: mayMatch(team) ? holder : undefined };
+      }
+    }
+  }
+}
+
+const one = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value]);
+
+const cursorOf = ({ org, team, op }: Place): string => [org, team, ...(op === undefined ? [] : [op.from, op.slot, op.number])].join('.');
+
+function placeOf(cursor: string): Place | undefined {
+  if (!/^\d{1,15}\.\d{1,15}(\.\d{1,15}\.\d{1,10}\.\d{1,15})?$/.test(cursor)) return undefined;
+  const [org, team, from, slot, number] = cursor.split('.').map(Number);
+  return { org: org!, team: team!, op: from === undefined ? undefined : { from, slot: slot!, number: number! } };
 }

@@ -1,4 +1,4 @@
-import type { AgentGroup, OpCounts } from './agent-groups.ts';
+import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
@@ -16,14 +16,22 @@ export type OpRecord = {
 /** Where an operation lives in the registry. Valid until the operation is swept. */
 export type OpSlot = number & { readonly __slot: never };
 
-/** A place in the walk over an org's operations: the next one to look at, by its number and where it was then. */
-export type OrgPlace = { readonly number: number; readonly slot: number };
+/** Whose operations are linked to each other, oldest first: the registry keeps where they begin and end. */
+export type OpHolder = { firstOp: number; lastOp: number };
 
-export type OpFilter = {
-  readonly teamId?: string | undefined;
-  readonly agentId?: string | undefined;
-  readonly state?: OpState | undefined;
-};
+/** An operation is in three such lists: its org's, its team's and its agent's. */
+const LISTS = ['org', 'team', 'agent'] as const;
+export type OpList = (typeof LISTS)[number];
+const LIST_AT = { org: 0, team: 1, agent: 2 } as const satisfies Record<OpList, number>;
+
+/**
+ * A place in the walk over a list: go on with the first operation whose number is at least `from`, looking from `slot` on
+ * if that still holds the operation with the number `number`, else from the beginning.
+ */
+export type OpPlace = { readonly from: number; readonly slot: number; readonly number: number };
+
+/** What is left of the work that one page of a listing may cost. */
+export type ScanBudget = { steps: number };
 
 function count(counts: OpCounts, from: OpState, to: OpState): void {
   counts[from] -= 1;
@@ -36,19 +44,29 @@ const CHUNK_BITS = 16;
 const CHUNK_SLOTS = 1 << CHUNK_BITS;
 const SLOT_MASK = CHUNK_SLOTS - 1;
 
+/** What stands in the column of states where there is no operation. */
+const FREE = 255;
+
+/** Link the operations of one list. */
+class Links {
+  readonly older = new Int32Array(CHUNK_SLOTS);
+  readonly newer = new Int32Array(CHUNK_SLOTS);
+}
+
 class Chunk {
   readonly ids: (OpId | undefined)[] = new Array<OpId | undefined>(CHUNK_SLOTS).fill(undefined);
   readonly owners: (AgentEntry | undefined)[] = new Array<AgentEntry | undefined>(CHUNK_SLOTS).fill(undefined);
-  readonly states = new Uint8Array(CHUNK_SLOTS);
+  readonly states = new Uint8Array(CHUNK_SLOTS).fill(FREE);
   readonly registeredAtMs = new Float64Array(CHUNK_SLOTS);
   readonly updatedAtMs = new Float64Array(CHUNK_SLOTS);
   /** Links the queue of finished operations, and the list of free slots. */
   readonly next = new Int32Array(CHUNK_SLOTS);
   /** Counts up with every operation. */
   readonly numbers = new Float64Array(CHUNK_SLOTS);
-  /** Link the operations of one org, oldest first. */
-  readonly olderOfOrg = new Int32Array(CHUNK_SLOTS);
-  readonly newerOfOrg = new Int32Array(CHUNK_SLOTS);
+  /** As LIST_AT says. */
+  readonly links: readonly Links[] = LISTS.map(() => new Links());
+  /** Operations in this chunk. */
+  live = 0;
 }
 
 // One Map of a million keys doubles itself in a pause of a tenth of a second; 64 small ones do it one at a time.
@@ -62,8 +80,12 @@ function shardOf(opId: string): number {
   return mixed & (SHARDS - 1);
 }
 
-/** How many slots one page of a listing may look at, so that a rare filter never holds up the checks. */
-const LIST_SCAN_SLOTS = 100_000;
+/** The first slot from this one on that holds an operation. */
+function firstTaken(states: Uint8Array, from: number): number {
+  let at = from;
+  while (at < CHUNK_SLOTS && states[at] === FREE) at += 1;
+  return at === CHUNK_SLOTS ? NONE : at;
+}
 
 /** The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions). */
 export class OpsRegistry {
@@ -94,9 +116,14 @@ export class OpsRegistry {
     chunk.ids[at] = opId;
     chunk.owners[at] = owner;
     chunk.states[at] = 0;
+    chunk.live += 1;
+    this.#ingested += 1;
+    chunk.numbers[at] = this.#ingested;
     chunk.registeredAtMs[at] = nowMs;
     chunk.updatedAtMs[at] = nowMs;
-    this.#appendToOrg(slot, chunk, owner.org);
+    this.#append(LIST_AT.org, slot, chunk, owner.org);
+    this.#append(LIST_AT.team, slot, chunk, owner.team);
+    this.#append(LIST_AT.agent, slot, chunk, owner);
     this.#slots[shardOf(opId)]!.set(opId, slot);
     this.#size += 1;
     this.#counts.pending += 1;
@@ -166,11 +193,15 @@ export class OpsRegistry {
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
       this.#slots[shardOf(opId)]!.delete(opId);
-      this.#removeFromOrg(slot, owner.org);
+      this.#unlink(LIST_AT.org, slot, chunk, owner.org);
+      this.#unlink(LIST_AT.team, slot, chunk, owner.team);
+      this.#unlink(LIST_AT.agent, slot, chunk, owner);
       const state = OP_STATES[chunk.states[at]!]!;
       this.#counts[state] -= 1;
       owner.org.ops[state] -= 1;
       owner.team.ops[state] -= 1;
+      chunk.states[at] = FREE;
+      chunk.live -= 1;
       chunk.ids[at] = undefined;
       chunk.owners[at] = undefined;
       chunk.next[at] = this.#free;
@@ -184,78 +215,82 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of operations of any org that match, in the order of their slots: one that exists during the whole walk is seen exactly
-   * once. A page may be short, even empty, and still have a `next` to go on from.
+   * A page of operations in the order of their slots: one that exists during the whole walk, and in that state, is seen
+   * exactly once. Asks the column of states alone which slots are worth a look, so a rare state costs no more than a common one.
    */
-  list(filter: OpFilter, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
+  list(state: OpState | undefined, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
     const ops: OpRecord[] = [];
-    const end = Math.min(this.#used, from + LIST_SCAN_SLOTS);
-    for (let slot = from; slot < end; slot += 1) {
-      const owner = this.#chunkOf(slot as OpSlot).owners[slot & SLOT_MASK];
-      if (owner === undefined || !this.#matches(slot as OpSlot, owner.identity, filter)) continue;
+    for (let slot = this.#nextIn(state, from); slot !== NONE; slot = this.#nextIn(state, slot + 1)) {
       // Goes on at the next match, not at the next slot: whether there is more must not depend on what others do.
       if (ops.length === limit) return { ops, next: slot };
       ops.push(this.recordOf(slot as OpSlot));
     }
-    return { ops, next: end < this.#used ? end : undefined };
+    return { ops, next: undefined };
+  }
+
+  /** The first slot from this one on that holds an operation in this state, or in any. */
+  #nextIn(state: OpState | undefined, from: number): number {
+    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    for (let slot = from; slot < this.#used; slot = (slot | SLOT_MASK) + 1) {
+      const { states, live } = this.#chunkOf(slot as OpSlot);
+      if (live === 0) continue;
+      const start = slot & SLOT_MASK;
+      const at = code === undefined ? firstTaken(states, start) : states.indexOf(code, start);
+      if (at !== NONE) return slot - start + at;
+    }
+    return NONE;
   }
 
   /**
-   * A page of one org's operations that match, oldest first, under the same promise. It walks over nothing but the org's
-   * own, so what others do shows neither in its time nor in the number of its pages.
+   * Operations of one list, in one state or in any, oldest first, under the same promise: at most `limit` of them, looking
+   * at as many as the budget allows. It walks over nothing but the holder's own, so what others do shows neither in its
+   * time nor in the number of its pages. `next` is undefined at the end of the list.
    */
-  listOfOrg(org: AgentGroup, filter: OpFilter, limit: number, from?: OrgPlace): { readonly ops: readonly OpRecord[]; readonly next: OrgPlace | undefined } {
+  walk(list: OpList, holder: OpHolder, state: OpState | undefined, limit: number, budget: ScanBudget, place?: OpPlace): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
     const ops: OpRecord[] = [];
-    let slot = from === undefined ? org.firstOp : this.#resume(org, from);
-    for (let seen = 0; slot !== NONE; seen += 1) {
+    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    const from = place?.from ?? 0;
+    let slot = place !== undefined && this.#isAt(place, list, holder) ? place.slot : holder.firstOp;
+    while (slot !== NONE) {
       const chunk = this.#chunkOf(slot as OpSlot);
       const at = slot & SLOT_MASK;
-      const isMatch = this.#matches(slot as OpSlot, chunk.owners[at]!.identity, filter);
-      if (seen === LIST_SCAN_SLOTS || (isMatch && ops.length === limit)) return { ops, next: { number: chunk.numbers[at]!, slot } };
+      const number = chunk.numbers[at]!;
+      const isMatch = number >= from && (code === undefined || chunk.states[at] === code);
+      if (budget.steps === 0 || (isMatch && ops.length === limit)) return { ops, next: { from: Math.max(from, number), slot, number } };
       if (isMatch) ops.push(this.recordOf(slot as OpSlot));
-      slot = chunk.newerOfOrg[at]!;
+      budget.steps -= 1;
+      slot = chunk.links[LIST_AT[list]]!.newer[at]!;
     }
     return { ops, next: undefined };
   }
 
-  /** The operation at this place, or, when it was swept meanwhile, the oldest of the org that came after it. */
-  #resume(org: AgentGroup, { number, slot }: OrgPlace): number {
-    if (slot < this.#used) {
-      const chunk = this.#chunkOf(slot as OpSlot);
-      const at = slot & SLOT_MASK;
-      if (chunk.numbers[at] === number && chunk.owners[at]?.org === org) return slot;
-    }
-    let after = org.firstOp;
-    while (after !== NONE && this.#chunkOf(after as OpSlot).numbers[after & SLOT_MASK]! < number) after = this.#chunkOf(after as OpSlot).newerOfOrg[after & SLOT_MASK]!;
-    return after;
+  /** Whether the operation of this place is still there, and in this list. */
+  #isAt({ slot, number }: OpPlace, list: OpList, holder: OpHolder): boolean {
+    if (slot >= this.#used) return false;
+    const { owners, numbers } = this.#chunkOf(slot as OpSlot);
+    const owner = owners[slot & SLOT_MASK];
+    return owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list]);
   }
 
-  #appendToOrg(slot: OpSlot, chunk: Chunk, org: AgentGroup): void {
+  #append(list: number, slot: OpSlot, chunk: Chunk, holder: OpHolder): void {
+    const links = chunk.links[list]!;
     const at = slot & SLOT_MASK;
-    const older = org.lastOp;
-    this.#ingested += 1;
-    chunk.numbers[at] = this.#ingested;
-    chunk.olderOfOrg[at] = older;
-    chunk.newerOfOrg[at] = NONE;
-    if (older === NONE) org.firstOp = slot;
-    else this.#chunkOf(older as OpSlot).newerOfOrg[older & SLOT_MASK] = slot;
-    org.lastOp = slot;
+    const older = holder.lastOp;
+    links.older[at] = older;
+    links.newer[at] = NONE;
+    if (older === NONE) holder.firstOp = slot;
+    else this.#chunkOf(older as OpSlot).links[list]!.newer[older & SLOT_MASK] = slot;
+    holder.lastOp = slot;
   }
 
-  #removeFromOrg(slot: OpSlot, org: AgentGroup): void {
-    const chunk = this.#chunkOf(slot);
-    const older = chunk.olderOfOrg[slot & SLOT_MASK]!;
-    const newer = chunk.newerOfOrg[slot & SLOT_MASK]!;
-    if (older === NONE) org.firstOp = newer;
-    else this.#chunkOf(older as OpSlot).newerOfOrg[older & SLOT_MASK] = newer;
-    if (newer === NONE) org.lastOp = older;
-    else this.#chunkOf(newer as OpSlot).olderOfOrg[newer & SLOT_MASK] = older;
-  }
-
-  #matches(slot: OpSlot, { teamId, agentId }: AgentIdentity, filter: OpFilter): boolean {
-    return (filter.teamId === undefined || filter.teamId === teamId)
-      && (filter.agentId === undefined || filter.agentId === agentId)
-      && (filter.state === undefined || filter.state === this.stateOf(slot));
+  #unlink(list: number, slot: OpSlot, chunk: Chunk, holder: OpHolder): void {
+    const links = chunk.links[list]!;
+    const older = links.older[slot & SLOT_MASK]!;
+    const newer = links.newer[slot & SLOT_MASK]!;
+    if (older === NONE) holder.firstOp = newer;
+    else this.#chunkOf(older as OpSlot).links[list]!.newer[older & SLOT_MASK] = newer;
+    if (newer === NONE) holder.lastOp = older;
+    else this.#chunkOf(newer as OpSlot).links[list]!.older[newer & SLOT_MASK] = older;
   }
 
   #chunkOf(slot: OpSlot): Chunk {

@@ -62,7 +62,7 @@ test('no sequence of checks and controls allows what policy forbids, or anything
   const control = fc.record({ type: fc.constant('control' as const), op: fc.constantFrom('t:1', 't:2', 't:3'), trigger: fc.constantFrom('pause' as const, 'resume' as const, 'terminate' as const, 'complete' as const) });
   fc.assert(fc.property(fc.array(fc.oneof(check, control), { maxLength: 80 }), (steps) => {
     const governor = openGovernor();
-    const ops = (): string => JSON.stringify(governor.ops.list({}, 10).ops);
+    const ops = (): string => JSON.stringify(governor.ops.list(undefined, 10).ops);
     for (const step of steps) {
       if (step.type === 'control') {
         governor.apply<'control-op'>(controlOf(step.op, step.trigger), 10);

@@ -1,18 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AgentGroup } from '../../src/core/agent-groups.ts';
-import { AgentEntry } from '../../src/core/agents.ts';
-import { agentKeyOf, type AgentIdentity, type OpId } from '../../src/core/ids.ts';
+import { AgentRegistry, type AgentEntry } from '../../src/core/agents.ts';
+import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
 import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
-import { OpsRegistry, type OpFilter, type OpRecord, type OrgPlace } from '../../src/core/ops.ts';
+import { OpsRegistry, type OpRecord } from '../../src/core/ops.ts';
+import { pageOfOps, type OpFilter } from '../../src/core/ops-page.ts';
 
 const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, teamId: 'search', agentId });
-const orgOf = (orgId: string): AgentGroup => new AgentGroup(orgId, undefined, 1);
-const owner = (agentId = 'crawler', org = orgOf('acme')): AgentEntry => {
-  const entry = new AgentEntry(identity(agentId, org.orgId), agentKeyOf(identity(agentId, org.orgId)));
-  entry.org = org;
-  return entry;
-};
+const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry => agents.keep(agents.lookUp(identity(agentId, orgId)));
 const id = (text: string): OpId => text as OpId;
 
 test('an operation moves only along the rows of the table, whatever the trigger', () => {
@@ -106,7 +101,7 @@ test('terminating again does not make an operation young again', () => {
 
 // The registry against the plainest thing that could be one: a list of records.
 type Model = { ops: Map<string, { state: OpState; registeredAtMs: number; updatedAtMs: number; agentId: string }>; finished: string[]; nowMs: number };
-type Real = { registry: OpsRegistry; owners: Map<string, AgentEntry> };
+type Real = { registry: OpsRegistry; agents: AgentRegistry; owners: Map<string, AgentEntry> };
 type Step = fc.Command<Model, Real>;
 
 const NEXT: Readonly<Record<string, OpState>> = {
@@ -145,26 +140,25 @@ const sweep = (ttlMs: number, limit: number): Step => step(`sweep ${ttlMs} ms, a
   for (const op of expected) model.ops.delete(op);
 });
 
-type Lister<P> = (from: P | undefined) => { readonly ops: readonly OpRecord[]; readonly next: P | undefined };
-
-function walk<P>(pageFrom: Lister<P>): OpRecord[] {
+function walk(pageFrom: (cursor: string | undefined) => ReturnType<typeof pageOfOps>): OpRecord[] {
   const seen: OpRecord[] = [];
-  for (let page = pageFrom(undefined); ; page = pageFrom(page.next)) {
+  for (let page = pageFrom(undefined)!; ; page = pageFrom(page.next)!) {
     seen.push(...page.ops);
     if (page.next === undefined) return seen;
   }
 }
 
+/** The agents of the model: of one name in two orgs, and of two names in one team. */
 const ORG_OF: Readonly<Record<string, string>> = { crawler: 'acme', indexer: 'acme', buyer: 'globex' };
 
-const list = (filter: OpFilter, orgId: string | undefined, perPage: number): Step => step(`list ${orgId} ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, owners }) => {
-  const org = [...owners.values()].find((entry) => entry.org.orgId === orgId)?.org;
-  const seen = org === undefined ? walk<number>((from) => registry.list(filter, perPage, from)) : walk<OrgPlace>((from) => registry.listOfOrg(org, filter, perPage, from));
+const list = (filter: OpFilter, perPage: number): Step => step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, agents }) => {
+  const seen = walk((cursor) => pageOfOps(registry, agents, filter, perPage, cursor));
   const expected = [...model.ops]
-    .filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId && (orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId])
+    .filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId
+      && (filter.teamId ?? 'search') === 'search' && (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId])
     .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({ opId, state, registeredAtMs, updatedAtMs, agent: identity(agentId, ORG_OF[agentId]) }));
   // Of one org they come in the order in which they were ingested.
-  if (org !== undefined) expect(seen).toEqual(expected);
+  if (filter.orgId !== undefined) expect(seen).toEqual(expected);
   else expect([...seen].sort((a, b) => (a.opId < b.opId ? -1 : 1))).toEqual(expected.sort((a, b) => (a.opId < b.opId ? -1 : 1)));
 });
 
@@ -186,36 +180,40 @@ test('whatever is asked of it and in whatever order, the registry answers as a p
     fc.tuple(op, fc.constantFrom(...OP_TRIGGERS)).map(([name, trigger]) => advance(name, trigger)),
     fc.integer({ min: 0, max: 50 }).map(pass),
     fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 4 })).map(([ttlMs, limit]) => sweep(ttlMs, limit)),
-    fc.tuple(fc.record({ state: fc.constantFrom(undefined, ...OP_STATES), agentId: fc.constantFrom(undefined, 'crawler', 'nobody') }), fc.constantFrom(undefined, 'acme', 'globex'), fc.integer({ min: 1, max: 5 }))
-      .map(([filter, orgId, perPage]) => list(filter, orgId, perPage)),
+    fc.tuple(fc.record({
+      state: fc.constantFrom(undefined, ...OP_STATES),
+      agentId: fc.constantFrom(undefined, 'crawler', 'buyer', 'nobody'),
+      teamId: fc.constantFrom(undefined, 'search', 'none'),
+      orgId: fc.constantFrom(undefined, 'acme', 'globex', 'nowhere'),
+    }), fc.integer({ min: 1, max: 5 })).map(([filter, perPage]) => list(filter, perPage)),
     fc.constant(count),
   ], { maxCommands: 150 });
   fc.assert(fc.property(steps, (commands) => fc.modelRun(() => {
-    const [acme, globex] = [orgOf('acme'), orgOf('globex')];
-    const owners = [owner('crawler', acme), owner('indexer', acme), owner('buyer', globex)];
+    const agents = new AgentRegistry();
+    const owners = Object.entries(ORG_OF).map(([agentId, orgId]) => owner(agentId, orgId, agents));
     return {
       model: { ops: new Map(), finished: [], nowMs: 0 },
-      real: { registry: new OpsRegistry(), owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
+      real: { registry: new OpsRegistry(), agents, owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
     };
   }, commands)), { numRuns: 150 });
 });
 
-test.each(['all', 'its org'])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (walked) => {
+test.each<[string, OpFilter]>([
+  ['all', {}], ['its org', { orgId: 'acme' }], ['its team', { teamId: 'search' }], ['its agent', { orgId: 'acme', agentId: 'crawler' }], ['its state', { state: 'pending' }],
+])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (_walked, filter) => {
   fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
     const registry = new OpsRegistry();
-    const [acme, globex] = [orgOf('acme'), orgOf('globex')];
-    const pageFrom: Lister<unknown> = walked === 'all'
-      ? (from) => registry.list({}, perPage, from as number | undefined)
-      : (from) => registry.listOfOrg(acme, {}, perPage, from as OrgPlace | undefined);
-    for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), owner('crawler', acme), 0);
+    const agents = new AgentRegistry();
+    const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
+    for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
     const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
     const pending = changes.entries();
     let fresh = 0;
-    const seen = walk<unknown>((from) => {
-      const page = pageFrom(from);
+    const seen = walk((cursor) => {
+      const page = pageOfOps(registry, agents, filter, perPage, cursor);
       const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
       // What comes takes the places of what was swept.
-      if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), owner('crawler', fresh % 2 === 0 ? acme : globex), 0);
+      if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
       const slot = registry.find(id(`t:${n}`));
       if (comes || slot === undefined) return page;
       registry.advance(slot, 'terminate', 0);
@@ -228,13 +226,67 @@ test.each(['all', 'its org'])('an operation that exists during a whole walk over
   }), { numRuns: 100 });
 });
 
-test('the operations of a small org are one page, however many others there are', () => {
+describe('among a quarter of a million running operations of one big org', () => {
   const registry = new OpsRegistry();
-  const [big, small] = [orgOf('big'), orgOf('small')];
-  const [theirs, ours] = [owner('a', big), owner('a', small)];
-  for (let n = 0; n < 250_000; n += 1) registry.ingest(id(`t:${n}`), n % 100_000 === 99_999 ? ours : theirs, n);
-  const { ops, next } = registry.listOfOrg(small, {}, 2);
-  expect([ops.map(({ opId }) => opId), next]).toEqual([['t:99999', 't:199999'], undefined]);
+  const agents = new AgentRegistry();
+  const keep = (orgId: string, teamId: string, agentId: string): AgentEntry => agents.keep(agents.lookUp({ orgId, teamId, agentId }));
+  const [many, team, agent, small] = [keep('big', 'wide', 'worker'), keep('big', 'rare', 'other'), keep('big', 'wide', 'single'), keep('small', 'wide', 'rare')];
+  for (let n = 0; n < 250_000; n += 1) {
+    const slot = registry.ingest(id(`t:${n}`), n === 99_999 ? small : n === 149_999 ? team : n === 199_999 ? agent : many, n);
+    registry.advance(slot, 'allow', n);
+    if (n % 100_000 === 50_000) registry.advance(slot, 'pause', n);
+  }
+
+  test.each<[string, OpFilter, readonly string[]]>([
+    ['the operations of a small org', { orgId: 'small' }, ['t:99999']],
+    ['those of a team, in its org', { orgId: 'big', teamId: 'rare' }, ['t:149999']],
+    ['those of a team name', { teamId: 'rare' }, ['t:149999']],
+    ['those of an agent, in its org', { orgId: 'big', agentId: 'single' }, ['t:199999']],
+    ['those of an agent name', { agentId: 'single' }, ['t:199999']],
+    ['those of an agent in a rare state', { agentId: 'single', state: 'running' }, ['t:199999']],
+    ['those in a rare state', { state: 'paused' }, ['t:50000', 't:150000']],
+    ['those in a state that none is in', { orgId: 'big', state: 'pending' }, []],
+    ['those of nobody', { teamId: 'wide', agentId: 'nobody' }, []],
+  ])('%s are one page', (_which, filter, expected) => {
+    const page = pageOfOps(registry, agents, filter, 10, undefined)!;
+    expect([page.ops.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
+  });
+
+  test('what is rare within one org is found in pages of bounded work', () => {
+    const pages: string[][] = [];
+    for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+      const page = pageOfOps(registry, agents, { orgId: 'big', state: 'paused' }, 10, cursor)!;
+      pages.push(page.ops.map(({ opId }) => opId));
+      cursor = page.next;
+    }
+    expect(pages).toEqual([['t:50000'], ['t:150000'], []]);
+  });
+});
+
+test('where millions of operations have come and gone, the few that are left are one page', () => {
+  const registry = new OpsRegistry();
+  const agent = owner();
+  for (let n = 0; n < 300_000; n += 1) {
+    const slot = registry.ingest(id(`t:${n}`), agent, 0);
+    if (n % 150_000 !== 149_999) registry.advance(slot, 'terminate', 0);
+  }
+  registry.sweep(0, 0, 300_000, () => {});
+  expect(registry.list(undefined, 10).ops.map(({ opId }) => opId)).toEqual(['t:149999', 't:299999']);
+});
+
+test('a place whose operation has gone meanwhile is found again in pages of bounded work', () => {
+  const registry = new OpsRegistry();
+  const agents = new AgentRegistry();
+  const agent = owner('crawler', 'acme', agents);
+  for (let n = 0; n < 150_000; n += 1) registry.ingest(id(`t:${n}`), agent, 0);
+  const { next } = registry.walk('org', agent.org, undefined, 1, { steps: 1_000_000 }, { from: 120_001, slot: 119_999, number: 120_000 });
+  registry.advance(next!.slot as never, 'terminate', 0);
+  registry.sweep(0, 0, 1, () => {});
+  const budget = { steps: 100_000 };
+  const seeking = registry.walk('org', agent.org, undefined, 2, budget, next);
+  expect([seeking.ops, budget.steps]).toEqual([[], 0]);
+  const found = registry.walk('org', agent.org, undefined, 2, { steps: 100_000 }, seeking.next);
+  expect(found.ops.map(({ opId }) => opId)).toEqual(['t:120002', 't:120003']);
 });
 
 test('more operations than fit one block of slots are kept, found and listed like any other', () => {
@@ -242,7 +294,7 @@ test('more operations than fit one block of slots are kept, found and listed lik
   const total = 70_000;
   for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);
   expect(registry.recordOf(registry.find(id('t:69999'))!)).toMatchObject({ opId: 't:69999', registeredAtMs: 69_999 });
-  const { ops, next } = registry.list({}, 1, 65_535);
+  const { ops, next } = registry.list(undefined, 1, 65_535);
   expect([ops[0]?.opId, next]).toEqual(['t:65535', 65_536]);
-  expect(registry.list({}, 1, 10_000_000)).toEqual({ ops: [], next: undefined });
+  expect(registry.list(undefined, 1, 10_000_000)).toEqual({ ops: [], next: undefined });
 });
