@@ -170,8 +170,10 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     readiness: async () => {
       if (supervisor.isStopping) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
       if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
-      if (database === undefined) return ok({ database: 'not_configured' });
-      return ok({ database: await database.postgres.isReachable() ? 'reachable' : 'unreachable' });
+      return ok({
+        audit: audit.isWritable ? 'writable' : 'unwritable',
+        database: database === undefined ? 'not_configured' : await database.postgres.isReachable() ? 'reachable' : 'unreachable',
+      });
     },
     metrics: async () => ok({ contentType: metrics.contentType, text: await metrics.render() }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),

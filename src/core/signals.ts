@@ -1,7 +1,11 @@
 import type { Signal, SignalMessage } from './commands.ts';
 import type { AgentKey, OpId } from './ids.ts';
 
-type Acknowledgement = { readonly sequence: number; readonly atMs: number };
+/** The numbers of an operation's signals, the newest last. */
+type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
+
+/** Of so many signals of one operation it is remembered that they were sent: more than an agent can have on its hands. */
+const MAX_REMEMBERED = 64;
 
 /**
  * The operators' signals on their way to agents. Per operation only the newest counts, because it says all an agent must
@@ -11,7 +15,8 @@ type Acknowledgement = { readonly sequence: number; readonly atMs: number };
 export class SignalBoxes {
   /** Unacknowledged signals in the order of their numbers. An agent without any has no box. */
   readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
-  readonly #acknowledged = new Map<OpId, Acknowledgement>();
+  readonly #sent = new Map<OpId, Sent>();
+  readonly #acknowledgedAtMs = new Map<OpId, number>();
   #lastSequence = 0;
 
   /**
@@ -26,7 +31,8 @@ export class SignalBoxes {
     box?.delete(opId);
     if (box === undefined) this.#boxes.set(agent, new Map([[opId, message]]));
     else box.set(opId, message);
-    this.#acknowledged.delete(opId);
+    this.#remember(agent, opId, message.sequence);
+    this.#acknowledgedAtMs.delete(opId);
     return message;
   }
 
@@ -35,25 +41,33 @@ export class SignalBoxes {
 
   /** Records that the agent has seen the signal of this number. False when no such signal of this operation was sent. */
   acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
-    const pending = this.#boxes.get(agent)?.get(opId);
-    if (pending === undefined) return sequence <= (this.#acknowledged.get(opId)?.sequence ?? 0); // said twice: no error
-    if (sequence < pending.sequence) return true; // an older signal of this operation: the newer one stays
-    if (sequence > pending.sequence) return false;
+    const sent = this.#sent.get(opId);
+    if (sent?.agent !== agent || !sent.sequences.includes(sequence)) return false;
+    // Said twice, or of an older signal: no error, and the newer one stays.
+    if (this.#boxes.get(agent)?.get(opId)?.sequence !== sequence) return true;
     this.#remove(agent, opId);
-    this.#acknowledged.set(opId, { sequence, atMs: nowMs });
+    this.#acknowledgedAtMs.set(opId, nowMs);
     return true;
   }
 
-  acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledged.get(opId)?.atMs; }
+  acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledgedAtMs.get(opId); }
 
   /** The operation has left the registry: nothing about it is worth sending any more. */
   forget(agent: AgentKey, opId: OpId): void {
-    this.#acknowledged.delete(opId);
+    this.#sent.delete(opId);
+    this.#acknowledgedAtMs.delete(opId);
     this.#remove(agent, opId);
   }
 
   /** The agent is gone for good, and nobody is left to be told. */
   forgetAgent(agent: AgentKey): void { this.#boxes.delete(agent); }
+
+  #remember(agent: AgentKey, opId: OpId, sequence: number): void {
+    const sent = this.#sent.get(opId);
+    if (sent?.agent !== agent) return void this.#sent.set(opId, { agent, sequences: [sequence] });
+    sent.sequences.push(sequence);
+    if (sent.sequences.length > MAX_REMEMBERED) sent.sequences.shift();
+  }
 
   #remove(agent: AgentKey, opId: OpId): void {
     const box = this.#boxes.get(agent);

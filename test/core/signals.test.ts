@@ -44,12 +44,27 @@ test('an acknowledgement of an older signal leaves the newer one to be delivered
   expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
 });
 
-test.each([['of a signal that was never sent', ONE, 99], ['of another operation', TWO, 10]] as const)('an acknowledgement %s is refused', (_what, opId, sequence) => {
+test.each([['of a signal that was never sent', ONE, 99], ['of a lower number that was never sent', ONE, 9], ['of another operation', TWO, 10]] as const)('an acknowledgement %s is refused', (_what, opId, sequence) => {
   const boxes = new SignalBoxes();
   boxes.post(CRAWLER, ONE, 'pause', 10);
   expect(boxes.acknowledge(CRAWLER, opId, sequence, 20)).toBe(false);
   expect(boxes.acknowledge(OTHER, ONE, 10, 20)).toBe(false);
   expect(signals(boxes)).toEqual(['pause t:1']);
+});
+
+test('between two signals of an operation, and after both, a number that was never sent is no acknowledgement', () => {
+  const boxes = new SignalBoxes();
+  boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.post(CRAWLER, ONE, 'resume', 20);
+  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([false, true, false, true]);
+  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 40))).toEqual([false, true, false, true]);
+  expect(boxes.acknowledgedAtMs(ONE)).toBe(30);
+});
+
+test('the latest signals of an operation that is paused and resumed without end can be acknowledged, and take no more room', () => {
+  const boxes = new SignalBoxes();
+  for (let sequence = 1; sequence <= 1_000; sequence += 1) boxes.post(CRAWLER, ONE, 'pause', sequence);
+  expect([936, 937, 1_000].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([false, true, true]);
 });
 
 test('what is known of an operation, or of an agent, is forgotten with it', () => {

@@ -118,8 +118,11 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     const metrics = (await gateway.call('GET', '/metrics')).body as string;
     expect(Number(/^svc_audit_entries_lost_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(300);
     expect(metrics).toMatch(/^svc_audit_writable 0$/m);
+    // Ready for checks, and in words that a monitor can tell from being whole.
+    expect(await gateway.call('GET', '/readyz', undefined, null)).toMatchObject({ status: 200, body: { status: 'degraded', audit: 'unwritable' } });
     makeRoom();
     await eventually(async () => expect(Number((await check(gateway, 'recorded')).auditId)).toBeGreaterThan(0));
+    await eventually(async () => expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 'ready', audit: 'writable' }));
     await load.stop();
     expect(load.failed).toEqual([]);
     await eventually(() => expect(gateway.output.stderr).toMatch(/"entriesLost":\d+,"msg":"the audit log is written again"/));

@@ -28,7 +28,7 @@ test('a probe learns without a credential that the gateway lives and is ready', 
   expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
   const { status, body } = await get('/readyz');
   expect(status).toBe(200);
-  expect(readiness.parse(body)).toEqual({ status: 'ready', database: 'not_configured' });
+  expect(readiness.parse(body)).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
 });
 
 test('metrics count what happened', async () => {

@@ -15,7 +15,10 @@ const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status:
 
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('readiness', {});
-  return found.ok ? ok({ status: 200, body: { status: 'ready', ...found.value } }) : found;
+  if (!found.ok) return found;
+  const { audit, database } = found.value;
+  const isWhole = audit === 'writable' && database !== 'unreachable';
+  return ok({ status: 200, body: { status: isWhole ? 'ready' : 'degraded', audit, database } });
 }
 
 async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
@@ -34,7 +37,7 @@ const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metr
 /** `rows` is the whole table, these rows among it. */
 export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
   { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', handle: health },
-  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks; 503 says why not', answers: { 200: readiness }, handle: ready },
+  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, handle: ready },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },

@@ -115,7 +115,8 @@ export const topologyStats = z.strictObject({
 });
 
 export const readiness = z.strictObject({
-  status: z.literal('ready'),
+  status: z.enum(['ready', 'degraded']).meta({ description: '`degraded`: checks are answered, but a part named below is away.' }),
+  audit: z.enum(['writable', 'unwritable']).meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered and nothing is recorded.' }),
   database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks go on without it.' }),
 });
 
