@@ -2,6 +2,7 @@
  * What a budget costs on the hot path: 100,000 agents in 1,000 orgs, every tier capped, one operation after another by
  * agents in random order. First the tracker alone, then its share of a whole check in the governor. Run: node bench/budget.ts (Node 22.18 or later), or node dist/bench/budget.js after a build.
  */
+import { randomHashKey } from '../src/adapters/secrets.ts';
 import { parseBudgetConfig } from '../src/core/budget-config.ts';
 import { BudgetTracker, type BudgetHandle } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
@@ -69,7 +70,7 @@ class NoBudget extends BudgetTracker {
 
 function governorWith(budgets: BudgetTracker): Governor {
   const decision = { kind: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined } as const;
-  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0 });
+  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0, hashKey: randomHashKey() });
   for (const [index, identity] of agents.entries()) governor.restoreAgent({ identity, credential: credentialOf(index), registeredAtMs: NOW_MS, parent: undefined });
   return governor;
 }

@@ -1,5 +1,6 @@
 /** How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep hold it up? */
 import { loadPolicies } from '../src/adapters/policy-file.ts';
+import { randomHashKey } from '../src/adapters/secrets.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import { BudgetTracker } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
@@ -18,7 +19,7 @@ heading('The governor alone, in one thread');
 const loaded = await loadPolicies(STARTER_POLICY);
 if (!loaded.ok) throw new Error('the starter policy does not load');
 const { policies } = loaded.value;
-const governor = new Governor({ policies, budgets: new BudgetTracker(policies.budget, NOW_MS), maxOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 60_000 });
+const governor = new Governor({ policies, budgets: new BudgetTracker(policies.budget, NOW_MS), maxOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: randomHashKey() });
 
 const agents = Array.from({ length: AGENTS }, (_, at) => {
   const agent = { orgId: `org-${at % 50}`, teamId: `team-${at % 7}`, agentId: `agent-${at}` };

@@ -7,7 +7,7 @@ import { createClock } from './adapters/clock.ts';
 import { createMetrics } from './adapters/metrics.ts';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { watchPolicies } from './adapters/policy-watch.ts';
-import { secrets } from './adapters/secrets.ts';
+import { randomHashKey, secrets } from './adapters/secrets.ts';
 import { openSigningKeys } from './adapters/signing-keys.ts';
 import { lockDataDir } from './adapters/store/data-dir-lock.ts';
 import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
@@ -109,6 +109,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     budgets,
     maxOps: config.SVC_MAX_OPS,
     sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
+    hashKey: randomHashKey(),
     redact: (attributes) => redactAttributes(attributes, redacted),
   });
   const agents = createLmdbAgents(store);

@@ -25,6 +25,8 @@ export type Outcome<T extends CommandType = CommandType> = { readonly reply: Rep
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'redact'> & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
+  /** `HASH_KEY_LENGTH` random numbers. They decide nothing but where things lie in memory. */
+  readonly hashKey: Int32Array;
 };
 
 /** The calls that an agent makes for itself beside checks, by the names of their methods. */
@@ -49,13 +51,14 @@ export class Governor {
     if (entry.budget !== undefined) this.budgets.forget(entry.budget);
     this.#signals.forgetAgent(entry.key);
   });
-  readonly ops = new OpsRegistry();
+  readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
   readonly #signals = new SignalBoxes();
   readonly #state: CheckState;
   readonly #sweepTtlMs: number;
 
-  constructor({ policies, budgets, maxOps, redact, sweepTtlMs }: GovernorOptions) {
+  constructor({ policies, budgets, maxOps, redact, sweepTtlMs, hashKey }: GovernorOptions) {
+    this.ops = new OpsRegistry(hashKey);
     this.budgets = budgets;
     this.#state = { agents: this.agents, ops: this.ops, policies, budgets, maxOps, redact, isWatched: false };
     this.#sweepTtlMs = sweepTtlMs;

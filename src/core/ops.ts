@@ -1,6 +1,7 @@
 import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
+import { OpIndex } from './op-index.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
 import { assert } from './result.ts';
 
@@ -69,16 +70,7 @@ class Chunk {
   live = 0;
 }
 
-// One Map of a million keys doubles itself in a pause of a tenth of a second; 64 small ones do it one at a time.
-const SHARDS = 64;
 const NONE = -1;
-
-// Trace and span ids differ most at their ends, so four characters from there and the middle spread them well enough.
-function shardOf(opId: string): number {
-  const end = opId.length - 1;
-  const mixed = opId.charCodeAt(end) + opId.charCodeAt(end - 1) * 7 + opId.charCodeAt(end >> 1) * 31 + opId.charCodeAt(0) * 3;
-  return mixed & (SHARDS - 1);
-}
 
 /** The first slot from this one on that holds an operation. */
 function firstTaken(states: Uint8Array, from: number): number {
@@ -89,8 +81,8 @@ function firstTaken(states: Uint8Array, from: number): number {
 
 /** The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions). */
 export class OpsRegistry {
-  readonly #slots: readonly Map<OpId, OpSlot>[] = Array.from({ length: SHARDS }, () => new Map<OpId, OpSlot>());
   readonly #chunks: Chunk[] = [];
+  readonly #index: OpIndex;
   readonly #counts: Record<OpState, number> = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   #size = 0;
   #ingested = 0;
@@ -99,13 +91,16 @@ export class OpsRegistry {
   #oldestFinished = NONE;
   #newestFinished = NONE;
 
+  /** `hashKey` is random, see {@link OpIndex}. */
+  constructor(hashKey: Int32Array) { this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]); }
+
   get size(): number { return this.#size; }
 
   /** How many operations are in each state right now. */
   get counts(): Readonly<Record<OpState, number>> { return this.#counts; }
 
   find(opId: OpId): OpSlot | undefined {
-    return this.#slots[shardOf(opId)]!.get(opId);
+    return this.#index.find(opId) as OpSlot | undefined;
   }
 
   /** Adds an operation that {@link find} does not know, in state Pending. */
@@ -124,7 +119,7 @@ export class OpsRegistry {
     this.#append(LIST_AT.org, slot, chunk, owner.org);
     this.#append(LIST_AT.team, slot, chunk, owner.team);
     this.#append(LIST_AT.agent, slot, chunk, owner);
-    this.#slots[shardOf(opId)]!.set(opId, slot);
+    this.#index.add(opId, slot);
     this.#size += 1;
     this.#counts.pending += 1;
     owner.ops += 1;
@@ -192,7 +187,7 @@ export class OpsRegistry {
       if (this.#oldestFinished === NONE) this.#newestFinished = NONE;
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
-      this.#slots[shardOf(opId)]!.delete(opId);
+      this.#index.remove(opId, slot);
       this.#unlink(LIST_AT.org, slot, chunk, owner.org);
       this.#unlink(LIST_AT.team, slot, chunk, owner.team);
       this.#unlink(LIST_AT.agent, slot, chunk, owner);

@@ -5,6 +5,7 @@ import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
 import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
 import { OpsRegistry, type OpRecord } from '../../src/core/ops.ts';
 import { pageOfOps, type OpFilter } from '../../src/core/ops-page.ts';
+import { HASH_KEY } from '../support/governor.ts';
 
 const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, teamId: 'search', agentId });
 const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry => agents.keep(agents.lookUp(identity(agentId, orgId)));
@@ -29,7 +30,7 @@ const WAY_TO: Readonly<Record<OpState, readonly OpTrigger[]>> = {
 
 describe.each(OP_STATES)('from %s', (from) => {
   test.each(OP_TRIGGERS)('%s leaves a record that the table allows, and the time of the move', (trigger) => {
-    const registry = new OpsRegistry();
+    const registry = new OpsRegistry(HASH_KEY);
     const slot = registry.ingest(id('t:s'), owner(), 100);
     for (const step of WAY_TO[from]) registry.advance(slot, step, 200);
     const before = registry.recordOf(slot);
@@ -41,7 +42,7 @@ describe.each(OP_STATES)('from %s', (from) => {
 });
 
 test('a new operation is pending, and both of its times are that of its ingestion', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const slot = registry.ingest(id('t:s'), owner(), 42);
   expect(registry.recordOf(slot)).toEqual({ opId: 't:s', state: 'pending', registeredAtMs: 42, updatedAtMs: 42, agent: identity('crawler') });
   expect(registry.find(id('t:s'))).toBe(slot);
@@ -49,14 +50,14 @@ test('a new operation is pending, and both of its times are that of its ingestio
 });
 
 test('time that runs backwards is a defect, not a record', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const slot = registry.ingest(id('t:s'), owner(), 100);
   expect(() => registry.advance(slot, 'allow', 99)).toThrow('the clock handed to the core never runs backwards');
   expect(registry.stateOf(slot)).toBe('pending');
 });
 
 test('the sweep takes finished operations of that age, oldest first, and nothing else', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const agent = owner();
   const finish = (name: string, trigger: OpTrigger | undefined, atMs: number): void => {
     const slot = registry.ingest(id(name), agent, 0);
@@ -83,7 +84,7 @@ test('the sweep takes finished operations of that age, oldest first, and nothing
 });
 
 test('a sweep that is cut off by its limit goes on where it stopped', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   for (let n = 0; n < 10; n += 1) registry.advance(registry.ingest(id(`t:${n}`), owner(), 0), 'terminate', n);
   const swept: string[] = [];
   const slices = [4, 4, 4].map((limit) => registry.sweep(1_000, 1, limit, (opId) => swept.push(opId)));
@@ -92,7 +93,7 @@ test('a sweep that is cut off by its limit goes on where it stopped', () => {
 });
 
 test('terminating again does not make an operation young again', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const slot = registry.ingest(id('t:s'), owner(), 0);
   registry.advance(slot, 'terminate', 1);
   expect(registry.advance(slot, 'terminate', 50_000)).toBe('terminated');
@@ -193,7 +194,7 @@ test('whatever is asked of it and in whatever order, the registry answers as a p
     const owners = Object.entries(ORG_OF).map(([agentId, orgId]) => owner(agentId, orgId, agents));
     return {
       model: { ops: new Map(), finished: [], nowMs: 0 },
-      real: { registry: new OpsRegistry(), agents, owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
+      real: { registry: new OpsRegistry(HASH_KEY), agents, owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
     };
   }, commands)), { numRuns: 150 });
 });
@@ -202,7 +203,7 @@ test.each<[string, OpFilter]>([
   ['all', {}], ['its org', { orgId: 'acme' }], ['its team', { teamId: 'search' }], ['its agent', { orgId: 'acme', agentId: 'crawler' }], ['its state', { state: 'pending' }],
 ])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (_walked, filter) => {
   fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
-    const registry = new OpsRegistry();
+    const registry = new OpsRegistry(HASH_KEY);
     const agents = new AgentRegistry();
     const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
     for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
@@ -227,7 +228,7 @@ test.each<[string, OpFilter]>([
 });
 
 describe('among a quarter of a million running operations of one big org', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const agents = new AgentRegistry();
   const keep = (orgId: string, teamId: string, agentId: string): AgentEntry => agents.keep(agents.lookUp({ orgId, teamId, agentId }));
   const [many, team, agent, small] = [keep('big', 'wide', 'worker'), keep('big', 'rare', 'other'), keep('big', 'wide', 'single'), keep('small', 'wide', 'rare')];
@@ -264,7 +265,7 @@ describe('among a quarter of a million running operations of one big org', () =>
 });
 
 test('where millions of operations have come and gone, the few that are left are one page', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const agent = owner();
   for (let n = 0; n < 300_000; n += 1) {
     const slot = registry.ingest(id(`t:${n}`), agent, 0);
@@ -275,7 +276,7 @@ test('where millions of operations have come and gone, the few that are left are
 });
 
 test('a place whose operation has gone meanwhile is found again in pages of bounded work', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const agents = new AgentRegistry();
   const agent = owner('crawler', 'acme', agents);
   for (let n = 0; n < 150_000; n += 1) registry.ingest(id(`t:${n}`), agent, 0);
@@ -290,7 +291,7 @@ test('a place whose operation has gone meanwhile is found again in pages of boun
 });
 
 test('more operations than fit one block of slots are kept, found and listed like any other', () => {
-  const registry = new OpsRegistry();
+  const registry = new OpsRegistry(HASH_KEY);
   const total = 70_000;
   for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);
   expect(registry.recordOf(registry.find(id('t:69999'))!)).toMatchObject({ opId: 't:69999', registeredAtMs: 69_999 });

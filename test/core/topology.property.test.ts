@@ -5,6 +5,7 @@ import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId, type SecretDi
 import { OpsRegistry, type OpSlot } from '../../src/core/ops.ts';
 import { nextState, OP_STATES, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
 import { agentPage, lineages, overview, stats, tree, type TreeNode } from '../../src/core/topology.ts';
+import { HASH_KEY } from '../support/governor.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -26,7 +27,7 @@ type ModelOp = { readonly identity: AgentIdentity; state: OpState; readonly slot
 /** The registries, and beside them the plainest lists that could say the same. */
 class Scene {
   readonly agents = new AgentRegistry();
-  readonly ops = new OpsRegistry();
+  readonly ops = new OpsRegistry(HASH_KEY);
   /** In the order of registration. */
   registered: ModelAgent[] = [];
   running: ModelOp[] = [];

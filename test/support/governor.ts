@@ -3,6 +3,7 @@ import { BudgetTracker } from '../../src/core/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
 import { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf, type AgentIdentity, type OpId, type SecretDigest } from '../../src/core/ids.ts';
+import { HASH_KEY_LENGTH } from '../../src/core/op-index.ts';
 import type { Principal } from '../../src/core/scope.ts';
 
 export const ADMIN: Principal = { subject: 'key:admin', scopes: ['admin'], orgId: null };
@@ -13,6 +14,9 @@ export const STRANGER: AgentIdentity = { orgId: 'globex', teamId: 'search', agen
 /** The digest that stands for the agent's secret. */
 export const digestOf = (agent: AgentIdentity): SecretDigest => `digest-of-${agentKeyOf(agent)}` as SecretDigest;
 
+/** Any numbers will do. */
+export const HASH_KEY = Int32Array.from({ length: HASH_KEY_LENGTH }, (_, at) => Math.imul(at + 1, 0x9e37_79b1));
+
 /** Allows every resource but `forbidden`. */
 export const POLICIES = {
   decide: ({ resource }: { readonly resource: string }) =>
@@ -22,7 +26,7 @@ export const POLICIES = {
 };
 
 export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], maxOps = 1_000, sweepTtlMs = 60_000 } = {}): Governor {
-  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, redact: (attributes) => attributes, sweepTtlMs });
+  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, redact: (attributes) => attributes, sweepTtlMs, hashKey: HASH_KEY });
   for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
   return governor;
 }
