@@ -1,9 +1,10 @@
+import { pageOfAgents } from './agents-page.ts';
 import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } from './agents.ts';
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
-import type { AgentView, Command, CommandOf, CommandType, ControlTrigger, OpView, Page, Replies } from './commands.ts';
+import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
@@ -220,13 +221,7 @@ export class Governor {
     if (!org.ok) return org;
     const after = cursor === undefined ? 0 : numberOf(cursor);
     if (after === undefined) return BAD_CURSOR;
-    return ok(pageOf(this.#registeredIn(org.value, teamId, after), perPage, after, (entry) => teamId === undefined || entry.identity.teamId === teamId));
-  }
-
-  #registeredIn(orgId: string | undefined, teamId: string | undefined, after: number): Iterable<AgentEntry> {
-    if (orgId === undefined) return this.agents.registeredAfter(after);
-    const org = this.agents.membersOf(orgId);
-    return (teamId === undefined ? org?.agents : org?.teams.get(teamId))?.after(after) ?? [];
+    return ok(pageOfAgents(this.agents, org.value, teamId, perPage, after));
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -338,24 +333,3 @@ export class Governor {
 const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({ reply, effects: NO_EFFECTS });
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
-
-/** How many agents one page of a listing looks at, so that a rare team never holds up the checks. */
-const LIST_SCAN_AGENTS = 100_000;
-
-/**
- * Entries come in the order of registration, so the last one's number is where the next page starts. Where matches are rare
- * a page may be short, even empty, and still have a `next` to go on from.
- */
-function pageOf(entries: Iterable<AgentEntry>, perPage: number, after: number, matches: (entry: AgentEntry) => boolean): Page<AgentView> {
-  const items: AgentView[] = [];
-  let last = after;
-  let seen = 0;
-  for (const entry of entries) {
-    const isMatch = matches(entry);
-    if (seen === LIST_SCAN_AGENTS || (isMatch && items.length === perPage)) return { items, next: String(last) };
-    if (isMatch) items.push(viewOfAgent(entry));
-    last = entry.registration;
-    seen += 1;
-  }
-  return { items, next: undefined };
-}
