@@ -53,7 +53,7 @@ function operationOf(row: Route): Json {
     ...(access === 'public' ? {} : { description: `Needs the \`${access.scope}\` scope.` }),
     security,
     parameters: [...pathParameters(row.path), ...(row.query ?? []).map(queryParameter)],
-    ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input') } } } }),
+    ...(body === undefined ? {} : { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: schemaOf(body, 'input') } } } }),
     responses: responsesOf(row),
   };
 }
@@ -70,13 +70,14 @@ const queryParameter = (name: QueryName): Json => ({ name, in: 'query', required
 
 const PROBLEM_RESPONSE = { $ref: '#/components/responses/Problem' };
 
-function responsesOf({ access, path, body, query, answers }: Route): Json {
+function responsesOf({ access, limit, path, body, query, answers, refusals }: Route): Json {
   const problems = [
     ...(body !== undefined || query !== undefined || path.includes('/:') ? [400] : []),
     ...(access === 'public' ? [] : [401, 403]),
     ...(path.includes('/:') ? [404] : []),
     ...(body === undefined ? [] : [413]),
-    429,
+    ...(limit === 'none' ? [] : [429, 503]),
+    ...(refusals ?? []),
   ];
   return {
     ...Object.fromEntries(Object.entries(answers ?? { 200: ANYTHING }).map(([status, answer]) => [status, responseOf(answer)])),

@@ -37,7 +37,7 @@ const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metr
 /** `rows` is the whole table, these rows among it. */
 export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
   { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', handle: health },
-  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, handle: ready },
+  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, refusals: [503], handle: ready },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },

@@ -56,6 +56,8 @@ type Common = {
   readonly query?: readonly QueryName[];
   /** By status. */
   readonly answers?: Readonly<Record<number, Answer>>;
+  /** Statuses of problems that are this row's own, beside those that follow from what it takes and who may call it. */
+  readonly refusals?: readonly number[];
 };
 
 export type Route =

@@ -48,3 +48,31 @@ test('a row that takes a body says which, and one that answers JSON says what', 
   const undescribed = rows.filter(({ answers, path }) => answers === undefined && !['/healthz', '/openapi.json'].includes(path));
   expect(undescribed.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });
+
+test.each([
+  ['post', '/api/v1/auth/token', ['200', '400', '401', '403', '413', '429', '503']],
+  ['post', '/api/v1/auth/register', ['201', '400', '403', '409', '413', '422', '429', '503']],
+  ['post', '/api/v1/auth/login', ['200', '400', '401', '413', '423', '429', '503']],
+  ['post', '/api/v1/auth/refresh', ['200', '401', '403', '409', '429', '503']],
+  ['post', '/api/v1/auth/logout', ['204', '403', '429', '503']],
+  ['post', '/api/v1/auth/invite', ['201', '400', '401', '403', '409', '413', '429', '503']],
+  ['post', '/api/v1/auth/invite/accept', ['201', '400', '409', '413', '422', '429', '503']],
+  ['post', '/api/v1/auth/password/reset', ['202', '400', '413', '429', '503']],
+  ['post', '/api/v1/auth/password/reset/confirm', ['204', '400', '413', '422', '429', '503']],
+  ['post', '/api/v1/ops', ['200', '201', '400', '401', '403', '409', '413', '429', '503']],
+  ['post', '/api/v1/ops/{id}/pause', ['200', '400', '401', '403', '404', '409', '429', '503']],
+  ['post', '/api/v1/ops/{id}/complete', ['200', '400', '401', '403', '404', '409', '429', '503']],
+  ['get', '/api/v1/ops/{id}', ['200', '400', '401', '403', '404', '429', '503']],
+  ['post', '/api/v1/agents', ['200', '201', '400', '401', '403', '409', '413', '429', '503']],
+  ['post', '/api/v1/policies/reload', ['200', '401', '403', '409', '429', '503']],
+  ['get', '/api/v1/stream', ['101', '400', '401', '403', '426', '429', '503']],
+  ['get', '/healthz', ['200']],
+  ['get', '/readyz', ['200', '503']],
+])('%s %s says every status it answers with', (method, path, statuses) => {
+  expect(Object.keys(api.paths[path][method].responses).sort()).toEqual([...statuses, 'default']);
+});
+
+test('a body that may be left out is not required', () => {
+  expect(api.paths['/api/v1/auth/token'].post.requestBody.required).toBe(false);
+  expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
+});
