@@ -11,27 +11,39 @@ type Settle = (reply: Result<LogText, Fault>) => void;
 /** Searches at once; they take turns in one thread, so more would only make all of them slow. */
 const MAX_READS = 64;
 
+/** A page is cut short long before this; so long it takes only where the disk does not answer. */
+const READ_DEADLINE_MS = 15_000;
+
 /** The main thread's end of the thread that reads the audit log. One that dies is started again by the next read. */
 export class AuditReaderLink implements AuditReads {
   readonly #options: AuditReaderOptions;
   readonly #onDefect: (message: string) => void;
+  readonly #deadlineMs: number;
   readonly #waiting = new Map<number, Settle>();
   #worker: Worker | undefined;
   #lastId = 0;
 
-  constructor(options: AuditReaderOptions, onDefect: (message: string) => void) {
+  constructor(options: AuditReaderOptions, onDefect: (message: string) => void, deadlineMs = READ_DEADLINE_MS) {
     this.#options = options;
     this.#onDefect = onDefect;
+    this.#deadlineMs = deadlineMs;
   }
 
   read(request: LogRequest): Promise<Result<LogText, Fault>> {
-    if (this.#waiting.size >= MAX_READS) return Promise.resolve(fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' }));
+    if (this.#waiting.size >= MAX_READS) return Promise.resolve(OVERLOADED);
     this.#worker ??= this.#start();
     this.#lastId += 1;
     const id = this.#lastId;
     const bytes = encode({ id, request } satisfies ReadMessage);
     this.#worker.postMessage(bytes, [bytes.buffer]);
-    return new Promise((resolve) => { this.#waiting.set(id, resolve); });
+    return new Promise((resolve) => {
+      // Who has been told to come back later still counts as waiting: the thread is at work on the question.
+      const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
+      this.#waiting.set(id, (reply) => {
+        clearTimeout(timer);
+        resolve(reply);
+      });
+    });
   }
 
   async close(): Promise<void> {
@@ -62,3 +74,5 @@ export class AuditReaderLink implements AuditReads {
     settle?.(reply);
   }
 }
+
+const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } as const);

@@ -22,6 +22,8 @@ export type AuditExportRequest = { readonly format: 'ndjson' | 'csv'; readonly o
 
 /** A page looks at this many chunks or segments at most, about a third of a second. */
 const MAX_STEPS_PER_PAGE = 2000;
+/** And for this long, where disks are slow, lines are long, or indexes are yet to be built. */
+const MAX_MS_PER_PAGE = 400;
 /** About 2 ms of work between two turns of the event loop. */
 const CHUNKS_PER_TURN = 16;
 const EXPORT_PIECE_CHARACTERS = 64 * 1024;
@@ -38,13 +40,17 @@ type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
 export class AuditReader {
   readonly #directory: string;
   readonly #maxStepsPerPage: number;
+  readonly #maxMsPerPage: number;
+  readonly #nowMs: () => number;
   readonly #indexes = new SegmentIndexes();
   /** Segments with a smaller first id are sealed and have an index. */
   #refreshedBefore = 0;
 
-  constructor(directory: string, { maxStepsPerPage = MAX_STEPS_PER_PAGE } = {}) {
+  constructor(directory: string, { maxStepsPerPage = MAX_STEPS_PER_PAGE, maxMsPerPage = MAX_MS_PER_PAGE, nowMs = () => performance.now() } = {}) {
     this.#directory = directory;
     this.#maxStepsPerPage = maxStepsPerPage;
+    this.#maxMsPerPage = maxMsPerPage;
+    this.#nowMs = nowMs;
   }
 
   /** Matching entries, newest first. The next page begins where this one ends, whatever was appended meanwhile. */
@@ -61,6 +67,7 @@ export class AuditReader {
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
     if (before === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this gateway gave' });
     const matches: Match[] = [];
+    const untilMs = this.#nowMs() + this.#maxMsPerPage;
     let steps = 0;
     let stoppedAt: number | undefined;
     for await (const step of this.#walk(compileFilter(filter), { before, newestFirst: true })) {
@@ -69,7 +76,7 @@ export class AuditReader {
       if (matches.length > perPage) break;
       steps += step.cost;
       // Never before something was looked at: the next page would begin where this one did.
-      if (steps >= this.#maxStepsPerPage && step.reached < before) {
+      if ((steps >= this.#maxStepsPerPage || this.#nowMs() >= untilMs) && step.reached < before) {
         stoppedAt = step.reached;
         break;
       }

@@ -69,6 +69,7 @@ test('any filter over any log finds what a look at every entry finds, newest fir
         expect(await ids(warm, filter, perPage)).toEqual(expected);
         expect(await ids(new AuditReader(directory), filter, perPage)).toEqual(expected);
         expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), filter, perPage)).toEqual(expected);
+        expect(await ids(new AuditReader(directory, { maxMsPerPage: 0 }), filter, perPage)).toEqual(expected);
       }
       writer.close();
       rmSync(directory, { recursive: true });
@@ -78,6 +79,19 @@ test('any filter over any log finds what a look at every entry finds, newest fir
 
 const many = (count: number, draft: Partial<AuditDraft> = {}) => Array.from({ length: count }, () => draft);
 const ofOrg = (orgId: string | null): Partial<AuditDraft> => ({ lineage: { orgId, teamId: 't', agentId: 'a' } });
+
+test('a page that takes too long is answered with what was found, and a cursor to go on from', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  for (let batch = 0; batch < 20; batch += 1) append(writer, many(128, ofOrg('acme')));
+  writer.close();
+  let ms = 0;
+  const reader = new AuditReader(directory, { maxMsPerPage: 10, nowMs: () => (ms += 4) });
+  const page = await reader.query({ orgId: 'acme' }, { perPage: 1000 });
+  // The plan of the segment, and two chunks of 128.
+  expect(page.ok && [page.value.entries.length, page.value.nextCursor !== null]).toEqual([256, true]);
+  expect(await ids(reader, { orgId: 'acme' })).toHaveLength(2560);
+});
 
 test('an entry without an org is found by no org filter, and an entry comes back as it was written', async () => {
   const directory = freshDirectory();

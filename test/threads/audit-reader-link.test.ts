@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { constants, closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { AuditReaderLink } from '../../src/threads/audit-reader-link.ts';
+import { eventually } from '../support/eventually.ts';
+
+const EVERYTHING = { filter: {}, format: 'page', perPage: 10, cursor: undefined } as const;
+
+test.skipIf(process.platform === 'win32')('while the disk does not answer, readers of the audit log are told to come back, and later ones at once', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  // A pipe nobody writes to: whoever opens it waits.
+  const segment = join(directory, '0000000000000001.ndjson');
+  execFileSync('mkfifo', [segment]);
+  const link = new AuditReaderLink({ directory }, () => {}, 200);
+  const overloaded = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } };
+  const startedMs = performance.now();
+  expect(await Promise.all(Array.from({ length: 64 }, () => link.read(EVERYTHING)))).toEqual(Array.from({ length: 64 }, () => overloaded));
+  expect(performance.now() - startedMs).toBeGreaterThan(150);
+  const againMs = performance.now();
+  expect(await link.read(EVERYTHING)).toEqual(overloaded);
+  expect(performance.now() - againMs).toBeLessThan(100);
+
+  // The disk answers again, and what is left is an empty log.
+  const writer = openSync(segment, constants.O_RDWR);
+  rmSync(segment);
+  await eventually(async () => expect(await link.read(EVERYTHING)).toMatchObject({ ok: true, value: { nextCursor: null } }));
+  closeSync(writer);
+  await link.close();
+});
