@@ -14,6 +14,9 @@ export type UpkeepOptions = {
 export type Note = (level: 'info' | 'warn', message: string) => void;
 
 const RETENTION_EVERY_MS = 10 * 60_000;
+/** What a limit that is new finds too much goes in steps, with entries written in between. */
+const SEGMENTS_PER_STEP = 8;
+const NEXT_STEP_MS = 200;
 
 /**
  * What the thread that writes the log does besides: signs its head from time to time, and deletes what is too old or too
@@ -34,15 +37,18 @@ export function startUpkeep(writer: Pick<AuditWriter, 'head'>, options: UpkeepOp
   };
   const checkpoint = (): void => attempt('the head of the audit log was not signed', () => checkpointer.record(writer.head()));
   const retain = (): void => attempt('old audit segments were not deleted', () => {
-    const { deletedSegments, deletedBytes } = applyRetention({ directory, ...retention, key, nowMs: Date.now() });
+    const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
+    if (isCut) nextStep = setTimeout(retain, NEXT_STEP_MS);
     if (deletedSegments.length > 0) note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
   });
 
+  let nextStep: NodeJS.Timeout | undefined;
   if (hasRetention) retain();
   const timers = [setInterval(checkpoint, checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS)] : [])];
   return {
     stop() {
       for (const timer of timers) clearInterval(timer);
+      clearTimeout(nextStep);
       checkpoint();
     },
   };

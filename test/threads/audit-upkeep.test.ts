@@ -44,3 +44,17 @@ test('segments over the limit are deleted when the gateway starts, and the log s
   expect(readAnchor(paths.directory)).toMatchObject({ first_id: 8 });
   expect(notes).toEqual([['info', expect.stringContaining('retention deleted 7 audit segments')]]);
 });
+
+test('what a new limit finds far too much goes step by step, so that the start and what is recorded meanwhile do not wait for all of it', async () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
+  for (let n = 0; n < 21; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
+  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 1 } }, note);
+  expect(listSegments(paths.directory)).toHaveLength(13);
+  append(writer, [{}]);
+  await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([22]));
+  upkeep.stop();
+  writer.close();
+  expect(readAnchor(paths.directory)).toMatchObject({ first_id: 22 });
+  expect(notes.map(([, message]) => /deleted (\d+)/.exec(message)?.[1])).toEqual(['8', '8', '5']);
+});

@@ -13,21 +13,28 @@ export type RetentionOptions = {
   readonly maxAgeMs?: number | undefined;
   /** The oldest segments go until the others fit; the newest stays, however large. */
   readonly maxBytes?: number | undefined;
+  /** At most so many go in one call: the file system takes some 15 ms for each, and entries wait meanwhile. */
+  readonly maxSegments?: number | undefined;
   readonly key: KeyObject;
   readonly nowMs: number;
 };
 
-export type RetentionReport = { readonly deletedSegments: readonly string[]; readonly deletedBytes: number };
+export type RetentionReport = {
+  readonly deletedSegments: readonly string[];
+  readonly deletedBytes: number;
+  /** As many went as may in one call; another one may find more. */
+  readonly isCut: boolean;
+};
 
 /** To be called by the thread that writes the log. Throws what the file system says; calling it again finishes the work. */
-export function applyRetention({ directory, maxAgeMs, maxBytes, key, nowMs }: RetentionOptions): RetentionReport {
+export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = Infinity, key, nowMs }: RetentionOptions): RetentionReport {
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
-  const goes = goingFrom(segments, sizes, { maxAgeMs, maxBytes, nowMs });
+  const goes = goingFrom(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
   // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to name.
   const firstKept = segments[goes];
   const frame = goes === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
-  if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0 };
+  if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
   // The anchor comes first: after a crash in between, what is before it is only deleted later.
   writeAnchor(directory, frame.id, frame.prevHash, key, nowMs);
   const gone = segments.slice(0, goes);
@@ -36,18 +43,18 @@ export function applyRetention({ directory, maxAgeMs, maxBytes, key, nowMs }: Re
     rmSync(indexPath(segment), { force: true });
   }
   pruneCheckpoints(directory, frame.id);
-  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, goes).reduce((sum, size) => sum + size, 0) };
+  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, goes).reduce((sum, size) => sum + size, 0), isCut: goes === maxSegments };
 }
 
 /** How many of the oldest segments go. */
 function goingFrom(
-  segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'>,
+  segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
-  const { maxAgeMs = Infinity, maxBytes = Infinity, nowMs } = limits;
+  const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, nowMs } = limits;
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   let goes = 0;
   // The newest non-empty segment holds the head of the chain.
-  while (goes < segments.length - 1 && (sizes[goes + 1] ?? 0) > 0) {
+  while (goes < segments.length - 1 && goes < maxSegments && (sizes[goes + 1] ?? 0) > 0) {
     const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments[goes] as Segment) > maxAgeMs;
     if (!isOld && bytes <= maxBytes) break;
     bytes -= sizes[goes] ?? 0;
