@@ -199,6 +199,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
     maxStreams: config.SVC_MAX_STREAMS,
+    opsTtlSecs: config.SVC_OPS_TTL_SECS,
   };
   const supervisor = new Supervisor({
     switchboard, audit, ioData,

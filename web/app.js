@@ -92,7 +92,7 @@ function showInside() {
   stopInside = () => window.removeEventListener('hashchange', onHash);
 
   stream = new LiveStream({
-    onOpen: () => { model.clear(); changed(); },
+    onOpen: (snapshot) => { model.begin(snapshot, Date.now()); changed(); },
     onFrame: (frame) => {
       if (frame.event_type === 'ops_change') {
         model.apply(frame, Date.now());

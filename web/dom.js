@@ -57,6 +57,14 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/**
+ * A name of several parts. Each keeps its own direction of writing, so that none moves another from its place.
+ *
+ * @param {string} text
+ * @param {string} separator
+ */
+export const parts = (text, separator) => text.split(separator).flatMap((part, index) => [index === 0 ? null : separator, h('bdi', null, part)]);
+
 let nextId = 0;
 
 /**

@@ -40,6 +40,9 @@ export const count = (value) => WHOLE.format(value);
  */
 export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
+/** Between the parts of an agent's name. No part holds it. */
+export const SLASH = ' / ';
+
 /** @param {{ org_id?: string | null, team_id?: string | null, agent_id?: string | null }} agent */
 export const agentName = ({ org_id: org, team_id: team, agent_id: agent }) =>
-  [org || '–', team, agent].filter((part) => part !== null && part !== undefined && part !== '').join(' / ');
+  [org || '–', team, agent].filter((part) => part !== null && part !== undefined && part !== '').join(SLASH);

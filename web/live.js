@@ -3,6 +3,7 @@ import { query } from './api.js';
 import { call } from './session.js';
 
 /** @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string, payload: any }} Frame */
+/** @typedef {{ opCount: number, finishedTtlMs: number }} Snapshot how many operations are to come, and how long the finished ones are kept */
 /** @typedef {{ kind: 'connecting' } | { kind: 'live' } | { kind: 'waiting', untilMs: number }} LiveStatus */
 
 const FIRST_WAIT_MS = 500;
@@ -26,7 +27,7 @@ export class LiveStream {
   /** @type {LiveStatus} */
   status = { kind: 'connecting' };
 
-  /** @param {{ onOpen: () => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) => void }} handlers `onOpen`: a whole snapshot follows */
+  /** @param {{ onOpen: (snapshot: Snapshot) => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) => void }} handlers `onOpen`: a whole snapshot follows */
   constructor(handlers) {
     this.#handlers = handlers;
     window.addEventListener('online', this.retry);
@@ -51,23 +52,24 @@ export class LiveStream {
   async #connect() {
     this.#tell({ kind: 'connecting' });
     try {
-      const { ticket } = await call('POST', '/api/v1/auth/ws-ticket');
-      if (!this.#isStopped) this.#open(ticket);
+      const [{ ticket }, { ops, ops_ttl_secs: ttlSecs }] = await Promise.all([call('POST', '/api/v1/auth/ws-ticket'), call('GET', '/api/v1/topology/stats?per_page=1')]);
+      if (this.#isStopped) return;
+      this.#open(ticket, { opCount: Object.values(ops).reduce((sum, each) => sum + each, 0), finishedTtlMs: ttlSecs * 1000 });
     } catch {
       // The reason is of no use here: a credential that has ended is the session's to tell, the rest passes.
       this.#wait();
     }
   }
 
-  /** @param {string} ticket */
-  #open(ticket) {
+  /** @param {string} ticket @param {Snapshot} snapshot */
+  #open(ticket, snapshot) {
     const url = new URL(`/api/v1/stream${query([['ticket', ticket], ['snapshot', 'true']])}`, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     this.#socket = socket;
     socket.onopen = () => {
       this.#openedAtMs = Date.now();
-      this.#handlers.onOpen();
+      this.#handlers.onOpen(snapshot);
       this.#tell({ kind: 'live' });
     };
     socket.onmessage = ({ data }) => {

@@ -16,9 +16,9 @@
  */
 /** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass */
 
-/** How long a finished operation is shown; the gateway forgets it then too (spec: Limits). */
-export const FINISHED_TTL_MS = 60_000;
 const MAX_OPS = 50_000;
+/** A snapshot that is quiet for so long has nothing more to tell: what it was to bring has gone meanwhile. */
+const QUIET_MS = 3_000;
 
 /** What may be asked of an operation in each state (spec: States and transitions). @type {Readonly<Record<OpState, readonly Action[]>>} */
 export const ACTIONS = {
@@ -43,16 +43,37 @@ export class OpsModel {
   #ops = new Map();
   /** Operations that were left out because there are too many. */
   dropped = 0;
+  /** Operations of the snapshot that are still to come; at most, because some may end before they do. */
+  #awaited = 0;
+  #heardAtMs = 0;
+  #finishedTtlMs = Infinity;
 
   get size() { return this.#ops.size; }
 
   /** @param {string} opId */
   get(opId) { return this.#ops.get(opId); }
 
+  /**
+   * Begins anew: a snapshot follows.
+   *
+   * @param {{ opCount: number, finishedTtlMs: number }} snapshot how many operations it has, and for how long those are kept that have finished
+   * @param {number} nowMs
+   */
+  begin({ opCount, finishedTtlMs }, nowMs) {
+    this.clear();
+    this.#awaited = opCount;
+    this.#heardAtMs = nowMs;
+    this.#finishedTtlMs = finishedTtlMs;
+  }
+
   clear() {
     this.#ops.clear();
     this.dropped = 0;
+    this.#awaited = 0;
   }
+
+  /** Whether the snapshot is still on its way: what is not here may yet come. @param {number} nowMs */
+  isFilling(nowMs) { return this.#awaited > 0 && nowMs - this.#heardAtMs < QUIET_MS; }
 
   /**
    * A change of state, or a line of a snapshot. It confirms, or overrules, whatever was asked for.
@@ -63,6 +84,7 @@ export class OpsModel {
   apply(frame, nowMs) {
     const { op_id: opId, state, updated_at: updatedAt, team_id: teamId } = frame.payload;
     const known = this.#ops.get(opId);
+    this.#heardAtMs = nowMs;
     if (known !== undefined) {
       if (Date.parse(updatedAt) < Date.parse(known.updatedAt)) return;
       known.sinceMs = known.state === state ? known.sinceMs : nowMs;
@@ -71,6 +93,7 @@ export class OpsModel {
       known.asked = undefined;
       return;
     }
+    this.#awaited -= 1;
     const agentId = frame.agent_id ?? '';
     // What the browser's clock says of the past may be wrong, but nothing has happened in the future.
     const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
@@ -91,10 +114,10 @@ export class OpsModel {
     if (op !== undefined && op.asked === action) op.asked = undefined;
   }
 
-  /** Forgets what has been finished for long enough. True when something went. @param {number} nowMs */
+  /** Forgets what has been finished for as long as the gateway keeps it. True when something went. @param {number} nowMs */
   expire(nowMs) {
     const before = this.#ops.size;
-    for (const [opId, op] of this.#ops) if (isFinished(op.state) && nowMs - op.sinceMs >= FINISHED_TTL_MS) this.#ops.delete(opId);
+    for (const [opId, op] of this.#ops) if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(opId);
     return this.#ops.size !== before;
   }
 

@@ -144,7 +144,10 @@ export function pagedTable({ label, columns, load, render, empty }) {
   async function fill(isFresh) {
     generation += 1;
     const mine = generation;
-    const { rows, next } = await load(isFresh ? undefined : cursor);
+    const { rows, next } = await load(isFresh ? undefined : cursor).catch((problem) => {
+      if (mine === generation && body.childElementCount === 0) replace(note, 'This could not be read. Try again with Refresh.');
+      throw problem;
+    });
     if (mine !== generation) return; // a newer question was asked meanwhile
     const elements = rows.map((row) => labelled(render(row), columns));
     if (isFresh) body.replaceChildren(...elements);

@@ -29,6 +29,7 @@ export type IoData = {
   readonly hasAccountStore: boolean;
   readonly ownOrigins: readonly string[];
   readonly maxStreams: number;
+  readonly opsTtlSecs: number;
 };
 
 const STATS_EVERY_MS = 1_000;

@@ -56,7 +56,7 @@ test('a team and its numbers', async () => {
   expect(await get('team/nobody')).toMatchObject({ status: 404 });
   const stats = await get('stats');
   expect(topologyStats.safeParse(stats).error).toBeUndefined();
-  expect(stats).toMatchObject({ org_count: 2, agent_count: 6, active_ops: 1, ops: { pending: 1 }, agents_seen: 0 });
+  expect(stats).toMatchObject({ org_count: 2, agent_count: 6, active_ops: 1, ops: { pending: 1 }, ops_ttl_secs: 60, agents_seen: 0 });
   expect((await get('stats?org_id=acme')).groups.map(({ team_id, active_ops }: any) => [team_id, active_ops])).toEqual([['search', 1], ['sales', 0]]);
 });
 

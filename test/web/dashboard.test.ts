@@ -149,20 +149,50 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(opened).toBe(2);
   });
 
-  test('a finished operation fades, and is gone after a minute', async () => {
-    const page = await openPage();
+  test('a finished operation is shown for as long as the gateway keeps it', async () => {
+    const patient = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '300' } });
+    onTestFinished(async () => { await patient.stop(); });
+    const page = await openPage(patient.url);
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
-    await (await agent('acme', 'search', 'brief'))('brief-1');
-    await gateway.call('POST', '/api/v1/ops/brief-1:s/complete');
+    await patient.call('POST', '/api/v1/ops', { op_id: 'brief-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await patient.call('POST', '/api/v1/ops/brief-1:s/terminate');
     await eventually(async () => {
       await page.clock.runFor(200);
-      expect(await rowOf(page, 'brief-1:s').getByText('completing').count()).toBe(1);
+      expect(await rowOf(page, 'brief-1:s').getByText('terminated').count()).toBe(1);
     });
-    await page.clock.runFor(50_000);
+    await page.clock.runFor(290_000);
     expect(await rowOf(page, 'brief-1:s').count()).toBe(1);
     await page.clock.runFor(15_000);
     expect(await rowOf(page, 'brief-1:s').count()).toBe(0);
+  });
+
+  test('until the snapshot has come, nobody is told that nothing is in flight', async () => {
+    const page = await openPage();
+    let release = (): void => {};
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      const held: (string | Buffer)[] = [];
+      release = () => { for (const message of held.splice(0)) socket.send(message); };
+      socket.connectToServer().onMessage((message) => { held.push(message); });
+    });
+    await (await agent('acme', 'search', 'slow'))('slow-1');
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Reading what is in flight …').waitFor();
+    release();
+    await rowOf(page, 'slow-1:s').waitFor();
+    await page.getByText('Reading').waitFor({ state: 'detached' });
+  });
+
+  test('a name that is written from right to left does not change places with the names beside it', async () => {
+    const page = await signedIn();
+    await (await agent('مؤسسة', 'فريق', 'وكيل'))('rtl-1');
+    const names = rowOf(page, 'rtl-1:s').getByRole('cell').nth(1).locator('bdi');
+    await names.first().waitFor();
+    expect(await names.allTextContents()).toEqual(['مؤسسة', 'فريق', 'وكيل']);
+    const [org, team, last] = await names.evaluateAll((elements: { getBoundingClientRect(): { left: number } }[]) => elements.map((element) => element.getBoundingClientRect().left));
+    expect(org).toBeLessThan(team!);
+    expect(team).toBeLessThan(last!);
   });
 
   test('an operation leads to what the audit log says of it, and who paused it', async () => {
@@ -176,7 +206,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(entry).toContain('"actor": "key:');
   });
 
-  test('the controls have names, and the keyboard alone is enough to pause an operation', async () => {
+  test('the controls have names, and the keyboard alone is enough to pause, resume and terminate an operation', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'typed'))('typed-1');
     await stateOf(rowOf(page, 'typed-1:s'), 'running');
@@ -184,10 +214,21 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.keyboard.type('typed-1');
     for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['region', 'Operations in flight'], ['link', 'typed-1:s'], ['button', 'Pause typed-1:s']] as const) {
       await page.keyboard.press('Tab');
-      await eventually(async () => expect(await page.getByRole(role, { name }).evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
+      await focusOn(page.getByRole(role, { name }));
     }
     await page.keyboard.press('Enter');
     await stateOf(rowOf(page, 'typed-1:s'), 'paused');
+    await focusOn(page.getByRole('button', { name: 'Resume typed-1:s' }));
+    await page.keyboard.press('Enter');
+    await stateOf(rowOf(page, 'typed-1:s'), 'running');
+    await focusOn(page.getByRole('button', { name: 'Pause typed-1:s' }));
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await focusOn(page.getByRole('dialog').getByRole('button', { name: 'Cancel' }));
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await stateOf(rowOf(page, 'typed-1:s'), 'terminated');
+    await focusOn(page.getByRole('link', { name: 'typed-1:s' }));
   });
 
   test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
@@ -280,6 +321,9 @@ async function signIn(page: Page, key: string): Promise<void> {
 const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
 
 const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(state, { exact: true }).waitFor();
+
+const focusOn = (control: Locator): Promise<void> =>
+  eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
 
 /** One that the gateway can be started on again. */
 function freePort(): Promise<number> {

@@ -1,6 +1,6 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
-import { button, field, h } from '../dom.js';
-import { ago, agentName, dateTime, count } from '../format.js';
+import { button, field, h, parts } from '../dom.js';
+import { ago, agentName, dateTime, count, SLASH } from '../format.js';
 import { query } from '../api.js';
 import { call, can, current } from '../session.js';
 import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
@@ -19,7 +19,7 @@ export function agentsView() {
       return { rows: page.agents, next: page.next_cursor };
     },
     render: (agent) => h('tr', null,
-      h('td', { class: 'strong' }, agentName(agent)),
+      h('td', { class: 'strong' }, parts(agentName(agent), SLASH)),
       h('td', null, agent.parent ?? '–'),
       h('td', { title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
       h('td', { title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),

@@ -1,6 +1,6 @@
 /** The audit log, newest first, and as it grows. */
-import { button, field, h, replace, select } from '../dom.js';
-import { agentName, dateTime, shortTime } from '../format.js';
+import { button, field, h, parts, replace, select } from '../dom.js';
+import { agentName, dateTime, shortTime, SLASH } from '../format.js';
 import { query } from '../api.js';
 import { call, current } from '../session.js';
 import { attempt, labelled, pagedTable, viewHead } from '../ui.js';
@@ -96,7 +96,7 @@ function entryRow(entry) {
   };
   const { lineage } = entry;
   const isByAgent = lineage.agent_id !== null && entry.actor.startsWith('agent:');
-  const who = lineage.agent_id === null ? [entry.actor] : [agentName(lineage), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
+  const who = lineage.agent_id === null ? [entry.actor] : [...parts(agentName(lineage), SLASH), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
   const what = whatOf(entry);
   return h('tr', null,
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),

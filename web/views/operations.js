@@ -1,7 +1,7 @@
 /** Operations in flight, as they happen, and the means to stop them. */
 import { query } from '../api.js';
-import { button, field, h, replace, select, setText } from '../dom.js';
-import { agentName, count, duration, plural } from '../format.js';
+import { button, field, h, parts, replace, select, setText } from '../dom.js';
+import { agentName, count, duration, plural, SLASH } from '../format.js';
 import { ACTIONS, isFinished, shownState } from '../ops-model.js';
 import { call, can, current } from '../session.js';
 import { confirm, messageOf, notify } from '../ui.js';
@@ -9,7 +9,7 @@ import { VirtualRows } from '../virtual-rows.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
-/** @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row: HTMLTableRowElement }} Parts */
+/** @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row: HTMLTableRowElement, link: HTMLAnchorElement }} Parts */
 
 const STATES = /** @type {const} */ (['pending', 'running', 'paused', 'completing', 'terminated']);
 const COLUMNS = ['Operation', 'Agent', 'State', 'Since', 'Actions'];
@@ -29,7 +29,7 @@ export function operationsView({ model, isLive, onChange }) {
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const orgs = h('datalist', { id: 'orgs' });
   const state = select('State', [['', 'All states'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
-  const summary = h('p', { class: 'summary', role: 'status' });
+  const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
   const empty = h('p', { class: 'empty' });
   const body = h('tbody');
@@ -65,14 +65,17 @@ export function operationsView({ model, isLive, onChange }) {
     table.ariaRowCount = String(shown.length + 1);
     rows.show(shown);
     const counts = model.counts();
-    setText(summary, [
+    // Read out when the operator has asked; what merely happens would never be silent.
+    summary.ariaLive = isWanted ? 'polite' : 'off';
+    const isFilling = isLive() && model.isFilling(Date.now());
+    setText(summary, isFilling ? `Reading … ${plural(model.size, 'operation')} so far` : [
       found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
       ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
       ...(isLive() || model.size === 0 ? [] : ['as it was when the connection was lost']),
       ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
     ].join(' · '));
     scroller.classList.toggle('stale', !isLive());
-    setText(empty, shown.length > 0 ? '' : !isLive() ? 'Not connected: what is in flight is not known.' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
+    setText(empty, shown.length > 0 ? '' : !isLive() ? 'Not connected: what is in flight is not known.' : isFilling ? 'Reading what is in flight …' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
     const known = model.orgs();
     if (orgs.childElementCount !== known.length) replace(orgs, known.map((name) => h('option', { value: name })));
   }
@@ -86,7 +89,7 @@ export function operationsView({ model, isLive, onChange }) {
   /** @param {string} opId @param {Action} action */
   async function act(opId, action) {
     const op = model.get(opId);
-    if (op === undefined) return;
+    if (op === undefined || op.asked !== undefined || !ACTIONS[op.state].includes(action)) return;
     if (action === 'terminate') {
       const isMeant = await confirm({ title: 'Terminate this operation?', text: `${agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId })} is told to stop at once. This cannot be undone.`, subject: opId, confirm: 'Terminate' });
       if (!isMeant) return;
@@ -109,22 +112,24 @@ export function operationsView({ model, isLive, onChange }) {
 
   /** @param {Op} op */
   function createRow(op) {
+    const name = agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId });
     const stateWord = h('span', { class: 'state' });
     const since = h('td', { class: 'since', 'data-label': 'Since' });
     /** @param {Action} action */
     const control = (action) => button(LABEL[action], () => act(op.opId, action), { class: `small${action === 'terminate' ? ' danger' : ''}`, 'aria-label': `${LABEL[action]} ${op.opId}` });
     const actions = { pause: control('pause'), resume: control('resume'), terminate: control('terminate') };
+    const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}` }, parts(op.opId, ':'));
     const row = h('tr', { 'data-op': op.opId },
-      h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, h('a', { href: `#/audit${query([['op_id', op.opId]])}` }, op.opId)),
-      h('td', { class: 'clip', 'data-label': 'Agent' }, agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId })),
+      h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, link),
+      h('td', { class: 'clip', 'data-label': 'Agent', title: name }, parts(name, SLASH)),
       h('td', { 'data-label': 'State' }, stateWord),
       since,
       h('td', { class: 'row-actions', 'data-label': 'Actions' }, can('write') ? [actions.pause, actions.resume, actions.terminate] : null));
-    return { element: row, parts: { state: stateWord, since, actions, row } };
+    return { element: row, parts: { state: stateWord, since, actions, row, link } };
   }
 
   /** @param {Parts} parts @param {Op} op */
-  function updateRow({ state: stateWord, since, actions, row }, op) {
+  function updateRow({ state: stateWord, since, actions, row, link }, op) {
     const isGone = model.get(op.opId) !== op;
     const word = shownState(op);
     stateWord.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
@@ -132,11 +137,15 @@ export function operationsView({ model, isLive, onChange }) {
     setText(since, duration(Date.now() - op.sinceMs));
     row.classList.toggle('finished', isFinished(op.state) || isGone);
     row.classList.toggle('gone', isGone);
+    const focused = Object.values(actions).find((control) => control === document.activeElement);
     const allowed = isGone || op.asked !== undefined ? [] : ACTIONS[op.state];
     for (const action of /** @type {const} */ (['pause', 'resume', 'terminate'])) {
       actions[action].hidden = !ACTIONS[op.state].includes(action);
-      actions[action].disabled = !allowed.includes(action);
+      // Not `disabled`, which would take the focus from it while the gateway is asked.
+      actions[action].ariaDisabled = String(!allowed.includes(action));
     }
+    // The keyboard goes on from where it was: with what can be done next, else with the row.
+    if (focused?.hidden === true) (Object.values(actions).find(({ hidden }) => !hidden) ?? link).focus();
   }
 
   for (const control of [text, org, state]) control.addEventListener('input', () => refresh(true));

@@ -9,9 +9,9 @@ import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
 import { streamRoutes } from './stream.ts';
-import { topologyRoutes } from './topology.ts';
+import { topologyRoutes, type TopologyRouteOptions } from './topology.ts';
 
-export function routesOf(options: AccountRouteOptions & OperationsRouteOptions): readonly Route[] {
+export function routesOf(options: AccountRouteOptions & OperationsRouteOptions & TopologyRouteOptions): readonly Route[] {
   const rows: readonly Route[] = [
     ...credentialRoutes,
     ...accountRoutes(options),
@@ -21,7 +21,7 @@ export function routesOf(options: AccountRouteOptions & OperationsRouteOptions):
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,
-    ...topologyRoutes,
+    ...topologyRoutes(options),
     ...operationsRoutes(options, () => rows),
   ];
   return rows;

@@ -110,6 +110,7 @@ export const topologyStats = z.strictObject({
   agents_seen: z.int(),
   active_ops: z.int(),
   ops: opCounts,
+  ops_ttl_secs: z.int().meta({ description: 'How long a finished operation is kept, and counted.' }),
   groups: z.array(z.union([z.strictObject(groupFields), teamShape])).meta({ description: 'Orgs, or the teams of the org that was asked for.' }),
   next_cursor: nextCursor,
 });

@@ -62,7 +62,9 @@ async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
   return ok({ status: 200, body: { lineages, next_cursor: reply.value.next ?? null } });
 }
 
-async function stats(request: Authorized, link: Link): Promise<HttpReply> {
+export type TopologyRouteOptions = { /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number };
+
+const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authorized, link: Link): Promise<HttpReply> => {
   const asked = readAsked(request);
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-stats'>({ type: 'topology-stats', ...asked.value });
@@ -77,11 +79,12 @@ async function stats(request: Authorized, link: Link): Promise<HttpReply> {
       agents_seen: agentsSeen,
       active_ops: ops.pending + ops.running + ops.paused,
       ops,
+      ops_ttl_secs: opsTtlSecs,
       groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
       next_cursor: next ?? null,
     },
   });
-}
+};
 
 const groupView = ({ orgId, agentCount, agentsSeen, ops }: GroupStats) => ({
   org_id: orgId,
@@ -119,10 +122,10 @@ function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyM
 const READ = { scope: 'read' } as const;
 const QUERY = ['org_id', 'per_page', 'cursor'] as const;
 
-export const topologyRoutes: readonly Route[] = [
+export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
   { method: 'get', path: '/api/v1/topology/overview', access: READ, summary: 'Counts of orgs, teams and agents, and the agents', query: QUERY, answers: { 200: topologyOverview }, handle: overview },
   { method: 'get', path: '/api/v1/topology/tree', access: READ, summary: 'Agents below their org, team and parent', query: QUERY, answers: { 200: topologyTree }, handle: tree },
-  { method: 'get', path: '/api/v1/topology/stats', access: READ, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats },
+  { method: 'get', path: '/api/v1/topology/stats', access: READ, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats(options) },
   { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, summary: 'The teams of this name, and their agents', query: QUERY, answers: { 200: topologyTeam }, handle: team },
   { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, summary: 'Ancestors and descendants of the agents of this name', query: QUERY, answers: { 200: topologyLineage }, handle: lineage },
 ];
