@@ -44,7 +44,7 @@ type Attributes = Readonly<Record<string, unknown>>;
 
 /**
  * The attributes as they may be logged: values under a covered key, and strings that look like a credential wherever
- * they stand, become `[redacted]`. What is too large or too deep becomes `{truncated, limit_bytes, keys}`.
+ * they stand, become `[redacted]`; URLs lose their password. What is too large or too deep becomes `{truncated, limit_bytes, keys}`.
  * Returns the same object when there was nothing to hide. Looks at no more than the limit, however large the input.
  */
 export function redactAttributes(attributes: Attributes, keys: RedactedKeys): Attributes {
@@ -59,7 +59,7 @@ function redactValue(value: unknown, walk: Walk, depth: number): unknown {
   switch (typeof value) {
     case 'string':
       walk.bytesLeft -= jsonBytes(value, walk.bytesLeft);
-      return walk.bytesLeft >= 0 && looksSecret(value) ? REDACTED : value;
+      return walk.bytesLeft >= 0 ? redactText(value) : value;
     case 'object':
       if (value === null) break;
       return Array.isArray(value) ? redactArray(value, walk, depth) : redactObject(value as Attributes, walk, depth);
@@ -144,8 +144,22 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
 const SHORTEST_SECRET = 22;
 
-/** A free text, such as a resource, as it may be logged: whole, unless something in it looks like a credential. */
-export const redactText = (text: string): string => (looksSecret(text) ? REDACTED : text);
+// Neither of their runs can hold what they begin with, so that each character is looked at once.
+const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#@]+@/g;
+const URL_PARAMETER = /([?&;][\w.-]{1,64}=)[^\s&#;]+/g;
+const IN_URL = redactedKeys();
+
+/**
+ * A free text, such as a resource, as it may be logged: without it as soon as something in it looks like a credential;
+ * of a URL, without its password and the values of parameters that are called like a secret.
+ */
+export function redactText(text: string): string {
+  if (looksSecret(text)) return REDACTED;
+  if (!text.includes('=') && !text.includes('@')) return text;
+  return text
+    .replace(URL_PASSWORD, `$1:${REDACTED}@`)
+    .replace(URL_PARAMETER, (whole, name: string) => (IN_URL.covers(name.slice(1, -1)) ? `${name}${REDACTED}` : whole));
+}
 
 function looksSecret(text: string): boolean {
   return text.length >= SHORTEST_SECRET

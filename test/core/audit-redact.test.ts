@@ -33,6 +33,18 @@ test('a resource that carries a credential is not logged', () => {
   expect(redactText('https://example.org/reports/2026/03')).toBe('https://example.org/reports/2026/03');
 });
 
+test.each([
+  ['https://ada:hunter2@example.org/a', 'https://ada:[redacted]@example.org/a'],
+  ['postgres://:p%40ss@db/x and redis://u:p@cache', 'postgres://:[redacted]@db/x and redis://u:[redacted]@cache'],
+  ['https://example.org/?access_token=abc&page=2', 'https://example.org/?access_token=[redacted]&page=2'],
+  ['/reset?user=ada&X-Api-Key=k#top', '/reset?user=ada&X-Api-Key=[redacted]#top'],
+  ['https://example.org:8080/@ada?max_tokens=512', 'https://example.org:8080/@ada?max_tokens=512'],
+  ['mail ada@example.org: size=3', 'mail ada@example.org: size=3'],
+])('of a URL the password, and parameters called like a secret, are left out: %s', (text, logged) => {
+  expect(redactText(text)).toBe(logged);
+  expect(redact({ where: text })).toEqual({ where: logged });
+});
+
 test('attributes with nothing to hide come back as the same object', () => {
   const attributes = { size: 12, tags: ['a', 'b'], nested: { ok: true, none: null } };
   expect(redactAttributes(attributes, keys)).toBe(attributes);
@@ -52,6 +64,7 @@ test('attributes that are too large or too deep say so, with the names of their 
 test('a megabyte made to slow the search down is settled at once', () => {
   const startedMs = performance.now();
   for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
+  for (const text of ['://a:'.repeat(200_000), '?token'.repeat(170_000), '=@'.repeat(500_000), `://${'a'.repeat(1_000_000)}@`]) redactText(text);
   expect(performance.now() - startedMs).toBeLessThan(200);
 });
 
