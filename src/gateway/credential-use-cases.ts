@@ -29,7 +29,7 @@ export function createCredentialUseCases({ apiKeys, issuer, authenticator, signi
     // The key signs for every org, so an admin of one org does not rotate it.
     rotateSigningKey: async ({ principal }) => {
       if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
-      if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: '*' });
+      if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: undefined });
       return signingKeys.rotate();
     },
     jwks: async () => ok(signingKeys.jwks()),

@@ -57,7 +57,7 @@ export class PolicyKeeper {
   /** The set holds for every org, so an admin of one org does not replace it. */
   async reloadFor(principal: Principal): Promise<Result<Reloaded, Fault>> {
     if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
-    if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: '*' });
+    if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: undefined });
     return this.reload(principal.subject);
   }
 

@@ -28,7 +28,7 @@ async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
 
 // They count every org together.
 const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
-  request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: '*' });
+  request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: undefined });
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
