@@ -159,7 +159,7 @@ const nativeRoutes = (ownOrigins: readonly string[]): readonly Route[] => [
   { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, refusals: [403, 409, 422], handle: register },
   { method: 'post', path: '/api/v1/auth/login', access: 'public', summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, refusals: [401, 423], handle: login },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, refusals: [401, 403, 409], handle: refresh(ownOrigins) },
-  { method: 'post', path: '/api/v1/auth/logout', access: 'public', summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, refusals: [403], handle: logout(ownOrigins) },
+  { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', body: invitation, answers: { 201: createdInvite }, refusals: [409], handle: invite },
   { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', body: acceptance, answers: { 201: createdAccount }, refusals: [409, 422], handle: acceptInvite },
   { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', body: resetRequest, answers: { 202: 'empty' }, handle: requestPasswordReset },

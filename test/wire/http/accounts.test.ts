@@ -98,6 +98,7 @@ test('a person registers, signs in, refreshes, looks and signs out', async () =>
   expect([loggedOut.status, loggedOut.headers['set-cookie']]).toEqual([204, ['svc_refresh=; Max-Age=0; Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict']]);
   expect((await call('POST', '/api/v1/auth/refresh', { headers: { cookie: next } })).status).toBe(401);
   expect((await call('POST', '/api/v1/auth/logout')).status).toBe(204);
+  expect((await call('POST', '/api/v1/auth/logout', { body: '{not json', headers: { 'content-type': 'text/plain' } })).status).toBe(204);
 });
 
 test('a replayed cookie is 401, ends the session, and is cleared', async () => {
