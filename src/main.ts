@@ -200,6 +200,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
+    maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
   };
   const supervisor = new Supervisor({
     switchboard, audit, ioData,

@@ -30,6 +30,7 @@ export type IoData = {
   readonly ownOrigins: readonly string[];
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
+  readonly maxGrpcConnections: number;
 };
 
 const STATS_EVERY_MS = 1_000;
@@ -66,7 +67,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.io === 0 || canSharePort();
-  const grpc = servesGrpc ? createGrpcServer({ ports, control, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
+  const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
 
   function receive(message: Exclude<MainToIo, Reply>): void {
     switch (message.type) {
@@ -109,6 +110,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
       host: data.grpcHost,
       port: start.ports.grpcPort,
       isShared: start.threads > 1 && canSharePort(),
+      maxConnections: data.maxGrpcConnections,
       onConnection: grpc.serve,
       onError: (error) => onError(error, 'accepting a gRPC connection'),
     });

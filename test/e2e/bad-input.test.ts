@@ -244,6 +244,27 @@ test('bodies that stall by the hundreds take no more memory than there is set as
   expect((await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE }, body: 'x'.repeat(900_000) })).status).toBe(400);
 }, 60_000);
 
+test('bodies in pieces of one byte take no more memory than their bytes need', async () => {
+  const before = residentMib();
+  const pieces = Buffer.from('1\r\n{\r\n'.repeat(8_000));
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => new Promise<Socket>((resolve) => {
+    const socket = dial(gateway);
+    let sent = 0;
+    const more = (error?: Error | null): void => {
+      if (error) return; // cut off: the socket says so itself
+      sent += 8_000;
+      if (sent > 900_000) resolve(socket);
+      else socket.write(pieces, more);
+    };
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(socket));
+    socket.on('connect', () => socket.write(head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' }), more));
+  })));
+  expect(residentMib() - before).toBeLessThan(250);
+  for (const socket of sockets) socket.destroy();
+  expect((await check()).status).toBe(200);
+}, 60_000);
+
 describe('paths and methods', () => {
   test.each(['/%', '/api/v1/ops/%zz', '/api/v1/ops/%C3%28', '/api/v1/ops/%', '/nope', '//api/v1/ops', '/api/v1/OPS', '/api/v1/ops/t:s/explode', '/../etc/passwd', '/svc.governance.v1.PolicyService/Nope'])('%s is 404', async (path) => {
     const { text, statuses } = await sendRaw(gateway, [head(`GET ${path} HTTP/1.1`, AUTH)]);
@@ -396,6 +417,41 @@ describe('gRPC', () => {
     const answer = await call(body);
     if (status === undefined) expect(['3', '12', '13', '8', '1', 'reset']).toContain(answer.status);
     else expect(answer.status).toBe(status);
+  });
+
+  test('messages that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
+    const almost = frame(Buffer.alloc(1024 * 1024), 1024 * 1024 + 1);
+    const before = residentMib();
+    const sessions = Array.from({ length: 4 }, () => connectHttp2(`http://${gateway.grpc}`));
+    const calls = sessions.flatMap((session) => {
+      session.on('error', () => undefined);
+      return Array.from({ length: 100 }, () => {
+        const stream = session.request(HEADERS);
+        stream.on('error', () => undefined); // refused or cut off: that is what is wanted
+        stream.resume();
+        stream.write(almost);
+        return stream;
+      });
+    });
+    await eventually(() => expect(calls.filter((stream) => stream.closed).length).toBeGreaterThan(200), 20_000);
+    expect(residentMib() - before).toBeLessThan(400);
+    await eventually(() => expect(calls.every((stream) => stream.closed)).toBe(true), 20_000);
+    for (const session of sessions) session.destroy();
+    expect((await call(frame(Buffer.alloc(900_000)))).status).toBe('3');
+  }, 60_000);
+
+  test('a call of which half is sent is ended, and one that comes slowly within the time is answered', async () => {
+    const session = connectHttp2(`http://${gateway.grpc}`);
+    const half = session.request(HEADERS);
+    half.write(frame(Buffer.from('0a00', 'hex'), 500));
+    const status = await new Promise((resolve) => half.on('response', (headers) => resolve(headers['grpc-status'])));
+    expect(status).toBe('4');
+    half.on('error', () => undefined);
+    const slow = session.request(HEADERS);
+    slow.write(frame(Buffer.alloc(0)).subarray(0, 2));
+    setTimeout(() => slow.end(frame(Buffer.alloc(0)).subarray(2)), 1_000);
+    expect(await new Promise((resolve) => slow.on('response', (headers) => resolve(headers['grpc-status'])))).toBe('3');
+    session.destroy();
   });
 
   test('an unknown method is unimplemented, and another content type is refused', async () => {

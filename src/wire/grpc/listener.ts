@@ -1,5 +1,5 @@
 /** The listening socket of the gRPC door, apart from the server so that several I/O threads can have one each on the same port. */
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { assert } from '../../core/result.ts';
 
 export type GrpcListener = {
@@ -14,8 +14,10 @@ export type ListenOptions = {
   readonly port: number;
   /** Whether other threads listen on the same port; only where `canSharePort`. */
   readonly isShared: boolean;
+  /** Connections at once; one more is closed as it comes. */
+  readonly maxConnections: number;
   readonly onConnection: (socket: Socket) => void;
-  /** A connection could not be accepted, because the process is out of descriptors, say. The listener goes on. */
+  /** A connection could not be accepted, because the process is out of descriptors or they are too many. The listener goes on. */
   readonly onError: (error: Error) => void;
 };
 
@@ -31,9 +33,11 @@ export function canSharePort(version: string = process.versions.node, platform: 
 }
 
 /** Rejects with the system's error where the address cannot be had. */
-export function listenForGrpc({ host, port, isShared, onConnection, onError }: ListenOptions): Promise<GrpcListener> {
+export function listenForGrpc({ host, port, isShared, maxConnections, onConnection, onError }: ListenOptions): Promise<GrpcListener> {
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
   const server = createServer({ noDelay: true }, onConnection);
+  server.maxConnections = maxConnections;
+  tellOfDropped(server, maxConnections, onError);
   const options: object = { host, port, reusePort: isShared };
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -44,5 +48,17 @@ export function listenForGrpc({ host, port, isShared, onConnection, onError }: L
       assert(address !== null && typeof address === 'object', 'a TCP server has a port');
       resolve({ port: address.port, close: () => new Promise((closed) => { server.close(() => closed()); }) });
     });
+  });
+}
+
+const TELL_EVERY_MS = 60_000;
+
+/** Once a minute at most: whoever opens too many opens very many. */
+function tellOfDropped(server: Server, maxConnections: number, onError: (error: Error) => void): void {
+  let toldMs = -Infinity;
+  server.on('drop', () => {
+    if (performance.now() - toldMs < TELL_EVERY_MS) return;
+    toldMs = performance.now();
+    onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`));
   });
 }

@@ -10,6 +10,7 @@ import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { Messages } from '../proto/messages.ts';
 import { AGENT_SERVICE, methodShapes, POLICY_SERVICE, type MethodShape } from '../proto/schema.ts';
+import { Arrivals } from './arrivals.ts';
 import { bearerOf } from './bearer.ts';
 import { CheckStream, type CheckCall } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
@@ -33,6 +34,10 @@ export type GrpcServer = {
 export type GrpcServerOptions = {
   readonly ports: WirePorts;
   readonly control: ControlSwitch;
+  /** How long a client may take to send a message that it has begun. */
+  readonly messageTimeoutMs: number;
+  /** What half-sent messages may take together; only a test has another bound. */
+  readonly maxHalfSentBytes?: number;
   /** A defect met while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
@@ -48,10 +53,14 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
+/** What messages that are not whole yet may take together, in one I/O thread. */
+const MAX_HALF_SENT_BYTES = 128 * 1024 * 1024;
+
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
-export function createGrpcServer({ ports, control, onDefect }: GrpcServerOptions): GrpcServer {
-  const server = new Server(SERVER_OPTIONS);
+export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes = MAX_HALF_SENT_BYTES, onDefect }: GrpcServerOptions): GrpcServer {
+  const arrivals = new Arrivals({ timeoutMs: messageTimeoutMs, maxBytes: maxHalfSentBytes });
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [arrivals.interceptor] });
   const checkStreams = new Set<CheckStream>();
   const controlStreams = new Set<ControlStream>();
   let calls = 0;

@@ -1,6 +1,7 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { canSharePort, listenForGrpc } from '../../../src/wire/grpc/listener.ts';
+import { eventually } from '../../support/eventually.ts';
 
 test.each([
   ['20.19.0', 'linux', false], ['22.11.0', 'linux', false], ['22.12.0', 'linux', true], ['23.0.0', 'linux', false],
@@ -9,12 +10,36 @@ test.each([
   expect(canSharePort(version, platform)).toBe(expected);
 });
 
-const options = { host: '127.0.0.1', isShared: false, onConnection: () => undefined, onError: () => undefined };
+const options = { host: '127.0.0.1', isShared: false, maxConnections: 1_000, onConnection: () => undefined, onError: () => undefined };
 
 test('an address that is taken is an error with the name of the reason', async () => {
   const first = await listenForGrpc({ ...options, port: 0 });
   await expect(listenForGrpc({ ...options, port: first.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   await first.close();
+});
+
+test('a connection over the limit is closed and told once, and there is room again when another one ends', async () => {
+  const told: string[] = [];
+  const listener = await listenForGrpc({ ...options, port: 0, maxConnections: 2, onError: (error) => told.push(error.message) });
+  const open = () => new Promise<{ isKept: boolean; socket: Socket }>((resolve) => {
+    const socket = connect(listener.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve({ isKept: false, socket }));
+    setTimeout(() => resolve({ isKept: true, socket }), 200);
+    socket.resume();
+  });
+  const first = await open();
+  const second = await open();
+  expect([first.isKept, second.isKept, (await open()).isKept, (await open()).isKept]).toEqual([true, true, false, false]);
+  expect(told).toEqual(['2 connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows']);
+  first.socket.destroy();
+  await eventually(async () => {
+    const next = await open();
+    next.socket.destroy();
+    expect(next.isKept).toBe(true);
+  });
+  second.socket.destroy();
+  await listener.close();
 });
 
 test.runIf(canSharePort())('two listeners on one port each get some of the connections', async () => {

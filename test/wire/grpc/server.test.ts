@@ -36,8 +36,8 @@ beforeAll(async () => {
     },
     authenticate: (bearer) => gateway.authenticate(bearer),
   };
-  server = createGrpcServer({ ports, control, onDefect: (error) => defects.push(error) });
-  listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, onConnection: server.serve, onError: (error) => defects.push(error) });
+  server = createGrpcServer({ ports, control, messageTimeoutMs: 30_000, onDefect: (error) => defects.push(error) });
+  listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: server.serve, onError: (error) => defects.push(error) });
   address = `127.0.0.1:${listener.port}`;
   client = new Client(address, credentials.createInsecure());
 });
@@ -377,8 +377,8 @@ test('the health service says that all is well, and is found by reflection too',
 });
 
 test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
-  const draining = createGrpcServer({ ports: gateway, control, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, onConnection: draining.serve, onError: (error) => defects.push(error) });
+  const draining = createGrpcServer({ ports: gateway, control, messageTimeoutMs: 30_000, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: draining.serve, onError: (error) => defects.push(error) });
   const kept = client;
   client = new Client(`127.0.0.1:${other.port}`, credentials.createInsecure());
   try {

@@ -1,0 +1,148 @@
+/**
+ * Requests on their way in: a client that has begun one must send the rest of it in time, and what all of them have sent so far
+ * has a bound. The library has neither, and gathers up to 4 MiB for each of the 256 streams of a connection.
+ *
+ * Between the messages of a stream its client may be silent for as long as it likes.
+ */
+import { constants, type ServerHttp2Stream } from 'node:http2';
+import { status, type ServerInterceptingCall, type ServerInterceptingCallInterface, type ServerInterceptor } from '@grpc/grpc-js';
+import { assert } from '../../core/result.ts';
+import { grpcError } from './status.ts';
+
+export type ArrivalLimits = {
+  /** For a unary request from its first byte to its end, for a message of a stream from its first byte to its last. */
+  readonly timeoutMs: number;
+  /** What messages that are not whole yet may take together. One that would take more is refused. */
+  readonly maxBytes: number;
+};
+
+const HEAD_BYTES = 5; // a flag and the length of the message
+/** What a piece of a message takes beside its bytes: they may come one by one, each an object of its own. */
+const PIECE_BYTES = 256;
+const MAX_SWEEP_MS = 1_000;
+
+export class Arrivals {
+  readonly #limits: ArrivalLimits;
+  readonly #open = new Set<Arrival>();
+  #heldBytes = 0;
+
+  constructor(limits: ArrivalLimits) {
+    this.#limits = limits;
+    setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
+  }
+
+  /** Looks on and leaves the call as it is: to stand between it and the library would cost every message a few steps more. */
+  readonly interceptor: ServerInterceptor = ({ requestStream }, call) => {
+    const { stream } = call as ServerInterceptingCallInterface & { readonly stream?: ServerHttp2Stream };
+    assert(stream !== undefined, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
+    const arrival = new Arrival(call, stream, requestStream, (bytes) => this.#hold(bytes));
+    this.#open.add(arrival);
+    stream.on('data', (piece: Buffer) => arrival.take(piece));
+    stream.once('close', () => {
+      arrival.letGo();
+      this.#open.delete(arrival);
+    });
+    return call as ServerInterceptingCall;
+  };
+
+  /** False when that is too much. */
+  #hold(bytes: number): boolean {
+    this.#heldBytes += bytes;
+    return this.#heldBytes <= this.#limits.maxBytes;
+  }
+
+  #sweep(): void {
+    const dueMs = performance.now() - this.#limits.timeoutMs;
+    for (const arrival of this.#open) {
+      if (arrival.isWhole) this.#open.delete(arrival);
+      else arrival.check(dueMs);
+    }
+  }
+}
+
+class Arrival {
+  readonly #call: ServerInterceptingCallInterface;
+  readonly #stream: ServerHttp2Stream;
+  readonly #hold: (bytes: number) => boolean;
+  readonly #isStream: boolean;
+  /** Since when there has been something to wait for; undefined between the messages of a stream. */
+  #sinceMs: number | undefined;
+  #isRefused = false;
+  #heldBytes = 0;
+  /** Where in a message the last piece has ended: in its head, of which so much has come, or so far before its end. */
+  #headBytes = 0;
+  #length = 0;
+  #missingBytes = 0;
+
+  constructor(call: ServerInterceptingCallInterface, stream: ServerHttp2Stream, isStream: boolean, hold: (bytes: number) => boolean) {
+    this.#call = call;
+    this.#stream = stream;
+    this.#isStream = isStream;
+    this.#hold = hold;
+    this.#sinceMs = isStream ? undefined : performance.now();
+  }
+
+  /** The client has sent all that it is going to. */
+  get isWhole(): boolean { return this.#stream.readableEnded; }
+
+  take(piece: Buffer): void {
+    if (this.#isRefused) return;
+    const hasEndedOne = this.#read(piece);
+    if (hasEndedOne) {
+      this.letGo();
+      if (this.#isStream) this.#sinceMs = undefined;
+    }
+    if (this.#missingBytes === 0 && this.#headBytes === 0) return;
+    if (this.#isStream) this.#sinceMs ??= performance.now();
+    const bytes = piece.length + PIECE_BYTES;
+    this.#heldBytes += bytes;
+    if (!this.#hold(bytes)) this.#refuse(NO_ROOM);
+  }
+
+  letGo(): void {
+    if (this.#heldBytes > 0) this.#hold(-this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+
+  /** Refuses what has begun before `dueMs`, and ends a stream whose client has its answer and still does not go. */
+  check(dueMs: number): void {
+    if (this.#isRefused) return this.#stream.close(constants.NGHTTP2_CANCEL);
+    if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
+    // Not read because its earlier messages are being answered: unless it does not take the answers, it is not the client who is late.
+    else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
+    if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
+  }
+
+  /** What it holds it lets go when the stream is closed: by the client, who has its answer, or by the next look at it. */
+  #refuse(error: Refusal): void {
+    this.#isRefused = true;
+    this.#call.sendStatus(error);
+  }
+
+  /** Follows the lengths of the messages; true when one has ended in this piece. */
+  #read(piece: Buffer): boolean {
+    let hasEndedOne = false;
+    let at = 0;
+    while (at < piece.length) {
+      if (this.#missingBytes > 0) {
+        const taken = Math.min(this.#missingBytes, piece.length - at);
+        this.#missingBytes -= taken;
+        at += taken;
+      } else {
+        this.#headBytes += 1;
+        this.#length = this.#headBytes === 1 ? 0 : this.#length * 256 + piece[at]!;
+        at += 1;
+        if (this.#headBytes < HEAD_BYTES) continue;
+        this.#headBytes = 0;
+        this.#missingBytes = this.#length;
+      }
+      hasEndedOne ||= this.#missingBytes === 0;
+    }
+    return hasEndedOne;
+  }
+}
+
+type Refusal = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
+
+const NO_ROOM: Refusal = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of half-sent messages' });
+const TOO_SLOW: Refusal = { code: status.DEADLINE_EXCEEDED, details: 'the rest of the message did not come in time' };

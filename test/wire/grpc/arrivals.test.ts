@@ -1,0 +1,167 @@
+/** Clients that begin a message and do not end it. */
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { listenForGrpc, type GrpcListener } from '../../../src/wire/grpc/listener.ts';
+import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
+import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
+import type { CheckActionRequest } from '../../../src/wire/proto/messages.ts';
+import { messageShape } from '../../../src/wire/proto/schema.ts';
+import { eventually } from '../../support/eventually.ts';
+import { fakeGateway, TOKEN, type FakeGateway } from '../fake-ports.ts';
+
+const TIMEOUT_MS = 400;
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
+const STREAM = '/svc.governance.v1.PolicyService/StreamCheckActions';
+const CONTROL = '/svc.governance.v1.AgentService/OpControlStream';
+const DEADLINE_EXCEEDED = '4';
+const RESOURCE_EXHAUSTED = '8';
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+
+let gateway: FakeGateway;
+let server: GrpcServer;
+let listener: GrpcListener;
+let session: ClientHttp2Session;
+const defects: unknown[] = [];
+
+beforeAll(async () => {
+  gateway = fakeGateway();
+  server = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
+  listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: server.serve, onError: (error) => defects.push(error) });
+});
+afterAll(async () => {
+  server.drain(0);
+  await listener.close();
+  expect(defects).toEqual([]);
+});
+beforeEach(() => { session = dial(); });
+afterEach(() => session.destroy());
+
+function dial(): ClientHttp2Session {
+  const dialled = connect(`http://127.0.0.1:${listener.port}`);
+  dialled.on('error', () => undefined); // what becomes of a stream is what counts
+  return dialled;
+}
+
+type Call = { readonly stream: ClientHttp2Stream; readonly told: Record<string, unknown>; answers: number; isClosed: boolean };
+
+function begin(path: string, on = session): Call {
+  const stream = on.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+  const call: Call = { stream, told: {}, answers: 0, isClosed: false };
+  stream.on('response', (headers) => Object.assign(call.told, headers));
+  stream.on('trailers', (headers) => Object.assign(call.told, headers));
+  stream.on('data', () => { call.answers += 1; });
+  stream.on('error', () => undefined);
+  stream.on('close', () => { call.isClosed = true; });
+  return call;
+}
+
+const framed = (message: Buffer, length = message.length): Buffer => {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, message]);
+};
+const request = (fields: Partial<CheckActionRequest> = {}) => binaryCodec('CheckActionRequest').encode({
+  ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: 's', action: 'tool.call', resource: 'web_search', correlationId: 'c', ...fields,
+}) as Buffer;
+const checkIsAnswered = async (on = session): Promise<void> => {
+  const call = begin(CHECK, on);
+  call.stream.end(framed(request()));
+  await eventually(() => expect([call.told['grpc-status'], call.answers]).toEqual(['0', 1]));
+};
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status), 3_000);
+
+test.each([
+  ['nothing but its headers', CHECK, undefined],
+  ['half the head of its message', CHECK, Buffer.from([0, 0])],
+  ['half its message', CHECK, framed(request()).subarray(0, 30)],
+  ['its message, and not that this is all', CHECK, framed(request())],
+  ['half the request for a stream of signals', CONTROL, Buffer.from([0, 0, 0, 0, 9, 10])],
+])('a call of which the client has sent %s is ended in time, and its connection goes on', async (_what, path, bytes) => {
+  const startMs = performance.now();
+  const call = begin(path);
+  if (bytes !== undefined) call.stream.write(bytes);
+  await toldIs(call, DEADLINE_EXCEEDED);
+  expect(performance.now() - startMs).toBeGreaterThan(TIMEOUT_MS - 20);
+  expect(decodeURIComponent(String(call.told['grpc-message']))).toBe('the rest of the message did not come in time');
+  // It never ends its own side, and still does not keep the stream.
+  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]), 3_000);
+  await checkIsAnswered();
+});
+
+test('a message that drips is not waited for any longer, however regularly it does', async () => {
+  const call = begin(CHECK);
+  const bytes = framed(request());
+  let at = 0;
+  const drip = setInterval(() => { if (at < bytes.length - 1) call.stream.write(bytes.subarray(at, at += 1)); }, 20);
+  await toldIs(call, DEADLINE_EXCEEDED);
+  clearInterval(drip);
+  expect(at).toBeLessThan(bytes.length - 1);
+});
+
+test('a stream of checks may rest between its messages for as long as it likes, and not within one', async () => {
+  const call = begin(STREAM);
+  const control = begin(CONTROL);
+  control.stream.end(framed(binaryCodec('OpControlStreamRequest').encode({ ...(emptyMessage(messageShape('OpControlStreamRequest')) as object), agent: AGENT, credentialToken: TOKEN } as never) as Buffer));
+  const bytes = framed(request());
+  for (let round = 1; round <= 3; round += 1) {
+    // In pieces, with the end of one message and the beginning of the next in one of them.
+    call.stream.write(Buffer.concat([bytes, bytes.subarray(0, 3)]));
+    await pause(50);
+    call.stream.write(bytes.subarray(3));
+    await eventually(() => expect(call.answers).toBe(2 * round));
+    await pause(TIMEOUT_MS * 2);
+  }
+  expect([call.told['grpc-status'], control.told['grpc-status'], control.isClosed]).toEqual([undefined, undefined, false]);
+  call.stream.write(bytes.subarray(0, 10));
+  await toldIs(call, DEADLINE_EXCEEDED);
+  expect(control.isClosed).toBe(false);
+});
+
+test('a stream that is answered slowly is not blamed for what the gateway has not read yet', async () => {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => { release = resolve; });
+  gateway.answer = () => released as never;
+  const call = begin(STREAM);
+  const bytes = framed(request());
+  // More than it takes before it has answered some, and half a message after them.
+  call.stream.write(Buffer.concat([...Array.from({ length: 1_100 }, () => bytes), bytes.subarray(0, 10)]));
+  await eventually(() => expect(gateway.asked.length).toBeGreaterThan(1_000));
+  await pause(TIMEOUT_MS * 3);
+  gateway.answer = undefined;
+  release();
+  await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_100));
+  call.stream.end(bytes.subarray(10));
+  await toldIs(call, '0');
+});
+
+test('half-sent messages have a bound together, over all connections, and their room is free again when they are gone', async () => {
+  const others = [dial(), dial()];
+  for (let round = 0; round < 2; round += 1) {
+    const held = others.map((other) => begin(BATCH, other));
+    for (const call of held) call.stream.write(framed(Buffer.alloc(120_000), 1_000_000));
+    await pause(100);
+    expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
+    const tooMuch = begin(BATCH);
+    tooMuch.stream.write(framed(Buffer.alloc(120_000), 1_000_000));
+    await toldIs(tooMuch, RESOURCE_EXHAUSTED);
+    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 seconds');
+    // What comes in one piece needs no room.
+    await checkIsAnswered();
+    for (const call of [...held, tooMuch]) await eventually(() => expect(call.isClosed).toBe(true), 3_000);
+  }
+  const whole = begin(BATCH);
+  whole.stream.end(framed(Buffer.alloc(250_000)));
+  await toldIs(whole, '3');
+  for (const other of others) other.destroy();
+});
+
+test('a message in pieces of one byte takes the room that the pieces need', async () => {
+  const call = begin(BATCH);
+  call.stream.write(framed(Buffer.alloc(0), 1_000_000));
+  for (let sent = 0; sent < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; sent += 1) {
+    await new Promise((resolve) => call.stream.write(Buffer.alloc(1), resolve));
+  }
+  await toldIs(call, RESOURCE_EXHAUSTED);
+});
