@@ -1,8 +1,7 @@
 /** What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays behind. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect as connectHttp2 } from 'node:http2';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -378,99 +377,6 @@ describe('framing', () => {
     const order = [...text.matchAll(/"correlationId":"c-(\d+)"/g)].map((match) => Number(match[1]));
     expect(order).toEqual(Array.from({ length: order.length }, (_, index) => index));
     expect(isClosed || statuses.length === 20).toBe(true);
-  });
-});
-
-describe('gRPC', () => {
-  const frame = (message: Buffer, length = message.length): Buffer => Buffer.concat([Buffer.from([0]), Buffer.from(Uint32Array.of(length).buffer).reverse(), message]);
-  const HEADERS = { ':method': 'POST', ':path': CHECK, 'content-type': 'application/grpc', te: 'trailers' };
-
-  const call = (body: Buffer, headers: object = HEADERS): Promise<{ status: string | undefined; message: string }> => new Promise((resolve) => {
-    const session = connectHttp2(`http://${gateway.grpc}`);
-    session.on('error', () => resolve({ status: 'cut', message: '' }));
-    const stream = session.request(headers as never);
-    let trailers: Record<string, unknown> = {};
-    const note = (got: object): void => { trailers = { ...trailers, ...got }; };
-    stream.on('response', note);
-    stream.on('trailers', note);
-    stream.on('error', () => undefined); // told by the trailers, or by their absence
-    stream.on('close', () => {
-      session.destroy();
-      resolve({ status: String(trailers['grpc-status'] ?? trailers[':status'] ?? 'reset'), message: decodeURIComponent(String(trailers['grpc-message'] ?? '')) });
-    });
-    stream.resume();
-    stream.end(body);
-  });
-
-  test.each([
-    ['random bytes', frame(Buffer.from('ffffffffffff', 'hex')), '3'],
-    ['a field that is cut off', frame(Buffer.from('1a7f61', 'hex')), '3'],
-    ['a field number of 0', frame(Buffer.from('0000', 'hex')), '3'],
-    ['a frame shorter than it says', frame(Buffer.from('0a00', 'hex'), 500), undefined],
-    ['half a frame head', Buffer.from([0, 0]), undefined],
-    ['no frame at all', Buffer.alloc(0), undefined],
-    ['a compressed flag without compression', Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.from('0a00', 'hex')]), undefined],
-    ['a message of 5 MiB', frame(Buffer.alloc(5 * 1024 * 1024)), '8'],
-    ['a frame that says 4 GiB', frame(Buffer.from('0a00', 'hex'), 0xffff_ffff), '8'],
-    ['groups in groups, 10,000 deep', frame(Buffer.alloc(10_000, 0x0b)), '3'],
-  ])('%s is refused', async (_what, body, status) => {
-    const answer = await call(body);
-    if (status === undefined) expect(['3', '12', '13', '8', '1', 'reset']).toContain(answer.status);
-    else expect(answer.status).toBe(status);
-  });
-
-  test('messages that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
-    const almost = frame(Buffer.alloc(1024 * 1024), 1024 * 1024 + 1);
-    const before = residentMib();
-    const sessions = Array.from({ length: 4 }, () => connectHttp2(`http://${gateway.grpc}`));
-    const calls = sessions.flatMap((session) => {
-      session.on('error', () => undefined);
-      return Array.from({ length: 100 }, () => {
-        const stream = session.request(HEADERS);
-        stream.on('error', () => undefined); // refused or cut off: that is what is wanted
-        stream.resume();
-        stream.write(almost);
-        return stream;
-      });
-    });
-    await eventually(() => expect(calls.filter((stream) => stream.closed).length).toBeGreaterThan(200), 20_000);
-    expect(residentMib() - before).toBeLessThan(400);
-    await eventually(() => expect(calls.every((stream) => stream.closed)).toBe(true), 20_000);
-    for (const session of sessions) session.destroy();
-    expect((await call(frame(Buffer.alloc(900_000)))).status).toBe('3');
-  }, 60_000);
-
-  test('a call of which half is sent is ended, and one that comes slowly within the time is answered', async () => {
-    const session = connectHttp2(`http://${gateway.grpc}`);
-    const half = session.request(HEADERS);
-    half.write(frame(Buffer.from('0a00', 'hex'), 500));
-    const status = await new Promise((resolve) => half.on('response', (headers) => resolve(headers['grpc-status'])));
-    expect(status).toBe('4');
-    half.on('error', () => undefined);
-    const slow = session.request(HEADERS);
-    slow.write(frame(Buffer.alloc(0)).subarray(0, 2));
-    setTimeout(() => slow.end(frame(Buffer.alloc(0)).subarray(2)), 1_000);
-    expect(await new Promise((resolve) => slow.on('response', (headers) => resolve(headers['grpc-status'])))).toBe('3');
-    session.destroy();
-  });
-
-  test('an unknown method is unimplemented, and another content type is refused', async () => {
-    expect((await call(Buffer.alloc(0), { ...HEADERS, ':path': '/svc.governance.v1.PolicyService/Nope' })).status).toBe('12');
-    expect((await call(Buffer.alloc(0), { ...HEADERS, 'content-type': 'text/plain' })).status).toMatch(/^(415|3|12|13)$/);
-  });
-
-  test('bytes that are no HTTP/2 end their connection only', async () => {
-    const [host, port] = gateway.grpc.split(':');
-    for (const bytes of ['GET / HTTP/1.1\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + '\xff'.repeat(100)]) {
-      await new Promise<void>((resolve) => {
-        const socket = connect({ host: host!, port: Number(port) }, () => socket.write(bytes, 'latin1'));
-        socket.on('data', () => undefined);
-        socket.on('error', () => resolve());
-        socket.on('close', () => resolve());
-        setTimeout(() => socket.destroy(), 3_000).unref();
-      });
-    }
-    expect((await call(frame(Buffer.alloc(0)))).status).toBe('3');
   });
 });
 
