@@ -54,7 +54,8 @@ export function readPage(query: URLSearchParams): Result<{ readonly perPage: num
   if (perPage < 1 || perPage > MAX_PER_PAGE) {
     return fail({ kind: 'invalid_argument', field: 'per_page', problem: `must be a whole number from 1 to ${MAX_PER_PAGE}` });
   }
-  return ok({ perPage, cursor: query.get('cursor') ?? undefined });
+  // An empty one asks for the first page, as a client sends that has none yet.
+  return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
 
 /** A query parameter that must be one of a few words; undefined when it is not given. */

@@ -22,7 +22,10 @@ export function describeApi(rows: readonly Route[]): Json {
     components: {
       schemas: { ...schemas, Problem: PROBLEM },
       responses: { Problem: { description: 'A problem document (RFC 9457)', content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } } },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or an access token.' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or an access token.' },
+        ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'Of POST /api/v1/auth/ws-ticket; opens one stream.' },
+      },
     },
   };
 }
@@ -45,7 +48,7 @@ const PROBLEM: Json = {
 
 function operationOf(row: Route): Json {
   const { access, summary, body } = row;
-  const security = access === 'public' ? [] : [{ bearer: [] }];
+  const security = access === 'public' ? [] : [{ bearer: [] }, ...(row.query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
   return {
     operationId: operationIdOf(row),
     summary,

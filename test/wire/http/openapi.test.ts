@@ -76,3 +76,8 @@ test('a body that may be left out is not required', () => {
   expect(api.paths['/api/v1/auth/token'].post.requestBody.required).toBe(false);
   expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
 });
+
+test('the stream opens with a bearer or with a ticket', () => {
+  expect(api.paths['/api/v1/stream'].get.security).toEqual([{ bearer: [] }, { ticket: [] }]);
+  expect(api.components.securitySchemes.ticket).toMatchObject({ type: 'apiKey', in: 'query', name: 'ticket' });
+});
