@@ -135,6 +135,12 @@ export class AgentRegistry {
     return entry;
   }
 
+  /** What is known of a registered agent, as it would be restored. */
+  registrationOf(key: AgentKey): AgentRegistration | undefined {
+    const entry = this.#byKey.get(key);
+    return entry?.credential === undefined ? undefined : { identity: entry.identity, credential: entry.credential, registeredAtMs: entry.registeredAtMs, parent: entry.parent };
+  }
+
   /** Registers, or registers again: then the new credential takes the place of the old one at once. */
   register({ identity, credential, registeredAtMs, parent }: AgentRegistration): AgentEntry {
     const entry = this.keep(this.lookUp(identity));

@@ -2,13 +2,14 @@
 import type { AgentRegistration } from './agents.ts';
 import type { AuditDraft } from './audit.ts';
 import type { BudgetAlert } from './budget-envelope.ts';
-import type { OpView, SignalMessage } from './commands.ts';
-import type { AgentIdentity, AgentKey } from './ids.ts';
+import type { OpView, Signal } from './commands.ts';
+import type { AgentIdentity, AgentKey, OpId } from './ids.ts';
 
 export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }
   | { readonly kind: 'op-changed'; readonly op: OpView }
-  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly message: SignalMessage }
+  /** To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken back. */
+  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal }
   | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** What the budgets remember has changed and must be kept before the answer leaves. */

@@ -4,7 +4,7 @@ import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
-import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies } from './commands.ts';
+import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, SignalMessage } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import { NO_EFFECTS } from './effects.ts';
@@ -19,9 +19,11 @@ import { OpsRegistry, type OpSlot } from './ops.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
+import { revokeUnrecorded, takeBack, type Undo } from './take-back.ts';
 import { answerTopology } from './topology-commands.ts';
 
-export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[] };
+/** `undo` is there where a change is to be taken back when it cannot be recorded; checks have rules of their own for that. */
+export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'redact'> & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
@@ -110,21 +112,20 @@ export class Governor {
     return removed === SWEEP_SLICE;
   }
 
+  /** Puts a signal whose cause is recorded into the agent's box; undefined where its operation has completed, or is gone. */
+  post({ agent, opId, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
+    const slot = this.ops.find(opId);
+    return slot === undefined || this.ops.stateOf(slot) === 'completing' ? undefined : this.#signals.post(agent, opId, signal, nowMs);
+  }
+
   /**
-   * Ends the operations that were begun at `sinceMs` or later and whose Allow could not be recorded, so that nobody was
-   * ever told of it (contract: Audit). Answers with those that it has ended.
+   * Undoes what a batch applied at `appliedAtMs` has changed and could not be recorded: the `undos` of its commands, in their
+   * order, and the checks of these operations. What the shell must do for that is not recorded either.
    */
-  revokeUnrecorded(opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly OpView[] {
-    const ended: OpView[] = [];
-    for (const opId of opIds) {
-      const slot = this.ops.find(opId);
-      if (slot === undefined || this.ops.recordOf(slot).registeredAtMs < sinceMs) continue;
-      const before = this.ops.stateOf(slot);
-      const after = this.ops.advance(slot, 'terminate', nowMs);
-      this.budgets.release(slot);
-      if (after !== undefined && after !== before) ended.push(this.#viewOf(slot));
-    }
-    return ended;
+  takeBack(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number, nowMs: number): readonly Effect[] {
+    const registries = { agents: this.agents, ops: this.ops, signals: this.#signals };
+    const undone = undos.toReversed().flatMap((undo) => takeBack(registries, undo, nowMs));
+    return [...undone, ...revokeUnrecorded(registries, this.budgets, checked, appliedAtMs, nowMs)];
   }
 
   #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {
@@ -137,7 +138,7 @@ export class Governor {
     }
     if (this.ops.size >= this.#state.maxOps) return unchanged(fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }));
     const slot = this.ops.ingest(opId, this.agents.keep(this.agents.lookUp(agent)), nowMs);
-    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject) };
+    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'ingest', opId, atMs: nowMs } };
   }
 
   #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
@@ -181,9 +182,11 @@ export class Governor {
       registeredAtMs: rotated ? this.agents.get(key)!.registeredAtMs : nowMs,
       parent: parent === undefined ? this.agents.get(key)?.parent : agentKeyOf(parent),
     };
+    const before = this.agents.registrationOf(key);
     const entry = this.agents.register(registration);
     return {
       reply: ok({ agent: viewOfAgent(entry), rotated }),
+      undo: { kind: 'registration', key, credential, before },
       effects: [
         { kind: 'agent-saved', key, registration, rotated },
         { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
@@ -205,10 +208,12 @@ export class Governor {
 
   #deregisterAgent({ principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
     const key = agentKeyOf(agent);
+    const before = this.agents.registrationOf(key);
     if (!seesOrg(principal, agent.orgId) || !this.agents.deregister(key)) return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
     this.#signals.forgetAgent(key);
     return {
       reply: ok(undefined),
+      undo: { kind: 'registration', key, credential: undefined, before },
       effects: [
         { kind: 'agent-removed', identity: agent, key },
         { kind: 'audit', draft: { eventType: 'AgentDeregistered', lineage: agent, actor: principal.subject } },
@@ -303,18 +308,18 @@ export class Governor {
     return slot !== undefined && seesOrg(principal, this.ops.ownerOf(slot).identity.orgId) ? slot : undefined;
   }
 
-  #move(slot: OpSlot, trigger: ControlTrigger, actor: string, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[] } {
-    const from = this.ops.stateOf(slot);
+  #move(slot: OpSlot, trigger: ControlTrigger, actor: string, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
+    const { opId, state: from } = this.ops.recordOf(slot);
     const to = this.ops.advance(slot, trigger, nowMs);
-    const { opId } = this.ops.recordOf(slot);
     if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
     if (to === from) return unchanged(ok(this.#viewOf(slot)));
     const owner = this.ops.ownerOf(slot);
+    const acknowledgedAtMs = this.#signals.expect(opId);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger === 'complete') this.#signals.forget(owner.key, opId);
-    else effects.push({ kind: 'signal', agent: owner.key, message: this.#signals.post(owner.key, opId, trigger, nowMs) });
-    return { reply: ok(this.#viewOf(slot)), effects };
+    else effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
+    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'move', opId, from, to, atMs: nowMs, acknowledgedAtMs } };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

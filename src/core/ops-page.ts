@@ -3,8 +3,9 @@ import type { AgentGroup } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
 import { numberOf } from './cursor.ts';
 import { agentKeyOf } from './ids.ts';
+import type { OpList } from './op-chunk.ts';
 import type { OpState } from './op-state.ts';
-import type { OpHolder, OpList, OpPlace, OpRecord, OpsRegistry, ScanBudget } from './ops.ts';
+import type { OpHolder, OpPlace, OpRecord, OpsRegistry, ScanBudget } from './ops.ts';
 
 export type OpPage = { readonly ops: readonly OpRecord[]; readonly next: string | undefined };
 

@@ -1,6 +1,7 @@
 import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
+import { Chunk, CHUNK_BITS, CHUNK_SLOTS, FREE, LIST_AT, SLOT_MASK, type OpList } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
 import { assert } from './result.ts';
@@ -20,11 +21,6 @@ export type OpSlot = number & { readonly __slot: never };
 /** Whose operations are linked to each other, oldest first: the registry keeps where they begin and end. */
 export type OpHolder = { firstOp: number; lastOp: number };
 
-/** An operation is in three such lists: its org's, its team's and its agent's. */
-const LISTS = ['org', 'team', 'agent'] as const;
-export type OpList = (typeof LISTS)[number];
-const LIST_AT = { org: 0, team: 1, agent: 2 } as const satisfies Record<OpList, number>;
-
 /**
  * A place in the walk over a list: go on with the first operation whose number is at least `from`, looking from `slot` on
  * if that still holds the operation with the number `number`, else from the beginning.
@@ -37,37 +33,6 @@ export type ScanBudget = { steps: number };
 function count(counts: OpCounts, from: OpState, to: OpState): void {
   counts[from] -= 1;
   counts[to] += 1;
-}
-
-// A million operations as objects would be three million things for the garbage collector to walk, in pauses that every
-// check feels. As columns of numbers they are a few hundred; only the ids remain as strings.
-const CHUNK_BITS = 16;
-const CHUNK_SLOTS = 1 << CHUNK_BITS;
-const SLOT_MASK = CHUNK_SLOTS - 1;
-
-/** What stands in the column of states where there is no operation. */
-const FREE = 255;
-
-/** Link the operations of one list. */
-class Links {
-  readonly older = new Int32Array(CHUNK_SLOTS);
-  readonly newer = new Int32Array(CHUNK_SLOTS);
-}
-
-class Chunk {
-  readonly ids: (OpId | undefined)[] = new Array<OpId | undefined>(CHUNK_SLOTS).fill(undefined);
-  readonly owners: (AgentEntry | undefined)[] = new Array<AgentEntry | undefined>(CHUNK_SLOTS).fill(undefined);
-  readonly states = new Uint8Array(CHUNK_SLOTS).fill(FREE);
-  readonly registeredAtMs = new Float64Array(CHUNK_SLOTS);
-  readonly updatedAtMs = new Float64Array(CHUNK_SLOTS);
-  /** Links the queue of finished operations, and the list of free slots. */
-  readonly next = new Int32Array(CHUNK_SLOTS);
-  /** Counts up with every operation. */
-  readonly numbers = new Float64Array(CHUNK_SLOTS);
-  /** As LIST_AT says. */
-  readonly links: readonly Links[] = LISTS.map(() => new Links());
-  /** Operations in this chunk. */
-  live = 0;
 }
 
 const NONE = -1;
@@ -90,6 +55,8 @@ export class OpsRegistry {
   #free = NONE;
   #oldestFinished = NONE;
   #newestFinished = NONE;
+  /** Operations that wait in the queue of finished ones and run again: see {@link restore}. */
+  readonly #revived = new Set<number>();
 
   /** `hashKey` is random, see {@link OpIndex}. */
   constructor(hashKey: Int32Array) { this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]); }
@@ -185,28 +152,64 @@ export class OpsRegistry {
       if (nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
       this.#oldestFinished = chunk.next[at]!;
       if (this.#oldestFinished === NONE) this.#newestFinished = NONE;
+      if (this.#revived.size > 0 && this.#revived.delete(slot)) continue;
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
-      this.#index.remove(opId, slot);
-      this.#unlink(LIST_AT.org, slot, chunk, owner.org);
-      this.#unlink(LIST_AT.team, slot, chunk, owner.team);
-      this.#unlink(LIST_AT.agent, slot, chunk, owner);
-      const state = OP_STATES[chunk.states[at]!]!;
-      this.#counts[state] -= 1;
-      owner.org.ops[state] -= 1;
-      owner.team.ops[state] -= 1;
-      chunk.states[at] = FREE;
-      chunk.live -= 1;
-      chunk.ids[at] = undefined;
-      chunk.owners[at] = undefined;
-      chunk.next[at] = this.#free;
-      this.#free = slot;
-      this.#size -= 1;
-      owner.ops -= 1;
+      this.#drop(slot);
       onRemoved(opId, owner);
       removed += 1;
     }
     return removed;
+  }
+
+  /** Puts an operation back to where it was, since `atMs`, before a move that counts as never made. */
+  restore(slot: OpSlot, to: OpState, atMs: number): void {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    const from = OP_STATES[chunk.states[at]!]!;
+    const owner = chunk.owners[at]!;
+    assert(!isFinished(to), 'an operation is put back among those that run');
+    chunk.states[at] = OP_STATES.indexOf(to);
+    chunk.updatedAtMs[at] = atMs;
+    count(this.#counts, from, to);
+    count(owner.org.ops, from, to);
+    count(owner.team.ops, from, to);
+    if (!isFinished(from)) return;
+    owner.unfinishedOps += 1;
+    // The queue is linked one way only, so its place there stays until the sweep comes by. Should it finish again before,
+    // it is swept from that place, and those behind it wait until it is old enough.
+    this.#revived.add(slot);
+  }
+
+  /** Removes an operation that runs as if it had never been. */
+  withdraw(slot: OpSlot): void {
+    const { owners, states } = this.#chunkOf(slot);
+    assert(!isFinished(OP_STATES[states[slot & SLOT_MASK]!]!), 'what has finished is left to the sweep');
+    owners[slot & SLOT_MASK]!.unfinishedOps -= 1;
+    if (this.#revived.delete(slot)) this.#unqueue(slot);
+    this.#drop(slot);
+  }
+
+  #drop(slot: OpSlot): void {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    const owner = chunk.owners[at]!;
+    const state = OP_STATES[chunk.states[at]!]!;
+    this.#index.remove(chunk.ids[at]!, slot);
+    this.#unlink(LIST_AT.org, slot, chunk, owner.org);
+    this.#unlink(LIST_AT.team, slot, chunk, owner.team);
+    this.#unlink(LIST_AT.agent, slot, chunk, owner);
+    this.#counts[state] -= 1;
+    owner.org.ops[state] -= 1;
+    owner.team.ops[state] -= 1;
+    chunk.states[at] = FREE;
+    chunk.live -= 1;
+    chunk.ids[at] = undefined;
+    chunk.owners[at] = undefined;
+    chunk.next[at] = this.#free;
+    this.#free = slot;
+    this.#size -= 1;
+    owner.ops -= 1;
   }
 
   /**
@@ -305,9 +308,19 @@ export class OpsRegistry {
   }
 
   #queueForSweep(slot: OpSlot): void {
+    if (this.#revived.size > 0 && this.#revived.delete(slot)) return;
     this.#chunkOf(slot).next[slot & SLOT_MASK] = NONE;
     if (this.#newestFinished === NONE) this.#oldestFinished = slot;
     else this.#chunkOf(this.#newestFinished as OpSlot).next[this.#newestFinished & SLOT_MASK] = slot;
     this.#newestFinished = slot;
+  }
+  /** Walks the queue, which is no matter: so rarely is it asked. */
+  #unqueue(slot: OpSlot): void {
+    const nextOf = (queued: number): number => this.#chunkOf(queued as OpSlot).next[queued & SLOT_MASK]!;
+    let before = NONE;
+    for (let at = this.#oldestFinished; at !== slot; at = nextOf(at)) before = at;
+    if (before === NONE) this.#oldestFinished = nextOf(slot);
+    else this.#chunkOf(before as OpSlot).next[before & SLOT_MASK] = nextOf(slot);
+    if (this.#newestFinished === slot) this.#newestFinished = before;
   }
 }

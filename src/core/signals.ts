@@ -50,6 +50,16 @@ export class SignalBoxes {
     return true;
   }
 
+  /** A signal is on its way that nobody has acknowledged; answers what was acknowledged until now. */
+  expect(opId: OpId): number | undefined {
+    const atMs = this.#acknowledgedAtMs.get(opId);
+    this.#acknowledgedAtMs.delete(opId);
+    return atMs;
+  }
+
+  /** The signal that was expected does not come: what was acknowledged before still is. */
+  setAcknowledged(opId: OpId, atMs: number): void { this.#acknowledgedAtMs.set(opId, atMs); }
+
   acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledgedAtMs.get(opId); }
 
   /** The operation has left the registry: nothing about it is worth sending any more. */

@@ -85,17 +85,20 @@ export class AuditLink implements AuditLog {
     this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
-  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. `written` may learn of it late. */
-  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, written: Written): void {
-    this.#handOver(io, bodies, replies, written);
+  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. Unless `isAwaited`, `written` may learn of it late. */
+  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, isAwaited: boolean, written: Written): void {
+    this.#handOver(io, bodies, replies, isAwaited, written);
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
-      this.#handOver(undefined, [body], undefined, (isWritten) => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' })));
+      this.#handOver(undefined, [body], undefined, true, (isWritten) => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' })));
     });
   }
+
+  /** Learns what has been written by now. */
+  catchUp(): void { this.#settleWritten(); }
 
   receive(message: AuditToMain): void {
     switch (message.type) {
@@ -113,7 +116,7 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, written: Written): void {
+  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, written: Written): void {
     if (this.#port === undefined) {
       this.#entriesLost += bodies.length;
       return written(false);
@@ -124,7 +127,7 @@ export class AuditLink implements AuditLog {
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
-    const bytes = encodeToAudit({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies });
+    const bytes = encodeToAudit({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies, isAwaited });
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
 

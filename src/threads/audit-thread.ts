@@ -67,18 +67,21 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
   const writeGroup = (group: readonly Append[]): void => {
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = writer.append(group.map((batch) => batch.bodies).join('\n'), count);
-    let firstId = written.ok ? written.value.firstId : 0;
-    for (const { batch, io, count: entries, replies } of group) {
-      if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
-      if (written.ok) Atomics.store(counters, WRITTEN, batch);
-      else {
+    // The main thread learns of it first: who has an answer may at once ask for what follows from it.
+    if (written.ok) Atomics.store(counters, WRITTEN, group.at(-1)!.batch);
+    else {
+      for (const { batch } of group) {
         Atomics.add(counters, FAILED, 1);
         tell({ type: 'not-written', batch, reason: written.fault.detail });
       }
+      startProbing();
+    }
+    if (written.ok && group.some(({ isAwaited }) => isAwaited)) tell({ type: 'written' });
+    let firstId = written.ok ? written.value.firstId : 0;
+    for (const { io, count: entries, replies } of group) {
+      if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
       firstId += entries;
     }
-    if (written.ok && group.some(({ io }) => io === undefined)) tell({ type: 'written' });
-    if (!written.ok) startProbing();
   };
 
   const startProbing = (): void => {

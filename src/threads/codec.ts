@@ -43,17 +43,17 @@ export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message));
 }
 
-type PackedAppend = readonly [batch: number, io: IoIndex | null, bodies: string, count: number, replies: Uint8Array | null];
+type PackedAppend = readonly [batch: number, io: IoIndex | null, bodies: string, count: number, replies: Uint8Array | null, isAwaited: boolean];
 type PackedRelease = readonly [firstId: number, isRecorded: boolean, replies: Uint8Array];
 
 export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
-  encode(message.type === 'append' ? [message.batch, message.io ?? null, message.bodies, message.count, message.replies ?? null] satisfies PackedAppend : message);
+  encode(message.type === 'append' ? [message.batch, message.io ?? null, message.bodies, message.count, message.replies ?? null, message.isAwaited] satisfies PackedAppend : message);
 
 export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   const message = decode(bytes) as PackedAppend | MainToAudit;
   if (!isPacked(message)) return message;
-  const [batch, io, bodies, count, replies] = message;
-  return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined };
+  const [batch, io, bodies, count, replies, isAwaited] = message;
+  return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined, isAwaited };
 }
 
 export const encodeRelease = ({ firstId, isRecorded, replies }: AuditToIo): Uint8Array<ArrayBuffer> => encode([firstId, isRecorded, replies] satisfies PackedRelease);

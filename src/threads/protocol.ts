@@ -62,6 +62,8 @@ export type MainToAudit =
     readonly bodies: string;
     readonly count: number;
     readonly replies: Uint8Array | undefined;
+    /** Whether somebody waits for the word that it is written. */
+    readonly isAwaited: boolean;
   }
   | { readonly type: 'close' };
 
@@ -69,7 +71,7 @@ export type AuditToIo = { readonly type: 'released'; readonly firstId: number; r
 
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
-  /** Sent for batches without replies, whose sender waits for the word; of the others the shared counter tells. */
+  /** Sent for batches of which somebody waits for the word; of the others the shared counter tells. */
   | { readonly type: 'written' }
   | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
   | { readonly type: 'writable' }

@@ -5,8 +5,9 @@ import { BAD_CURSOR } from '../core/cursor.ts';
 import { NO_EFFECTS, type Effect } from '../core/effects.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
-import type { AgentKey } from '../core/ids.ts';
+import type { AgentKey, OpId } from '../core/ids.ts';
 import { assertNever, fail, ok } from '../core/result.ts';
+import type { Undo } from '../core/take-back.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { RateLimiter } from '../gateway/rate-limit.ts';
@@ -41,6 +42,17 @@ type Thread = {
 };
 type ListCommand = Extract<Command, PageRequest>;
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
+type SignalEffect = Extract<Effect, { kind: 'signal' }>;
+
+/** What the commands of one batch have brought about, to be recorded together or taken back together. */
+type Batch = {
+  readonly bodies: string[];
+  readonly replies: AuditedReply[];
+  readonly commands: Command[];
+  readonly undos: Undo[];
+  readonly signals: SignalEffect[];
+  readonly appliedAtMs: number;
+};
 
 /** Commands that change nothing and so are answered also while nothing can be recorded. */
 const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'topology-overview', 'topology-team', 'topology-tree', 'topology-lineage', 'topology-stats',
@@ -84,10 +96,11 @@ export class Switchboard {
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoIndex, bytes: Uint8Array): void {
+    // Before the answer to an operator leaves, its entry counts as written; so an agent that connects after it finds the signal.
+    this.#options.audit.catchUp();
     const nowMs = this.#options.clock.nowMs();
-    const bodies: string[] = [];
-    const replies: AuditedReply[] = [];
-    const commands: Command[] = [];
+    const batch = emptyBatch(nowMs);
+    const { bodies, replies, commands } = batch;
     for (const message of decodeToMain(bytes)) {
       if (message.type !== 'command') {
         this.#receiveOther(io, message);
@@ -99,21 +112,22 @@ export class Switchboard {
         this.#send(io, { type: 'command-reply', id: message.id, reply: refusal, auditIndex: -1 });
         continue;
       }
-      const { reply, effects } = this.#apply(message.command, nowMs);
+      const { reply, effects, undo } = this.#apply(message.command, nowMs);
       if (message.command.type === 'check') this.#tallyCheck(reply as Replies['check']);
       const auditIndex = bodies.length;
-      const durable = this.#carryOut(effects, nowMs, bodies);
+      const durable = this.#carryOut(effects, nowMs, batch);
       if (message.command.type === 'open-control' && reply.ok) this.#openControl(io, message.command.stream, (reply as Extract<Replies['open-control'], { ok: true }>).value.key);
       if (durable !== undefined) {
-        void this.#answerWhenDurable(io, message.id, reply, bodies.splice(auditIndex), durable);
+        void this.#answerWhenDurable(io, message.id, reply, bodies.splice(auditIndex), undo, durable);
       } else if (bodies.length === auditIndex) {
         this.#send(io, { type: 'command-reply', id: message.id, reply, auditIndex: -1 });
       } else {
         replies.push({ type: 'command-reply', id: message.id, reply, auditIndex });
         commands.push(message.command);
+        if (undo !== undefined) batch.undos.push(undo);
       }
     }
-    if (replies.length > 0) this.#options.audit.append(io, bodies, encodeToIo(replies), (isWritten) => { if (!isWritten) this.#takeBack(io, commands, replies, nowMs); });
+    if (replies.length > 0) this.#options.audit.append(io, bodies, encodeToIo(replies), batch.signals.length > 0, (isWritten) => this.#settle(io, batch, isWritten));
     this.#threads.get(io)?.outbox.flush();
   }
 
@@ -180,8 +194,11 @@ export class Switchboard {
     return permit === undefined || permit.ok ? undefined : permit;
   }
 
-  /** Adds audit entries to `bodies` and does the rest. A promise when the answer has to wait for a store. */
-  #carryOut(effects: readonly Effect[], nowMs: number, bodies: string[]): Promise<void> | undefined {
+  /**
+   * Leaves audit entries and signals to the batch and does the rest. A promise when the answer has to wait for a store.
+   * Events tell at once what has changed; where it is taken back, another one says so.
+   */
+  #carryOut(effects: readonly Effect[], nowMs: number, { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>): Promise<void> | undefined {
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -190,7 +207,7 @@ export class Switchboard {
           if (effect.draft.eventType === 'BudgetLimitExceeded') this.tally.budgetExceeded += 1;
           break;
         case 'signal':
-          for (const { io, stream } of this.#controlStreams.get(effect.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message: effect.message });
+          signals.push(effect);
           break;
         case 'violation':
           this.tally.violations += 1;
@@ -228,28 +245,48 @@ export class Switchboard {
     }
   }
 
-  async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], durable: Promise<void>): Promise<void> {
+  async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], undo: Undo | undefined, durable: Promise<void>): Promise<void> {
     try {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
+      this.#undo(undo === undefined ? [] : [undo], [], 0);
       return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
     }
     if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
-    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), (isWritten) => { if (!isWritten) this.#answerUnrecorded(io, id, reply, AUDIT_UNAVAILABLE); });
+    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), false, (isWritten) => {
+      if (isWritten) return;
+      if (this.#options.onAuditFailure === 'deny' && undo !== undefined) this.#undo([undo], [], 0);
+      this.#answerUnrecorded(io, id, reply, AUDIT_UNAVAILABLE);
+    });
   }
 
-  /** What could not be recorded was not allowed: the operations that these checks began are ended again. */
-  #takeBack(io: IoIndex, commands: readonly Command[], replies: readonly AuditedReply[], appliedAtMs: number): void {
+  /** Signals leave once what they follow from is recorded, or need not be; what could not be recorded has not happened. */
+  #settle(io: IoIndex, { commands, replies, undos, signals, appliedAtMs }: Batch, isWritten: boolean): void {
+    if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of signals) this.#signal(signal);
+    if (isWritten) return;
     if (this.#options.onAuditFailure === 'deny') {
       const checked = commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
-      const nowMs = this.#options.clock.nowMs();
-      for (const op of this.#options.governor.revokeUnrecorded(checked, appliedAtMs, nowMs)) this.events.publishEffect({ kind: 'op-changed', op }, nowMs);
+      this.#undo(undos, checked, appliedAtMs);
     }
     for (const [index, { id, reply }] of replies.entries()) this.#answerUnrecorded(io, id, reply, commands[index]?.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE);
   }
 
-  /** While the audit thread lives it has answered already, and this finds nobody waiting. */
+  #signal(signal: SignalEffect): void {
+    const message = this.#options.governor.post(signal, this.#options.clock.nowMs());
+    if (message === undefined) return;
+    for (const { io, stream } of this.#controlStreams.get(signal.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message });
+  }
+
+  #undo(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number): void {
+    const nowMs = this.#options.clock.nowMs();
+    for (const effect of this.#options.governor.takeBack(undos, checked, appliedAtMs, nowMs)) {
+      // Each is stored for itself: the governor is right already, and only a restart would miss what the store could not take.
+      this.#carryOut([effect], nowMs, emptyBatch(nowMs))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
+    }
+  }
+
+  /** While the audit thread lives it gives the same answer; whichever comes second finds nobody waiting. */
   #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply'], refusal: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : refusal, auditIndex: -1 });
   }
@@ -280,6 +317,8 @@ export class Switchboard {
     this.#threads.get(io)?.outbox.send(message);
   }
 }
+
+const emptyBatch = (appliedAtMs: number): Batch => ({ bodies: [], replies: [], commands: [], undos: [], signals: [], appliedAtMs });
 
 const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 const INTERNAL = fail({ kind: 'internal' } as const);

@@ -174,7 +174,7 @@ describe('limits and failures', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
-    governor.revokeUnrecorded([opId('t:old'), opId('t:new'), opId('t:gone')], 2_000, 2_500);
+    governor.takeBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], 2_000, 2_500);
     expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
   });
 

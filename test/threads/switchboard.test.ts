@@ -8,7 +8,7 @@ import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import { Switchboard } from '../../src/threads/switchboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, openGovernor, opId, SIBLING } from '../support/governor.ts';
+import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 
 const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
 
@@ -84,6 +84,60 @@ test('checks of a batch that could not be written are denied, and the operations
   expect(governor.ops.find(opId('t:2'))).toBeUndefined();
   expect(await replyTo(read!)).toMatchObject({ ok: true });
   expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
+});
+
+test('a control that could not be recorded is answered 503, has no effect, and its signal reaches no agent', async () => {
+  const { ask, write, refuse, replyTo, governor, sent } = open();
+  const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  write(1);
+  const [paused] = ask(controlOf('t:1', 'pause'));
+  refuse(2);
+  expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(stateOf()).toBe('running');
+  expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+});
+
+test('a signal leaves once its entry is written, and not before', async () => {
+  const { ask, write, audit, batches, sent } = open();
+  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  ask(controlOf('t:1', 'pause'));
+  expect(batches.map(({ isAwaited }) => isAwaited)).toEqual([false, true]);
+  await sleep(20);
+  expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+  write(2);
+  audit.receive({ type: 'written' });
+  await eventually(() => expect(sent.filter(({ type }) => type === 'signal')).toEqual([{ type: 'signal', stream: 7, message: { opId: 't:1', signal: 'pause', sequence: 1_000 } }]));
+});
+
+test('an agent that connects after the operator has an answer finds the signal, though the word of the write has not come', async () => {
+  const { ask, write, replyTo } = open();
+  ask(checkOf(CRAWLER, 't:1'));
+  ask(controlOf('t:1', 'pause'));
+  write(2);
+  const [opened] = ask({ type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  expect(await replyTo(opened!)).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'pause' }] } });
+});
+
+test('with allow a control takes effect and its signal leaves, recorded or not', async () => {
+  const { ask, refuse, replyTo, sent } = open({ onAuditFailure: 'allow' });
+  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  const [paused] = ask(controlOf('t:1', 'pause'));
+  refuse(1);
+  refuse(2);
+  expect(await replyTo(paused!)).toMatchObject({ ok: true, value: { state: 'paused' } });
+  expect(sent.filter(({ type }) => type === 'signal')).toHaveLength(1);
+});
+
+test('a rotation that could not be recorded leaves the old token in force, here and in the store', async () => {
+  const saved: unknown[] = [];
+  const { ask, refuse, replyTo, governor, batches } = open({ agents: { save: (registration) => { saved.push(registration.credential); return Promise.resolve(); } } });
+  const [id] = ask({ ...register, agent: CRAWLER });
+  await eventually(() => expect(batches).toHaveLength(1));
+  refuse(1);
+  expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(saved).toEqual(['digest-of-new', digestOf(CRAWLER)]);
+  expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
 });
 
 test('what an earlier batch has recorded stays, when a later one fails', async () => {

@@ -1,0 +1,81 @@
+/**
+ * Undoing what could not be recorded, so that who is told that it did not happen is told the truth (contract: Audit). What
+ * came after it, by a command of its own, stands.
+ */
+import type { AgentRegistration, AgentRegistry } from './agents.ts';
+import type { BudgetTracker } from './budget.ts';
+import { NO_EFFECTS, type Effect } from './effects.ts';
+import type { AgentKey, OpId, SecretDigest } from './ids.ts';
+import type { OpState } from './op-state.ts';
+import type { OpsRegistry, OpSlot } from './ops.ts';
+import type { SignalBoxes } from './signals.ts';
+
+/** What one command has changed, as far as it can be undone. */
+export type Undo =
+  | { readonly kind: 'move'; readonly opId: OpId; readonly from: OpState; readonly to: OpState; readonly atMs: number; readonly acknowledgedAtMs: number | undefined }
+  | { readonly kind: 'ingest'; readonly opId: OpId; readonly atMs: number }
+  /** `credential` is the one that the change has put in force, undefined after a deregistration. */
+  | { readonly kind: 'registration'; readonly key: AgentKey; readonly credential: SecretDigest | undefined; readonly before: AgentRegistration | undefined };
+
+export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly signals: SignalBoxes };
+
+/** Answers with what the shell must do, which is not to be recorded. */
+export function takeBack(registries: Registries, undo: Undo, nowMs: number): readonly Effect[] {
+  switch (undo.kind) {
+    case 'move': return takeBackMove(registries, undo, nowMs);
+    case 'ingest': return takeBackIngest(registries, undo, nowMs);
+    case 'registration': return takeBackRegistration(registries, undo);
+  }
+}
+
+/** A reservation that ended with the operation does not come back: it held money that was not spent. */
+function takeBackMove({ ops, signals }: Registries, { opId, from, to, atMs, acknowledgedAtMs }: Extract<Undo, { kind: 'move' }>, nowMs: number): readonly Effect[] {
+  const slot = slotAsOf(ops, opId, to, [atMs, nowMs]);
+  if (slot === undefined) return NO_EFFECTS;
+  ops.restore(slot, from, nowMs);
+  if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
+  return [{ kind: 'op-changed', op: { ...ops.recordOf(slot), acknowledgedAtMs } }];
+}
+
+function takeBackIngest({ agents, ops }: Registries, { opId, atMs }: Extract<Undo, { kind: 'ingest' }>, nowMs: number): readonly Effect[] {
+  const slot = slotAsOf(ops, opId, 'pending', [atMs, nowMs]);
+  if (slot === undefined) return NO_EFFECTS;
+  const owner = ops.ownerOf(slot);
+  ops.withdraw(slot);
+  agents.forgetIfUnused(owner);
+  return NO_EFFECTS;
+}
+
+function takeBackRegistration({ agents }: Registries, { key, credential, before }: Extract<Undo, { kind: 'registration' }>): readonly Effect[] {
+  const entry = agents.get(key);
+  if (entry?.credential !== credential) return NO_EFFECTS;
+  const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
+  // A token that another agent has taken meanwhile is lost to this one.
+  if (before !== undefined && (holder === undefined || holder === entry)) {
+    agents.register(before);
+    return [{ kind: 'agent-saved', key, registration: before, rotated: credential !== undefined }];
+  }
+  if (entry === undefined || !agents.deregister(key)) return NO_EFFECTS;
+  return [{ kind: 'agent-removed', identity: entry.identity, key }];
+}
+
+/** The operation, where nothing has moved it since but a taking back of now. */
+function slotAsOf(ops: OpsRegistry, opId: OpId, state: OpState, sinceMs: readonly number[]): OpSlot | undefined {
+  const slot = ops.find(opId);
+  return slot !== undefined && ops.stateOf(slot) === state && sinceMs.includes(ops.recordOf(slot).updatedAtMs) ? slot : undefined;
+}
+
+/**
+ * Ends the operations that checks have begun at `sinceMs` or later and whose Allow could not be recorded, so that nobody was
+ * ever told of it. Answers with those that it has ended.
+ */
+export function revokeUnrecorded({ ops }: Registries, budgets: BudgetTracker, opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly Effect[] {
+  return opIds.flatMap((opId) => {
+    const slot = ops.find(opId);
+    if (slot === undefined || ops.recordOf(slot).registeredAtMs < sinceMs) return [];
+    const before = ops.stateOf(slot);
+    const after = ops.advance(slot, 'terminate', nowMs);
+    budgets.release(slot);
+    return after === undefined || after === before ? [] : [{ kind: 'op-changed', op: { ...ops.recordOf(slot), acknowledgedAtMs: undefined } }];
+  });
+}

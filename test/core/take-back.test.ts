@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Command } from '../../src/core/commands.ts';
+import type { Governor } from '../../src/core/governor.ts';
+import { agentKeyOf } from '../../src/core/ids.ts';
+import { OP_STATES } from '../../src/core/op-state.ts';
+import type { Undo } from '../../src/core/take-back.ts';
+import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
+
+/** Applies the commands as one batch and answers with what undoes it. */
+const applyAll = (governor: Governor, commands: readonly Command[], nowMs: number): Undo[] =>
+  commands.flatMap((command) => governor.apply(command as never, nowMs).undo ?? []);
+const stateOf = (governor: Governor, op: string) => {
+  const slot = governor.ops.find(opId(op));
+  return slot === undefined ? undefined : governor.ops.stateOf(slot);
+};
+const registerOp = (op: string): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER });
+const complete = (op: string): Command => ({ type: 'complete-op', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, opId: opId(op) });
+
+describe('what could not be recorded has not happened', () => {
+  test.each<[string, readonly Command[], readonly Command[], string | undefined]>([
+    ['a pause', [], [controlOf('t:s', 'pause')], 'running'],
+    ['a resume', [controlOf('t:s', 'pause')], [controlOf('t:s', 'resume')], 'paused'],
+    ['a termination', [], [controlOf('t:s', 'terminate')], 'running'],
+    ['a termination of what is paused', [controlOf('t:s', 'pause')], [controlOf('t:s', 'terminate')], 'paused'],
+    ['a completion', [], [complete('t:s')], 'running'],
+    ['several moves of one batch', [], [controlOf('t:s', 'pause'), controlOf('t:s', 'resume'), controlOf('t:s', 'terminate')], 'running'],
+    ['a registration', [], [registerOp('t:new')], undefined],
+    ['a registration and an end', [], [registerOp('t:new'), controlOf('t:new', 'terminate')], undefined],
+  ])('%s', (_what, before, batch, expected) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    applyAll(governor, before, 1_500);
+    const op = 'opId' in batch[0]! ? batch[0].opId! : 't:s';
+    const undos = applyAll(governor, batch, 2_000);
+    expect(stateOf(governor, op)).not.toBe(expected);
+    governor.takeBack(undos, [], 2_000, 2_500);
+    expect(stateOf(governor, op)).toBe(expected);
+    // Asked again, it is done as if for the first time.
+    expect(batch.map((command) => governor.apply(command as never, 3_000)).map(({ reply, undo }) => [reply.ok, undo !== undefined])).toEqual(batch.map(() => [true, true]));
+  });
+
+  test('who reads events is told, with a time that is not older than what was told before', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
+  });
+
+  test('what came after it stands', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
+    applyAll(governor, [controlOf('t:s', 'terminate')], 2_100);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(stateOf(governor, 't:s')).toBe('terminated');
+  });
+
+  test('what the agent has acknowledged is acknowledged still', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    const [signal] = governor.apply<'control-op'>(controlOf('t:s', 'pause'), 1_100).effects.filter(({ kind }) => kind === 'signal');
+    const { sequence } = governor.post(signal as never, 1_200)!;
+    governor.apply<'ack-signal'>({ type: 'ack-signal', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, opId: opId('t:s'), sequence }, 1_300);
+    const undos = applyAll(governor, [controlOf('t:s', 'resume')], 2_000);
+    const shown = () => governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:s') }, 3_000).reply;
+    expect(shown()).toMatchObject({ value: { acknowledgedAtMs: undefined } });
+    governor.takeBack(undos, [], 2_000, 2_500);
+    expect(shown()).toMatchObject({ value: { state: 'paused', acknowledgedAtMs: 1_300 } });
+  });
+});
+
+describe('a registration of an agent that could not be recorded', () => {
+  const NEW = { ...CRAWLER, agentId: 'new' };
+  const register = (agent: typeof CRAWLER, credential: string): Command => ({ type: 'register-agent', principal: ADMIN, agent, credential: credential as never, parent: undefined });
+
+  test('of a new one leaves none', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
+    expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([undefined, undefined]);
+  });
+
+  test('with a new token leaves the old one in force', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
+    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([agentKeyOf(CRAWLER), undefined]);
+  });
+
+  test('that ended it leaves it registered', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
+    expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
+    governor.takeBack(undos, [], 2_000, 2_500);
+    expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
+  });
+
+  test('does not take a token from an agent that has it by now', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
+    governor.apply<'register-agent'>(register(NEW, digestOf(CRAWLER)) as never, 2_100);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(NEW));
+  });
+});
+
+test('after any history of batches, some of them taken back, counts and sweep are as if those had never been', () => {
+  const ops = ['t:0', 't:1', 't:2', 't:3'];
+  const command = fc.tuple(fc.constantFrom(...ops), fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<'register' | 'pause' | 'resume' | 'terminate' | 'complete'>)
+    .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));
+  const batches = fc.array(fc.record({ commands: fc.array(command, { maxLength: 5 }), isWritten: fc.boolean(), sweeps: fc.boolean(), checks: fc.option(fc.constantFrom(...ops)) }), { maxLength: 30 });
+  fc.assert(fc.property(batches, (history) => {
+    const [governor, model] = [openGovernor({ agents: [CRAWLER, SIBLING] }), openGovernor({ agents: [CRAWLER, SIBLING] })];
+    let nowMs = 0;
+    for (const { commands, isWritten, sweeps, checks } of history) {
+      nowMs += 10_000;
+      if (checks !== null) for (const each of [governor, model]) each.apply<'check'>(checkOf(CRAWLER, checks), nowMs);
+      nowMs += 10_000;
+      const undos = applyAll(governor, commands, nowMs);
+      if (isWritten) applyAll(model, commands, nowMs);
+      else governor.takeBack(undos, [], nowMs, nowMs + 1);
+      expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+      expect(governor.ops.counts).toEqual(model.ops.counts);
+      nowMs += 1_000;
+      if (!sweeps) continue;
+      for (const each of [governor, model]) each.sweep(nowMs, 0);
+      expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+      const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
+      expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([entry(model).ops, entry(model).unfinishedOps, model.ops.size]);
+    }
+    for (const state of OP_STATES) expect(governor.ops.list(state, 100).ops.map((op) => op.opId).sort()).toEqual(model.ops.list(state, 100).ops.map((op) => op.opId).sort());
+  }), { numRuns: 300 });
+});
