@@ -76,7 +76,7 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
     }
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await options.authenticate(request.bearer);
-    if (!authenticated.ok) return await overLimit(link, 'address', request.remoteAddress) ?? authenticated;
+    if (!authenticated.ok) return await overLimitOfStranger(link, request.remoteAddress) ?? authenticated;
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
     if (limited !== undefined) return limited;
@@ -95,6 +95,12 @@ export async function overLimit(link: Link, limit: Limit, key: string): Promise<
   const permit = await link.call('takePermit', { limit, key });
   return permit.ok ? undefined : permit;
 }
+
+/**
+ * Counts a request whose credential is not in force. Not with the public auth routes of its address: a program that goes on
+ * with a token that has ended must not keep people at the same address from signing in.
+ */
+export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${address}`);
 
 function readHead(req: UwsRequest, exchange: Exchange): Head {
   const headers = new Map<string, string>();

@@ -10,7 +10,7 @@ import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
 import { corsHeaders } from '../http/cors.ts';
 import { Exchange } from '../http/exchange.ts';
 import { problemOf } from '../http/reply.ts';
-import { bearerOf, overLimit } from '../http/server.ts';
+import { bearerOf, overLimitOfStranger } from '../http/server.ts';
 import { interestOf, isOwnOrigin, readStreamQuery, type StreamQuery } from './admission.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
@@ -141,7 +141,7 @@ export class Stream {
     if (!query.ok) return query;
     const sinceMs = performance.now();
     const known = await this.#identify(head);
-    if (!known.ok) return await overLimit(this.#options.link, 'address', head.remoteAddress) ?? known;
+    if (!known.ok) return await overLimitOfStranger(this.#options.link, head.remoteAddress) ?? known;
     const { subject } = known.value.principal;
     if ((this.#revokedAtMs.get(subject) ?? -1) >= sinceMs) return fail(REVOKED);
     return this.#seat(known.value, query.value);

@@ -1,0 +1,27 @@
+/** Rate limits over the real doors (contract: Errors, lists, times): one caller's limit is never felt by another. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3' } }); });
+afterAll(() => gateway?.stop());
+
+const ask = (method: string, path: string, bearer?: string): Promise<Response> =>
+  fetch(`${gateway.url}${path}`, { method, headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` } });
+
+test('who goes on with a credential that is not in force is told so, then slowed down, and keeps nobody at its address from signing in', async () => {
+  const statuses: number[] = [];
+  for (let count = 0; count < 7; count += 1) statuses.push((await ask('GET', '/api/v1/ops', 'ended')).status);
+  expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429]);
+  expect((await ask('GET', '/api/v1/auth/methods')).status).toBe(200);
+  expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
+});
+
+test('the public auth routes count by address, and say when to come again', async () => {
+  let last = await ask('POST', '/api/v1/auth/token', 'no-key');
+  for (let count = 0; count < 3; count += 1) last = await ask('POST', '/api/v1/auth/token', 'no-key');
+  expect([last.status, last.headers.get('content-type'), last.headers.get('ratelimit-policy')]).toEqual([429, 'application/problem+json', '"default";q=3;w=60']);
+  expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await last.json() as { code: string }).code).toBe('rate_limited');
+  expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
+});
