@@ -37,8 +37,8 @@ afterAll(async () => {
 beforeEach(() => { session = dial(); });
 afterEach(() => session.destroy());
 
-function dial(): ClientHttp2Session {
-  const dialled = connect(`http://127.0.0.1:${listener.port}`);
+function dial(port = listener.port): ClientHttp2Session {
+  const dialled = connect(`http://127.0.0.1:${port}`);
   dialled.on('error', () => undefined); // what becomes of a stream is what counts
   return dialled;
 }
@@ -158,10 +158,15 @@ test('half-sent messages have a bound together, over all connections, and their 
 });
 
 test('a message in pieces of one byte takes the room that the pieces need', async () => {
-  const call = begin(BATCH);
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const call = begin(BATCH, dial(other.port));
   call.stream.write(framed(Buffer.alloc(0), 1_000_000));
   for (let sent = 0; sent < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; sent += 1) {
     await new Promise((resolve) => call.stream.write(Buffer.alloc(1), resolve));
   }
   await toldIs(call, RESOURCE_EXHAUSTED);
+  call.stream.session?.destroy();
+  patient.drain(0);
+  await other.close();
 });

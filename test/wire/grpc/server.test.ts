@@ -103,6 +103,15 @@ test('an agent without a token is vouched for by a bearer with write scope, and 
   expect(gateway.asked.slice(1)).toMatchObject([{ principal: undefined }, { credential: undefined, principal: undefined }]);
 });
 
+test('of two credentials none is picked', async () => {
+  for (const pair of [[WRITE_KEY, 'wrong'], ['wrong', WRITE_KEY], [WRITE_KEY, WRITE_KEY]]) {
+    const metadata = new Metadata();
+    metadata.set('authorization', pair.map((key) => `Bearer ${key}`).join(', '));
+    expect(await refusal(checkAction(check({ credentialToken: '' }), metadata))).toMatchObject({ code: 'UNAUTHENTICATED', details: expect.stringContaining('the word Bearer and a credential') });
+  }
+  expect(gateway.asked).toEqual([]);
+});
+
 test.each([
   ['no agent', { agent: undefined }, 'agent: is required'],
   ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control characters or "/"'],
