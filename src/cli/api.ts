@@ -98,7 +98,7 @@ export class Api {
   async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
     switch (status) {
-      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : 'the gateway rejected the credential');
+      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
       case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
       default: return new CliError(detail, adviceFor(code, response.headers.get('retry-after')));
     }

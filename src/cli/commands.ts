@@ -90,7 +90,7 @@ const OPERATIONS: readonly CommandRow[] = [
       { flags: '--dry-run', meaning: 'register no operation and reserve no money' },
       { flags: '--explain', meaning: 'show what decided; registers nothing either' },
     ],
-    example: 'svc check --agent acme/search/a1 --action tool.call --resource web_x',
+    example: 'svc check --agent acme/ops/a1 --action tool.call --resource web_search',
     load: async () => (await import('./commands/check.ts')).run,
   },
   {

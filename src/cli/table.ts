@@ -19,17 +19,19 @@ const LEAST_WIDTH = 6;
 export function tableLines(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly string[] {
   const cells = rows.map((row) => columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))));
   const natural = columns.map(({ title }, at) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)));
-  const widths = width === undefined ? natural : fitted(columns, natural, width);
-  return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(row, widths));
+  const widths = width === undefined ? natural : fitted(columns, natural, cells, width);
+  return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(columns, row, widths));
 }
 
-const lineOf = (cells: readonly string[], widths: readonly number[]): string =>
-  cells.map((cell, at) => padded(clipped(cell, widths[at] ?? 0), widths[at] ?? 0)).join(GAP).trimEnd();
+const lineOf = (columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string =>
+  cells.map((cell, at) => padded(columns[at]?.isWhole === true ? cell : clipped(cell, widths[at] ?? 0), widths[at] ?? 0)).join(GAP).trimEnd();
 
 /** Takes columns away from the widest cells until all fit, or until nothing more may be taken. */
-function fitted(columns: readonly Column[], natural: readonly number[], width: number): readonly number[] {
-  const widths = [...natural];
-  let excess = widths.reduce((sum, each) => sum + each, GAP.length * (widths.length - 1)) - width;
+function fitted(columns: readonly Column[], natural: readonly number[], cells: readonly (readonly string[])[], width: number): readonly number[] {
+  const gaps = GAP.length * (natural.length - 1);
+  const least = natural.reduce((sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)), gaps);
+  const widths = natural.map((each, at) => (columns[at]?.isWhole === true ? widestWithin(each - (least - width), each, cells.map((row) => widthOf(row[at] ?? ''))) : each));
+  let excess = widths.reduce((sum, each) => sum + each, gaps) - width;
   while (excess > 0) {
     const widest = columns.reduce((best, { isWhole }, at) => (isWhole !== true && (widths[at] ?? 0) > (widths[best] ?? 0) ? at : best), -1);
     if (widest === -1 || (widths[widest] ?? 0) <= LEAST_WIDTH) break;
@@ -38,6 +40,10 @@ function fitted(columns: readonly Column[], natural: readonly number[], width: n
   }
   return widths;
 }
+
+/** A cell that is too long for the screen breaks out of its column, instead of pushing the cells of every other row off it. */
+const widestWithin = (most: number, natural: number, cells: readonly number[]): number =>
+  natural <= most ? natural : cells.reduce((widest, each) => (each <= most && each > widest ? each : widest), 0) || natural;
 
 /** `label  value` lines. */
 export function fieldLines(fields: readonly (readonly [string, unknown])[]): readonly string[] {

@@ -94,6 +94,32 @@ test('bash completes commands, options and their words', async () => {
   expect(complete('svc', 'login', '--sc')).toEqual(['--scope']);
   expect(complete('svc', 'completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
   expect(complete('svc', 'whoami', '--output', '')).toEqual(['table', 'json', 'yaml']);
+  expect(complete('svc', 'topology', '')).toEqual(['overview', 'tree', 'stats']);
+  expect(complete('svc', 'topology', '--li')).toEqual(['--lineage', '--limit']);
+  expect(complete('svc', 'ops', 'ls', '--org', '')).toEqual([]);
+});
+
+test.skipIf(spawnSync('fish', ['--version']).error !== undefined)('fish completes what stands next, and files only where files are read', async () => {
+  const script = join(cli.home, 'svc.fish');
+  writeFileSync(script, (await cli.run(['completion', 'fish'])).stdout);
+  writeFileSync(join(cli.home, 'search.yaml'), '');
+  const complete = (line: string): string[] =>
+    spawnSync('fish', ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script, line], { encoding: 'utf8', cwd: cli.home }).stdout.split('\n').map((row) => row.split('\t')[0] ?? '').filter((word) => word !== '');
+  expect(complete('svc lo')).toEqual(['login', 'logout', 'logs']);
+  expect(complete('svc --context prod ops p')).toEqual(['pause']);
+  expect(complete('svc ops ls --state ')).toEqual(['completing', 'paused', 'pending', 'running', 'terminated']);
+  expect(complete('svc whoami -o ')).toEqual(['json', 'table', 'yaml']);
+  expect(complete('svc ops pause ')).toEqual([]);
+  expect(complete('svc ops ls --org ')).toEqual([]);
+  expect(complete('svc policy test sea')).toEqual(['search.yaml']);
+  expect(complete('svc audit export --file sea')).toEqual(['search.yaml']);
+});
+
+test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh reads its completions without a word', async () => {
+  const script = join(cli.home, '_svc');
+  writeFileSync(script, (await cli.run(['completion', 'zsh'])).stdout);
+  const { status, stdout, stderr } = spawnSync('zsh', ['-f', '-c', `autoload -Uz compinit; compinit -D; source ${script}; print $_comps[svc]`], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '_svc\n', stderr: '' });
 });
 
 test('completions for zsh and fish name every command', async () => {

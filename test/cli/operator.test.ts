@@ -84,9 +84,9 @@ test('a limit is kept, and that there is more is said on standard error', async 
 test('an API key is created once shown, works, and is dead after it was revoked', async () => {
   const { id, key } = await json('keys create for-test --scope read --scope write');
   expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
-  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +good`, 'm'));
+  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +active`, 'm'));
   expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked ${id}, and every session that was made with it.\n`);
-  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the credential');
+  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the API key');
   expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
   expect(await svc('keys create none')).toMatchObject({ status: 2 });
   expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with the key \S+; /);

@@ -35,6 +35,8 @@ test('a table takes its width from its cells, and gives way where it may when th
   const columns = [{ title: 'ID', cell: 'id', isWhole: true }, { title: 'NAME', cell: 'is.name' }, { title: 'N', cell: 'n' }];
   const rows = [{ id: '0123456789', is: { name: 'a long name that has to give way' }, n: 1 }, { id: '1', n: null }];
   expect(tableLines(columns, rows, undefined)).toEqual(['ID          NAME                              N', '0123456789  a long name that has to give way  1', '1           -                                 -']);
+  const outlier = { id: 'an id far too long for the screen', is: { name: 'x' }, n: 2 };
+  expect(tableLines(columns, [...rows, outlier], 30)).toEqual(['ID          NAME             N', '0123456789  a long name th…  1', '1           -                -', 'an id far too long for the screen  x                2']);
   expect(tableLines(columns, rows, 30)).toEqual(['ID          NAME             N', '0123456789  a long name th…  1', '1           -                -']);
 });
 

@@ -1,6 +1,6 @@
 /** `svc completion bash|zsh|fish`: made from the table of commands, so that it cannot lag behind. */
-import { wordsOf, type CommandRow, type OptionRow } from '../command-row.ts';
-import { COMMANDS } from '../commands.ts';
+import { argumentsOf, wordsOf, type CommandRow, type OptionRow } from '../command-row.ts';
+import { COMMANDS, GROUPS } from '../commands.ts';
 import { usageError } from '../errors.ts';
 import { OUTPUT_FORMATS, type Invocation } from '../invocation.ts';
 import { writeOut } from '../output.ts';
@@ -9,7 +9,7 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--context <name>', meaning: 'use this context' },
   { flags: '--api-url <url>', meaning: 'use this gateway' },
   { flags: '--api-key <key>', meaning: 'use this API key' },
-  { flags: '--output <format>', meaning: 'print in this format', choices: OUTPUT_FORMATS },
+  { flags: '-o, --output <format>', meaning: 'print in this format', choices: OUTPUT_FORMATS },
   { flags: '--debug', meaning: 'show where an error came from' },
   { flags: '--help', meaning: 'show help' },
 ];
@@ -24,61 +24,73 @@ export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
 
 type Entry = { readonly word: string; readonly meaning: string };
 
-const flagOf = ({ flags }: OptionRow): string => flags.split(/[ ,]+/).find((part) => part.startsWith('--')) ?? '';
-const optionEntries = (options: readonly OptionRow[]): readonly Entry[] => options.map((option) => ({ word: flagOf(option), meaning: option.meaning }));
+/** What may stand behind a command. */
+type Level = { readonly path: string; readonly words: readonly Entry[]; readonly options: readonly OptionRow[]; readonly takesFiles: boolean };
 
-/** What may follow each path of words: `''`, `ops`, `ops pause`. */
-function levels(): readonly (readonly [path: string, entries: readonly Entry[]])[] {
-  const found = new Map<string, Entry[]>([['', []]]);
-  for (const row of COMMANDS) {
-    const words = wordsOf(row);
-    words.forEach((word, at) => {
-      const above = words.slice(0, at).join(' ');
-      const entries = found.get(above) ?? [];
-      if (!entries.some((entry) => entry.word === word)) entries.push({ word, meaning: at === words.length - 1 ? row.summary : `commands for ${word}` });
-      found.set(above, entries);
-    });
-    found.set(words.join(' '), [...argumentEntries(row), ...optionEntries(row.options ?? [])]);
-  }
-  return [...found].map(([path, entries]) => [path, path.includes(' ') || !COMMANDS.some((row) => wordsOf(row)[0] === path && wordsOf(row).length > 1) ? [...entries, ...optionEntries(GLOBAL_OPTIONS)] : entries]);
+const isFile = (placeholder: string): boolean => /[<[](?:file|path|dir)\b/.test(placeholder);
+
+/** `['-o', '--output']` */
+const spellingsOf = ({ flags }: OptionRow): readonly string[] => flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
+const entryOf = (option: OptionRow): Entry => ({ word: spellingsOf(option).at(-1) ?? '', meaning: option.meaning });
+
+/** `''`, `ops`, `ops pause`, each with what follows it. */
+function levels(): readonly Level[] {
+  const groups = new Set(COMMANDS.map(wordsOf).filter(({ length }) => length > 1).map(([first = '']) => first));
+  return [
+    { path: '', words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })), options: GLOBAL_OPTIONS, takesFiles: false },
+    ...[...groups].map((path) => ({ path, words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({ word: wordsOf(row)[1] ?? '', meaning: row.summary })), options: GLOBAL_OPTIONS, takesFiles: false })),
+    ...COMMANDS.map(levelOf),
+  ];
 }
 
-const argumentEntries = ({ argumentWords = [] }: CommandRow): readonly Entry[] => argumentWords.map((word) => ({ word, meaning: '' }));
+const levelOf = (row: CommandRow): Level => ({
+  path: wordsOf(row).join(' '),
+  words: (row.argumentWords ?? []).map((word) => ({ word, meaning: '' })),
+  options: [...(row.options ?? []), ...GLOBAL_OPTIONS],
+  takesFiles: argumentsOf(row).some(isFile),
+});
 
-/** The words that an option takes, one entry per option that has a closed set of them. */
-function choices(): ReadonlyMap<string, readonly string[]> {
-  const all = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)];
-  return new Map(all.flatMap((option) => (option.choices === undefined ? [] : [[flagOf(option), option.choices] as const])));
-}
+const VALUED = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) => flags.includes('<'));
+const spellings = (options: readonly OptionRow[]): readonly string[] => [...new Set(options.flatMap(spellingsOf))];
+const ALL_VALUED = spellings(VALUED);
+const FREE_VALUED = spellings(VALUED.filter(({ flags, choices }) => choices === undefined && !isFile(flags)));
+const FILE_VALUED = spellings(VALUED.filter(({ flags }) => isFile(flags)));
+/** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
+const CHOICES: ReadonlyMap<string, readonly string[]> = new Map(VALUED.flatMap((option) => (option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const])));
 
-const takesValue = (): readonly string[] => [...new Set([...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) => flags.includes('<')).map(flagOf))];
+const textOf = (entries: readonly Entry[]): string => entries.map(({ word }) => word).join(' ');
+const withoutArguments = (path: string): boolean => path !== '' && !path.includes(' ') && COMMANDS.some((row) => wordsOf(row).join(' ') === path);
 
 function bash(): string {
   return `# bash completion for svc: source <(svc completion bash)
 _svc() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= words= i skip=
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= words= options= i skip=
+  COMPREPLY=()
   case "$previous" in
-${[...choices()].map(([flag, words]) => `    ${flag}${flag === '--output' ? '|-o' : ''}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
-    ${takesValue().filter((flag) => !choices().has(flag)).join('|')}) return ;;
+${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
+    ${FILE_VALUED.join('|')}) _svc_files; return ;;
+    ${FREE_VALUED.join('|')}) return ;;
   esac
   for ((i = 1; i < COMP_CWORD; i++)); do
     if [[ -n $skip ]]; then skip=; continue; fi
     case "\${COMP_WORDS[i]}" in
-      ${takesValue().join('|')}|-o) skip=1 ;;
+      ${ALL_VALUED.join('|')}) skip=1 ;;
       -*) ;;
       *) [[ $path == *' '* ]] || path="\${path:+$path }\${COMP_WORDS[i]}" ;;
     esac
   done
-  case "$path" in
-${levels().map(([path, entries]) => `    '${path}') words='${entries.map(({ word }) => word).join(' ')}' ;;`).join('\n')}
-    *) path=\${path%% *}
-      case "$path" in
-${levels().filter(([path, entries]) => path !== '' && !path.includes(' ') && entries.some(({ word }) => word.startsWith('-'))).map(([path, entries]) => `        '${path}') words='${entries.map(({ word }) => word).join(' ')}' ;;`).join('\n')}
-      esac ;;
+  case "\${path%% *}" in
+    ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) path=\${path%% *} ;;
   esac
+  case "$path" in
+${levels().map((level) => `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words='${textOf(level.words)}' options='${textOf(level.options.map(entryOf))}' ;;`).join('\n')}
+  esac
+  # Options only where one is begun, or where there is nothing else.
+  [[ $current != -* && -n $words ]] || words=$options
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
-complete -o default -F _svc svc
+_svc_files() { compopt -o default 2> /dev/null || COMPREPLY=($(compgen -f -- "$current")); }
+complete -F _svc svc
 `;
 }
 
@@ -90,24 +102,29 @@ function zsh(): string {
 # zsh completion for svc: svc completion zsh > "\${fpath[1]}/_svc"
 _svc() {
   local -a entries
-  local path_= word skip=
+  local typed= word skip=
   case "\${words[CURRENT-1]}" in
-${[...choices()].map(([flag, words]) => `    ${flag}${flag === '--output' ? '|-o' : ''}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
-    ${takesValue().filter((flag) => !choices().has(flag)).join('|')}) _files; return ;;
+${[...CHOICES].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
+    ${FILE_VALUED.join('|')}) _files; return ;;
+    ${FREE_VALUED.join('|')}) return 1 ;;
   esac
   for word in "\${(@)words[2,CURRENT-1]}"; do
     if [[ -n $skip ]]; then skip=; continue; fi
     case "$word" in
-      ${takesValue().join('|')}|-o) skip=1 ;;
+      ${ALL_VALUED.join('|')}) skip=1 ;;
       -*) ;;
-      *) [[ $path_ == *' '* ]] || path_="\${path_:+$path_ }$word" ;;
+      *) [[ $typed == *' '* ]] || typed="\${typed:+$typed }$word" ;;
     esac
   done
-  case "$path_" in
-${levels().map(([path, entries]) => `    ${zshQuoted(path)}) entries=(${entries.map(zshEntry).join(' ')}) ;;`).join('\n')}
-    *) _files; return ;;
+  case "\${typed%% *}" in
+    ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) typed=\${typed%% *} ;;
   esac
-  _describe 'svc' entries || _files
+  case "$typed" in
+${levels().map((level) => `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...level.words, ...level.options.map(entryOf)].map(zshEntry).join(' ')}) ;;`).join('\n')}
+  esac
+  # Options only where one is begun, or where there is nothing else.
+  [[ $PREFIX == -* || \${entries[1]} == -* ]] || entries=(\${entries:#-*})
+  _describe 'svc' entries
 }
 if [[ \${funcstack[1]} == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
 `;
@@ -115,17 +132,44 @@ if [[ \${funcstack[1]} == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
 
 const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
+/** `-s o -l output`, and what may follow it. */
+function fishOption(option: OptionRow): string {
+  const names = spellingsOf(option).map((spelling) => (spelling.startsWith('--') ? `-l ${spelling.slice(2)}` : `-s ${spelling.slice(1)}`)).join(' ');
+  const { flags, meaning, choices } = option;
+  const value = choices !== undefined ? ` -x -a ${fishQuoted(choices.join(' '))}` : isFile(flags) ? ' -r -F' : flags.includes('<') ? ' -x' : '';
+  return `${names} -d ${fishQuoted(meaning)}${value}`;
+}
+
 function fish(): string {
-  const lines = ['# fish completion for svc: svc completion fish > ~/.config/fish/completions/svc.fish', 'complete -c svc -f'];
-  for (const [path, entries] of levels()) {
-    const [first, second] = path.split(' ');
-    const conditions = path === '' ? '__fish_use_subcommand' : second === undefined ? `__fish_seen_subcommand_from ${first}` : `__fish_seen_subcommand_from ${first}; and __fish_seen_subcommand_from ${second}`;
-    for (const { word, meaning } of entries.filter((entry) => !GLOBAL_OPTIONS.some((option) => flagOf(option) === entry.word))) {
-      const isOption = word.startsWith('--');
-      const words = choices().get(word);
-      lines.push(`complete -c svc -n ${fishQuoted(conditions)} ${isOption ? `-l ${word.slice(2)}` : `-a ${word}`} -d ${fishQuoted(meaning)}${isOption && takesValue().includes(word) ? ' -r' : ''}${words === undefined ? '' : ` -a ${fishQuoted(words.join(' '))}`}`);
-    }
-  }
-  for (const option of GLOBAL_OPTIONS) lines.push(`complete -c svc -l ${flagOf(option).slice(2)} -d ${fishQuoted(option.meaning)}${option.flags.includes('<') ? ' -r' : ''}${option.choices === undefined ? '' : ` -a ${fishQuoted(option.choices.join(' '))}`}`);
-  return `${lines.join('\n')}\n`;
+  const lines = levels().flatMap(({ path, words, options, takesFiles }) => [
+    ...words.map(({ word, meaning }) => `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`),
+    ...(takesFiles ? [`complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} -F`] : []),
+    ...options.filter((option) => !GLOBAL_OPTIONS.includes(option)).map((option) => `complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} ${fishOption(option)}`),
+  ]);
+  return `# fish completion for svc: svc completion fish > ~/.config/fish/completions/svc.fish
+function __svc_typed
+  set -l skip no
+  for word in (commandline -opc)[2..-1]
+    if test $skip = yes
+      set skip no
+    else if contains -- $word ${ALL_VALUED.join(' ')}
+      set skip yes
+    else if not string match -q -- '-*' $word
+      echo $word
+    end
+  end
+end
+function __svc_at
+  set -l typed (__svc_typed)
+  test "$typed" = "$argv"
+end
+function __svc_in
+  set -l typed (__svc_typed)
+  set -l depth (count $argv)
+  test (count $typed) -ge $depth; and test "$typed[1..$depth]" = "$argv"
+end
+complete -c svc -f
+${lines.join('\n')}
+${GLOBAL_OPTIONS.map((option) => `complete -c svc ${fishOption(option)}`).join('\n')}
+`;
 }

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column[] = [
 
 function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }: Row, nowMs: number): string {
   if (typeof revokedAt === 'string') return 'revoked';
-  return typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs ? 'expired' : 'good';
+  return typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active';
 }
 
 export async function ls(invocation: Invocation): Promise<void> {

@@ -8,7 +8,7 @@ const DEFAULT_LIMIT = 100;
 
 export const limitOf = (options: Options): number => options.count('limit', '--limit', 1) ?? DEFAULT_LIMIT;
 
-export const moreNote = (shown: number): string => `There are more than these ${shown}: raise --limit to see them.`;
+export const moreNote = (shown: number): string => `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}: raise --limit to see them.`;
 
 /** `acme/search/crawler`; `/search/crawler` for an agent without an org. */
 export function agentText(raw: unknown): string | undefined {

@@ -98,7 +98,7 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   }
 }
 
-/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  deny  op:1  no policy allows …` */
+/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  no policy allows …` */
 function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
   const agent = valueAt({ lineage }, 'lineage.agent_id') === null ? cellText(actor) : cellText(agentText(lineage));
