@@ -23,7 +23,7 @@ const model = new OpsModel();
 const listeners = new Set();
 const operations = {
   model,
-  isLive: () => stream?.status.kind === 'live',
+  status: () => stream?.status.kind ?? 'connecting',
   onChange: (/** @type {() => void} */ listener) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -49,10 +49,10 @@ const TABS = [
   { path: '#/accounts', title: 'Accounts', isFor: () => can('admin') && offer.methods.includes('password'), open: accountsView },
 ];
 
-/** @param {string} [notice] */
-function showDoor(notice) {
+/** @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended */
+function showDoor(notice, lastKind) {
   close();
-  const door = signInView({ ...offer, notice: notice || undefined, onSignedIn: showInside });
+  const door = signInView({ ...offer, notice: notice || undefined, lastKind, onSignedIn: showInside });
   document.title = 'Sign in · svc-gateway';
   replace(root, door.element);
   door.focus();
@@ -165,7 +165,7 @@ async function boot(notice) {
   }
 }
 
-whenEnded((reason) => showDoor(reason));
+whenEnded(showDoor);
 // A link from a mail may be opened in a tab that shows the door already.
 window.addEventListener('hashchange', () => { if (current() === undefined && readLink() !== undefined) void boot(); });
 void boot();

@@ -22,12 +22,12 @@ const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], a
 
 /** @type {Session | undefined} */
 let session;
-/** @type {(reason: string) => void} */
+/** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
 
 export const current = () => session;
 
-/** @param {(reason: string) => void} listener told when the gateway no longer takes the credential */
+/** @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the credential */
 export function whenEnded(listener) { onEnd = listener; }
 
 /** @param {'read' | 'write' | 'admin'} scope */
@@ -123,8 +123,9 @@ const nameOf = (bearer) => request('GET', '/api/v1/auth/me', { bearer }).then((a
 /** @param {string} reason */
 function end(reason) {
   if (session === undefined) return;
+  const { kind } = session;
   forget();
-  onEnd(reason);
+  onEnd(reason, kind);
 }
 
 function forget() {

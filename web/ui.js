@@ -24,8 +24,10 @@ export function notify(text, kind = 'info') {
 /** @param {unknown} error @returns {string} */
 export function messageOf(error) {
   if (!(error instanceof Problem)) throw error;
+  // A sentence begins with a capital; the name of a field, `expires_at: …`, does not.
+  const message = error.message.replace(/^[a-z]+(?= )/, (word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
   const retry = error.body.retry_after_secs;
-  return typeof retry === 'number' && retry > 60 ? `${error.message} (try again in ${Math.ceil(retry / 60)} minutes)` : error.message;
+  return typeof retry === 'number' && retry > 60 ? `${message} (try again in ${Math.ceil(retry / 60)} minutes)` : message;
 }
 
 /** Runs an action of the operator's and tells when it failed. @param {() => Promise<unknown>} action */

@@ -133,6 +133,18 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     }
   });
 
+  test('whoever has come with a key is asked for a key again when it is revoked', async () => {
+    const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'visitor', scopes: ['read'] });
+    const page = await openPage();
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill(body.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await live(page);
+    await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`);
+    await page.getByText('Your session has ended').waitFor();
+    await page.getByLabel('API key').waitFor();
+  });
+
   async function openPage(url = gateway.url): Promise<Page> {
     const own = await browser.newContext();
     const page = await own.newPage();

@@ -171,13 +171,17 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const page = await openPage();
     let release = (): void => {};
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
-      const held: (string | Buffer)[] = [];
-      release = () => { for (const message of held.splice(0)) socket.send(message); };
-      socket.connectToServer().onMessage((message) => { held.push(message); });
+      let held: (string | Buffer)[] | undefined = [];
+      release = () => {
+        for (const message of held ?? []) socket.send(message);
+        held = undefined;
+      };
+      socket.connectToServer().onMessage((message) => { if (held === undefined) socket.send(message); else held.push(message); });
     });
     await (await agent('acme', 'search', 'slow'))('slow-1');
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
     await page.getByText('Reading what is in flight …').waitFor();
     release();
     await rowOf(page, 'slow-1:s').waitFor();

@@ -22,8 +22,8 @@ const CONFIRM_WITHIN_MS = 3_000;
 const HOLD_MS = 4_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
-/** @param {{ model: import('../ops-model.js').OpsModel, isLive: () => boolean, onChange: (listener: () => void) => () => void }} operations */
-export function operationsView({ model, isLive, onChange }) {
+/** @param {{ model: import('../ops-model.js').OpsModel, status: () => import('../live.js').LiveStatus['kind'], onChange: (listener: () => void) => () => void }} operations */
+export function operationsView({ model, status, onChange }) {
   const boundTo = current()?.orgId ?? null;
   const text = h('input', { type: 'search', placeholder: 'Operation or agent', autocomplete: 'off', spellcheck: 'false' });
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
@@ -67,15 +67,16 @@ export function operationsView({ model, isLive, onChange }) {
     const counts = model.counts();
     // Read out when the operator has asked; what merely happens would never be silent.
     summary.ariaLive = isWanted ? 'polite' : 'off';
-    const isFilling = isLive() && model.isFilling(Date.now());
-    setText(summary, isFilling ? `Reading … ${plural(model.size, 'operation')} so far` : [
+    const isLive = status() === 'live';
+    const isReading = isLive ? model.isFilling(Date.now()) : status() === 'connecting' && model.size === 0;
+    setText(summary, isReading ? `Reading … ${plural(model.size, 'operation')} so far` : !isLive && model.size === 0 ? '' : [
       found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
       ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
-      ...(isLive() || model.size === 0 ? [] : ['as it was when the connection was lost']),
+      ...(isLive ? [] : ['as it was when the connection was lost']),
       ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
     ].join(' · '));
-    scroller.classList.toggle('stale', !isLive());
-    setText(empty, shown.length > 0 ? '' : !isLive() ? 'Not connected: what is in flight is not known.' : isFilling ? 'Reading what is in flight …' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
+    scroller.classList.toggle('stale', !isLive);
+    setText(empty, shown.length > 0 ? '' : isReading ? 'Reading what is in flight …' : model.size === 0 && !isLive ? 'Not connected: what is in flight is not known.' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
     const known = model.orgs();
     if (orgs.childElementCount !== known.length) replace(orgs, known.map((name) => h('option', { value: name })));
   }

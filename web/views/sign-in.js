@@ -7,9 +7,9 @@ import { submitForm } from '../ui.js';
 const PASSWORD_HINT = 'At least 12 characters.';
 
 /**
- * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, onSignedIn: () => void }} options
+ * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account' | undefined, onSignedIn: () => void }} options
  */
-export function signInView({ methods, registration, notice, onSignedIn }) {
+export function signInView({ methods, registration, notice, lastKind, onSignedIn }) {
   const hasAccounts = methods.includes('password');
   const card = h('div', { class: 'card' });
   const page = door(card);
@@ -82,7 +82,7 @@ export function signInView({ methods, registration, notice, onSignedIn }) {
     focusFirst(card);
   }
 
-  if (!hasAccounts) showKey(notice);
+  if (!hasAccounts || lastKind === 'key') showKey(notice);
   else if (registration === 'first_account') showRegister('Create the owner’s account', 'Nobody has an account here yet. The first one owns the workspace.');
   else showPassword(notice);
   return { element: page, focus: () => focusFirst(card) };
