@@ -69,14 +69,15 @@ export function operationsView({ model, status, onChange }) {
     summary.ariaLive = isWanted ? 'polite' : 'off';
     const isLive = status() === 'live';
     const isReading = isLive ? model.isFilling(Date.now()) : status() === 'connecting' && model.size === 0;
-    setText(summary, isReading ? `Reading … ${plural(model.size, 'operation')} so far` : !isLive && model.size === 0 ? '' : [
+    const isKnown = isLive ? !isReading : model.size > 0;
+    setText(summary, !isKnown ? (model.size === 0 ? '' : `Reading … ${plural(model.size, 'operation')} so far`) : [
       found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
       ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
       ...(isLive ? [] : ['as it was when the connection was lost']),
       ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
     ].join(' · '));
     scroller.classList.toggle('stale', !isLive);
-    setText(empty, shown.length > 0 ? '' : isReading ? 'Reading what is in flight …' : model.size === 0 && !isLive ? 'Not connected: what is in flight is not known.' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
+    setText(empty, shown.length > 0 ? '' : isReading ? 'Reading what is in flight …' : !isKnown ? 'Not connected: what is in flight is not known.' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
     const known = model.orgs();
     if (orgs.childElementCount !== known.length) replace(orgs, known.map((name) => h('option', { value: name })));
   }
