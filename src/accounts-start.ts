@@ -13,7 +13,9 @@ import type { Config } from './config.ts';
 import { explain } from './core/fault.ts';
 import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
+import type { Bounds } from './gateway/bounded.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
+import { passwordThreads } from './threads/crypto-pool.ts';
 
 export type Database = { readonly postgres: Postgres; readonly apiKeys: ApiKeyStore; close(): Promise<void> };
 
@@ -69,6 +71,16 @@ export type RunningAccounts = {
   stop(timeoutMs: number): Promise<void>;
 };
 
+/** While some hash, this many others read what they need, or write what came of it: no hash waits for the database. */
+const AROUND_A_HASH = 2;
+
+export const loginBounds = (config: Config): Bounds => ({
+  atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
+  waiting: config.SVC_CRYPTO_QUEUE,
+  waitMs: 10_000,
+  what: 'signing in',
+});
+
 const SYNC_EVERY_MS = 2_000;
 const PRUNE_EVERY_MS = 60 * 60 * 1000;
 
@@ -81,7 +93,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     store: createPostgresAccountStore(database.postgres),
     commonPasswords: loadCommonPasswords(),
     openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
-    maxLogins: config.SVC_CRYPTO_QUEUE + 1,
+    logins: loginBounds(config),
     publicUrl: publicUrlOf(config),
   });
   // That the database is away is said once by its pool, and the next turn makes up for this one.

@@ -21,7 +21,7 @@ import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
 import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
-import { openDatabase, startAccounts } from './accounts-start.ts';
+import { loginBounds, openDatabase, startAccounts } from './accounts-start.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
@@ -197,6 +197,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     corsOrigins: config.SVC_CORS_ORIGINS,
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
+    maxLogins: loginBounds(config).atOnce + loginBounds(config).waiting,
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,

@@ -7,6 +7,7 @@ import type { CommonPasswords } from '../core/password-rules.ts';
 import { fail, type Result } from '../core/result.ts';
 import { holds, type Principal } from '../core/scope.ts';
 import type { AccountStore, StoredAccount } from './account-store.ts';
+import type { Bounds } from './bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from './ports.ts';
 
 export type AccountsContext = {
@@ -22,8 +23,7 @@ export type AccountsContext = {
   readonly openRegistration: boolean;
   /** SVC_PUBLIC_URL, without a slash at the end: where the links in mails lead. */
   readonly publicUrl: string;
-  /** Logins at once: as many as may wait for their password to be hashed. */
-  readonly maxLogins: number;
+  readonly logins: Bounds;
   readonly log: { warn(message: string, fields?: object): void };
 };
 

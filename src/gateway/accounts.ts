@@ -67,7 +67,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     useCases: {
       signInMethods: async () => ok({ methods: ['api_key', 'password'], registration: await registrationState(context) }),
       register: bind(register),
-      login: bounded(context.maxLogins, 'signing in', (input: LoginInput) => login(context, decoy, input)),
+      login: bounded(context.logins, context.clock, (input: LoginInput) => login(context, decoy, input)),
       refresh: bind(refresh),
       logout: bind(logout),
       invite: bind(invite),

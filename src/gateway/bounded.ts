@@ -1,19 +1,51 @@
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
+import type { Clock } from './ports.ts';
+
+type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
+
+export type Bounds = {
+  /** How often the use case may run at once. */
+  readonly atOnce: number;
+  /** How many may wait for that. One more is refused at once, as `overloaded`. */
+  readonly waiting: number;
+  /** Whose turn comes later than this is refused too: the caller has given up, or will before the answer. */
+  readonly waitMs: number;
+  /** What the refused are told to be overloaded. */
+  readonly what: string;
+};
 
 /**
- * Lets a use case run this many times at once and refuses one more at once, before it has cost anything: a queue further
- * in would refuse it too, but only after the database was asked on its behalf.
+ * Runs a use case a few times at once and lets the others wait at its door, in their order, where they cost nothing: a
+ * queue further in would hold them too, but only after all of them together had asked the database.
  */
-export function bounded<Input, Value>(limit: number, what: string, useCase: (input: Input) => Promise<Result<Value, Fault>>): (input: Input) => Promise<Result<Value, Fault>> {
+export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
+  const overloaded = fail({ kind: 'overloaded', what, retryAfterSecs: 1 } as const);
+  const queue: (() => void)[] = [];
   let running = 0;
+
   return async (input) => {
-    if (running >= limit) return fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
-    running += 1;
+    if (running < atOnce) running += 1;
+    else {
+      if (queue.length >= waiting) return overloaded;
+      const sinceMs = clock.nowMs();
+      await new Promise<void>((resolve) => queue.push(resolve));
+      if (clock.nowMs() - sinceMs > waitMs) {
+        leave();
+        return overloaded;
+      }
+    }
     try {
       return await useCase(input);
     } finally {
-      running -= 1;
+      leave();
     }
   };
+
+  /** Whoever waits longest takes over the place; it is given up only when nobody does. */
+  function leave(): void {
+    const next = queue.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
 }

@@ -27,6 +27,7 @@ export type IoData = {
   readonly bodyTimeoutMs: number;
   /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
   readonly hasAccountStore: boolean;
+  readonly maxLogins: number;
   readonly ownOrigins: readonly string[];
   readonly maxStreams: number;
   readonly opsTtlSecs: number;

@@ -15,6 +15,8 @@ import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 export type AccountRouteOptions = {
   /** SVC_DATABASE_URL is set. Without it every row but `methods` answers 503, whoever asks and whatever is sent. */
   readonly hasAccountStore: boolean;
+  /** Logins that the gateway works on and lets wait. */
+  readonly maxLogins: number;
   /** The origin of SVC_PUBLIC_URL and those of SVC_CORS_ORIGINS. */
   readonly ownOrigins: readonly string[];
 };
@@ -155,9 +157,9 @@ async function revokeSessions({ principal, params }: Authorized, link: Link): Pr
 const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
-const nativeRoutes = (ownOrigins: readonly string[]): readonly Route[] => [
+const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
   { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, refusals: [403, 409, 422], handle: register },
-  { method: 'post', path: '/api/v1/auth/login', access: 'public', summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, refusals: [401, 423], handle: login },
+  { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, refusals: [401, 423], handle: login },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, refusals: [401, 403, 409], handle: refresh(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', body: invitation, answers: { 201: createdInvite }, refusals: [409], handle: invite },
@@ -176,10 +178,10 @@ const nativeRoutes = (ownOrigins: readonly string[]): readonly Route[] => [
 
 const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
 
-export function accountRoutes({ hasAccountStore, ownOrigins }: AccountRouteOptions): readonly Route[] {
-  const native = nativeRoutes(ownOrigins);
+export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
+  const native = nativeRoutes(options);
   return [
     { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', answers: { 200: signInMethods }, handle: methods },
-    ...(hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', isBodyIgnored: true, handle: unavailable }))),
+    ...(options.hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', isBodyIgnored: true, handle: unavailable }))),
   ];
 }

@@ -48,6 +48,8 @@ type Common = {
   readonly method: Method;
   readonly path: `/${string}`;
   readonly limit?: Limit;
+  /** How many requests of this row an I/O thread hands on at once. One more it refuses by itself, before it has cost anything. */
+  readonly atOnce?: { readonly limit: number; readonly what: string };
   // From here on, what the API description tells of the row.
   /** One line. */
   readonly summary: string;

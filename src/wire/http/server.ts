@@ -34,14 +34,18 @@ type Head = Omit<HttpRequest, 'body' | 'params'>;
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
+  const working: Working = new Map();
   app.any('/*', (res, req) => {
     options.onRequest?.();
     const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
-    exchange.guard(() => answerRequest(exchange, req, router, options));
+    exchange.guard(() => answerRequest(exchange, req, router, working, options));
   });
 }
 
-function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, options: RouteServerOptions): void {
+/** Requests handed on and not answered yet, of rows that bound them. */
+type Working = Map<Route, number>;
+
+function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, working: Working, options: RouteServerOptions): void {
   const verb = req.getMethod();
   const isHead = verb === 'head';
   const method = (isHead ? 'get' : verb) as Method;
@@ -55,10 +59,20 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
   if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
   if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
+  const { route } = match;
+  const { atOnce } = route;
+  const isCrowded = (): boolean => atOnce !== undefined && (working.get(route) ?? 0) >= atOnce.limit;
+  const refuse = (): void => respond(fail({ kind: 'overloaded', what: atOnce?.what ?? '', retryAfterSecs: 1 }));
+  if (isCrowded()) return refuse();
   const answer = (body: BodyResult): void => {
+    // Only now, because a body that never comes must not keep anybody else out.
+    if (isCrowded()) return refuse();
     // Parsed while its bytes are valid, and judged only once it is known who asks.
     const parsed = parseBody(body, head.headers.get('content-type'));
-    void answerRow(match.route, { ...head, params: match.params }, parsed, options).then(respond);
+    const answered = answerRow(route, { ...head, params: match.params }, parsed, options).then(respond);
+    if (atOnce === undefined) return;
+    working.set(route, (working.get(route) ?? 0) + 1);
+    void answered.finally(() => working.set(route, (working.get(route) ?? 1) - 1));
   };
   if (method === 'get') answer(NO_BODY);
   else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);

@@ -9,6 +9,7 @@ import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { accountRoutes } from '../../../src/wire/http/accounts.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, type Scene, type SceneOptions } from '../../support/accounts.ts';
+import { eventually } from '../../support/eventually.ts';
 import { withPostgres } from '../../support/postgres.ts';
 
 const newDatabase = withPostgres();
@@ -28,7 +29,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
   const { app } = http;
   serveRoutes(app, {
     link, corsOrigins: [], bodyTimeoutMs: 30_000,
-    routes: accountRoutes({ hasAccountStore, ownOrigins: ['https://gateway.test'] }),
+    routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },
   });
@@ -230,4 +231,24 @@ test('while the database is away, account routes are 503 with Retry-After', asyn
     expect([answer.status, answer.body.code, answer.headers['retry-after'], answer.headers['set-cookie']], path).toEqual([503, 'store_unreachable', '2', undefined]);
   }
   expect((await call('POST', '/api/v1/auth/password/reset', { body: { email: 'owner@example.com' } })).status).toBe(202);
+});
+
+test('while as many sign in as the gateway works on, one more is sent away at once, and nothing else is', async () => {
+  const scene = await openScene(await newDatabase());
+  const waiting: (() => void)[] = [];
+  const login = (): Promise<never> => new Promise((resolve) => waiting.push(() => resolve(fail({ kind: 'unauthenticated', detail: 'wrong' } as const) as never)));
+  const call = await listen({ ...scene, login }, true);
+  const signingIn = [call('POST', '/api/v1/auth/login', { body: OWNER }), call('POST', '/api/v1/auth/login', { body: OWNER })];
+  await eventually(() => expect(waiting).toHaveLength(2));
+  for (const body of [OWNER, 'no JSON at all']) {
+    const refused = await call('POST', '/api/v1/auth/login', { body });
+    expect([refused.status, refused.headers['retry-after'], refused.body.code]).toEqual([503, '1', 'overloaded']);
+  }
+  expect((await call('GET', '/api/v1/auth/methods')).status).toBe(200);
+  for (const answer of waiting.splice(0)) answer();
+  expect((await Promise.all(signingIn)).map(({ status }) => status)).toEqual([401, 401]);
+  const next = call('POST', '/api/v1/auth/login', { body: OWNER });
+  await eventually(() => expect(waiting).toHaveLength(1));
+  waiting[0]!();
+  expect((await next).status).toBe(401);
 });

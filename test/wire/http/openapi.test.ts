@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { describeApi, templateOf } from '../../../src/wire/http/openapi.ts';
 import { routesOf } from '../../../src/wire/http/routes.ts';
 
-const rows = routesOf({ hasAccountStore: true, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 });
+const rows = routesOf({ hasAccountStore: true, maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 });
 const api = JSON.parse(JSON.stringify(describeApi(rows))) as any;
 const operations: any[] = Object.values(api.paths).flatMap((methods) => Object.values(methods as object));
 
