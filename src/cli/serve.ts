@@ -11,6 +11,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     process.stderr.write(`svc-gateway does not start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
     return 2;
   }
+  // A command ends when nobody reads its output any more; a gateway goes on.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
   for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
   try {

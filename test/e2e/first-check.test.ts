@@ -1,4 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -28,4 +36,31 @@ test('what no rule allows is denied with a reason, and its operation is over', a
 test('SIGTERM ends the gateway with status 0', async () => {
   const other = await startTestGateway();
   expect(await other.stop('SIGTERM')).toBe(0);
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+test('a gateway that nobody reads along with starts, answers, and stops in order', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const port = await freePort();
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
+    env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: `127.0.0.1:${port}`, SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(code ?? signal)); });
+  child.stdout.destroy();
+  child.stderr.destroy();
+  await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200));
+  child.kill('SIGHUP'); // it reloads, and says so
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
-import { onTestFinished, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { secrets } from '../../src/adapters/secrets.ts';
 import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
@@ -22,13 +22,15 @@ const DAY_SECS = 86_400;
 const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
 const OWNER = { id: 'a1' as AccountId, role: 'owner', orgId: null, tokenEpoch: 3 } as const;
 
+// Threads take longer to start than any of these tests.
+const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+afterAll(() => pool.close());
+
 async function start() {
   const clock = testClock();
   const audit = testAudit();
   const dataDir = temporaryFolder();
   const store = temporaryStore(dataDir);
-  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
-  onTestFinished(() => pool.close());
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
   const assemble = async () => {
@@ -39,7 +41,7 @@ async function start() {
   };
   const parts = await assemble();
   const mint = async (input: Partial<CreateApiKey> = {}) => must(await parts.apiKeys.create(ADMIN, { name: 'n', scopes: ['admin'], ...input }));
-  return { ...parts, clock, audit, pool, signingKeys, tokens, mint, restart: assemble };
+  return { ...parts, clock, audit, signingKeys, tokens, mint, restart: assemble };
 }
 
 const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { secrets } from '../../../src/adapters/secrets.ts';
 import { openSigningKeys } from '../../../src/adapters/signing-keys.ts';
 import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
@@ -24,14 +24,16 @@ import { ADMIN, must, temporaryFolder, temporaryStore, testAudit, testClock } fr
 const DAY_MS = 86_400_000;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+// Threads take longer to start than any of these tests.
+const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+afterAll(() => pool.close());
+
 /** The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between threads. */
 async function serve() {
   const clock = testClock();
   const audit = testAudit();
   const dataDir = temporaryFolder();
   const store = temporaryStore(dataDir);
-  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
-  onTestFinished(() => pool.close());
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: { issuer: 'svc-gateway', audience: 'svc-gateway' } });
   const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets }));
