@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AgentRegistry, type AgentEntry, type AgentRegistration } from '../../src/core/agents.ts';
-import { agentKeyOf, isName, isOpHalf, parseAgentKey, parseOpId, type AgentIdentity, type AgentKey, type SecretDigest } from '../../src/core/ids.ts';
+import { agentKeyOf, isName, isOrgName, isOpHalf, parseAgentKey, parseOpId, type AgentIdentity, type AgentKey, type SecretDigest } from '../../src/core/ids.ts';
 
 const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const registration = (identity: AgentIdentity, credential: string, parent?: AgentIdentity): AgentRegistration =>
@@ -90,8 +90,9 @@ test('an id is what it says: no separator, no white space, nothing invisible, at
     const isPlain = (text: string, separator: string): boolean => text !== '' && new TextEncoder().encode(text).length <= 256 && !text.includes(separator) && !/[\s\p{C}]/u.test(text);
     expect(isOpHalf(one)).toBe(isPlain(one, ':'));
     expect(isName(one)).toBe(isPlain(one, '/'));
+    expect(isOrgName(one)).toBe(isPlain(one, '/') && one !== '-'); // in a path it stands for no org
     expect(parseOpId(`${one}:${two}`) !== undefined).toBe(isOpHalf(one) && isOpHalf(two));
     const identity = { orgId: one, teamId: two, agentId: 'x' };
-    if (isName(one) && isName(two)) expect(parseAgentKey(agentKeyOf(identity))).toEqual(identity);
+    if (isOrgName(one) && isName(two)) expect(parseAgentKey(agentKeyOf(identity))).toEqual(identity);
   }), { numRuns: 1_000 });
 });
