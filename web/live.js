@@ -63,7 +63,7 @@ export class LiveStream {
 
   /** @param {string} ticket @param {Snapshot} snapshot */
   #open(ticket, snapshot) {
-    const url = new URL(`/api/v1/stream${query([['ticket', ticket], ['snapshot', 'true']])}`, location.href);
+    const url = new URL(`/api/v1/stream${query([['ticket', ticket], ['snapshot', 'true'], ['lineage', 'true']])}`, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     this.#socket = socket;

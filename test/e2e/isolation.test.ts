@@ -86,7 +86,7 @@ const LISTINGS = ROWS.filter((row) => row.method === 'get' && !row.path.includes
 const FILTERS: Readonly<Partial<Record<QueryName, string>>> = {
   org_id: 'acme', team_id: 'search', agent_id: 'crawler', state: 'running', event_type: 'ActionAllowed', decision: 'allow',
   op_id: opOf('acme'), actor: 'agent:acme/search/crawler', since: '2020-01-01T00:00:00Z', until: '2100-01-01T00:00:00Z',
-  format: 'csv', per_page: '1000', types: 'ops_change', snapshot: 'true',
+  format: 'csv', per_page: '1000', types: 'ops_change', snapshot: 'true', lineage: 'true',
 };
 const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
 

@@ -53,9 +53,26 @@ test('every transition of an operation is told, in order and in the shape of the
   const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(board.frames.find(({ payload }) => payload.state === 'paused')).toEqual({
     id: expect.stringMatching(/^\d+$/), event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: time,
-    payload: { op_id: 'told:s', state: 'paused', updated_at: time, team_id: 'search' },
+    payload: { op_id: 'told:s', state: 'paused', updated_at: time },
   });
   expect(new Set(board.frames.map(({ id }) => id)).size).toBe(board.frames.length);
+});
+
+test('the team is told to the reader that asks for it, in the snapshot and after it, and not to the other', async () => {
+  await register('team:s', 'team');
+  const [strict, full] = await Promise.all([dashboard('?org_id=team&snapshot=true'), dashboard('?org_id=team&snapshot=true&lineage=true')]);
+  for (const board of [strict, full]) await board.next(({ payload }) => payload.state === 'pending');
+  await control('team:s', 'terminate');
+  for (const board of [strict, full]) await board.next(({ payload }) => payload.state === 'terminated');
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  expect(strict.frames.map(({ payload }) => payload)).toEqual([
+    { op_id: 'team:s', state: 'pending', updated_at: time },
+    { op_id: 'team:s', state: 'terminated', updated_at: time },
+  ]);
+  expect(full.frames.map(({ payload }) => payload)).toEqual([
+    { op_id: 'team:s', state: 'pending', updated_at: time, team_id: 'search' },
+    { op_id: 'team:s', state: 'terminated', updated_at: time, team_id: 'search' },
+  ]);
 });
 
 test('two dashboards of one org see the same frames, and one of another org sees none of them', async () => {
@@ -123,6 +140,7 @@ test.each<[string, string, DashboardOptions, object]>([
   ['a page without an origin of its own', '', { headers: { origin: 'null' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin null are not accepted here' }],
   ['an unknown kind', '?types=ops_change,gossip', {}, { status: 400, code: 'invalid_argument', detail: 'types: "gossip" is not one of ops_change, violation, budget, agent, account' }],
   ['a snapshot that is neither wanted nor not', '?snapshot=maybe', {}, { status: 400, code: 'invalid_argument', detail: 'snapshot: must be true or false' }],
+  ['a lineage that is neither wanted nor not', '?lineage=1', {}, { status: 400, code: 'invalid_argument', detail: 'lineage: must be true or false' }],
   ['an org that is no name', '?org_id=a%2Fb', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
 ])('%s is refused before the upgrade, as a problem', async (_what, query, options, expected) => {
   expect(await refusal(query, options)).toEqual(expected);

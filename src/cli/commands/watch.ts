@@ -28,7 +28,7 @@ type Viewer = {
 export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const query = { types: 'ops_change', snapshot: 'true', org_id: options.text('org') };
+  const query = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
   const isLive = globals.output === 'table' && process.stdout.isTTY === true;
   const first = await openLiveStream(api, query); // a refusal is told before the screen is taken
   let current: LiveStream = first;
@@ -49,7 +49,7 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
 }
 
 /** Tries until the gateway is there again; undefined when the person has left. A refusal is not tried again. */
-async function reconnected(api: Api, query: { readonly types: string; readonly snapshot: string; readonly org_id: string | undefined }, signal: AbortSignal): Promise<LiveStream | undefined> {
+async function reconnected(api: Api, query: { readonly types: string; readonly snapshot: string; readonly lineage: string; readonly org_id: string | undefined }, signal: AbortSignal): Promise<LiveStream | undefined> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return undefined;

@@ -20,6 +20,7 @@ export const QUERY = {
   per_page: z.int().min(1).max(1000).meta({ description: 'How many to answer at once.', default: 50 }),
   cursor: z.string().meta({ description: '`next_cursor` of the page before.' }),
   snapshot: z.boolean().meta({ description: 'Sends the operations in flight first.', default: false }),
+  lineage: z.boolean().meta({ description: 'Adds `team_id` to the payload of `ops_change`.', default: false }),
   types: z.string().meta({ description: 'Kinds of events, separated by commas; without it: all.' }),
   ticket: z.string().meta({ description: 'A ticket in place of a bearer.' }),
 } as const satisfies Record<string, z.ZodType>;

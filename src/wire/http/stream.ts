@@ -14,5 +14,5 @@ const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_requ
 
 export const streamRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/auth/ws-ticket', access: { scope: 'read' }, summary: 'Gives a ticket that opens one stream where no Authorization header can be sent', answers: { 200: ticket }, handle: issueTicket },
-  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', query: ['org_id', 'types', 'snapshot', 'ticket'], answers: { 101: 'empty' }, refusals: [426], handle: upgradeNeeded },
+  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', query: ['org_id', 'types', 'snapshot', 'lineage', 'ticket'], answers: { 101: 'empty' }, refusals: [426], handle: upgradeNeeded },
 ];

@@ -3,23 +3,28 @@ import type { OpId } from '../../core/ids.ts';
 import type { EventKind, GatewayEvent } from '../../gateway/events.ts';
 import type { Reader } from './reader.ts';
 
-/** One event of this thread. All channels that want it share it. */
+/** One event of this thread, in one of its forms. All channels that want that form share it. */
 export type Entry = {
-  /** Grows by one for each event of this thread. */
+  /** Grows by one for each event of this thread; its forms have the same. */
   readonly seq: number;
   readonly frame: Buffer;
   /** The operation whose state it tells; undefined for other kinds. */
   readonly opId: OpId | undefined;
+  /** The form that names the team; only an `ops_change` has one. */
+  readonly lineage: boolean;
   /** A later event tells a newer state of the same operation. */
   isSuperseded: boolean;
   /** Channels that keep it. */
   holders: number;
 };
 
-/** What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none. */
-export type Interest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind> };
+/**
+ * What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none.
+ * `lineage`: the team beside each operation.
+ */
+export type Interest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind>; readonly lineage: boolean };
 
-export const channelKeyOf = ({ orgId, kinds }: Interest): string => `${[...kinds].sort().join(',')} ${orgId ?? ''}`;
+export const channelKeyOf = ({ orgId, kinds, lineage }: Interest): string => `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
 
 export class Channel {
   readonly key: string;

@@ -43,8 +43,8 @@ export class FanOut {
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Map<string | null, Set<Channel>>();
-  /** The newest state of each operation that some channel keeps. */
-  readonly #latest = new Map<OpId, Entry>();
+  /** The newest state of each operation that some channel keeps, in either form. */
+  readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
   /** Channels with something to send, each with the readers whose turn is still to come. */
   readonly #passes = new Map<Channel, Pass>();
   /** Readers that wait for the next page of their snapshot. */
@@ -142,13 +142,16 @@ export class FanOut {
   }
 
   #add(event: GatewayEvent): void {
-    let entry: Entry | undefined;
+    this.#seq += 1;
+    // Each form is encoded once, and only when a channel wants it; it goes when the last channel that wanted it lets go.
+    let bare: Entry | undefined;
+    let full: Entry | undefined;
     for (const channels of [this.#byOrg.get(null), event.orgId === null ? undefined : this.#byOrg.get(event.orgId)]) {
       if (channels === undefined) continue;
       for (const channel of channels) {
         if (channel.readers.size === 0 || !channel.wants(event)) continue;
-        entry ??= this.#entryOf(event);
-        channel.push(entry);
+        if (event.kind === 'ops_change' && channel.interest.lineage) channel.push(full ??= this.#entryOf(event, true));
+        else channel.push(bare ??= this.#entryOf(event, false));
         this.#held += 1;
         if (channel.length > MAX_CHANNEL_ENTRIES) channel.shrink(MAX_CHANNEL_ENTRIES * 0.75);
         this.#schedule(channel);
@@ -157,14 +160,14 @@ export class FanOut {
     if (this.#held > MAX_ENTRIES) this.#shrinkLargest();
   }
 
-  #entryOf(event: GatewayEvent): Entry {
-    this.#seq += 1;
+  #entryOf(event: GatewayEvent, lineage: boolean): Entry {
     const opId = event.kind === 'ops_change' ? event.payload.opId : undefined;
-    const entry: Entry = { seq: this.#seq, frame: frameOf(event), opId, isSuperseded: false, holders: 0 };
+    const entry: Entry = { seq: this.#seq, frame: frameOf(event, lineage), opId, lineage, isSuperseded: false, holders: 0 };
     if (opId !== undefined) {
-      const before = this.#latest.get(opId);
+      const latest = this.#latestOf(entry);
+      const before = latest.get(opId);
       if (before !== undefined) before.isSuperseded = true;
-      this.#latest.set(opId, entry);
+      latest.set(opId, entry);
     }
     return entry;
   }
@@ -172,8 +175,12 @@ export class FanOut {
   #let(entry: Entry): void {
     this.#held -= 1;
     entry.holders -= 1;
-    if (entry.holders === 0 && entry.opId !== undefined && this.#latest.get(entry.opId) === entry) this.#latest.delete(entry.opId);
+    if (entry.holders > 0 || entry.opId === undefined) return;
+    const latest = this.#latestOf(entry);
+    if (latest.get(entry.opId) === entry) latest.delete(entry.opId);
   }
+
+  #latestOf({ lineage }: Entry): Map<OpId, Entry> { return lineage ? this.#latest.lineage : this.#latest.bare; }
 
   #shrinkLargest(): void {
     let largest: Channel | undefined;

@@ -7,7 +7,7 @@
  *
  * | event_type   | payload |
  * |--------------|---------|
- * | `ops_change` | `op_id`, `state`, `updated_at`, `team_id` |
+ * | `ops_change` | `op_id`, `state`, `updated_at`; with `lineage=true` also `team_id` |
  * | `violation`  | `reason`, `action`, `team_id`, `claimed_org_id`, `claimed_team_id`, `claimed_agent_id` |
  * | `budget`     | `tier`, `team_id`, `period`, `percent`, `spent_usd`, `limit_usd` |
  * | `agent`      | `change` (`registered`, `rotated`, `deregistered`), `team_id`, `key`, and `parent` unless deregistered |
@@ -30,18 +30,19 @@ function time(ms: number): string {
   return lastTime;
 }
 
-export function frameOf(event: GatewayEvent): Buffer {
+/** `lineage`: the payload of an `ops_change` names the team; other kinds are the same either way. */
+export function frameOf(event: GatewayEvent, lineage: boolean): Buffer {
   const head = `{"id":"${event.id}","event_type":"${event.kind}","org_id":${text(event.orgId)},"agent_id":${text(event.agentId)},"timestamp":"${time(event.atMs)}","payload":`;
   if (event.kind !== 'ops_change') return Buffer.from(`${head}${JSON.stringify(event.payload)}}`);
   const { opId, state, updatedAtMs, teamId } = event.payload;
-  return Buffer.from(`${head}{"op_id":${text(opId)},"state":"${state}","updated_at":"${time(updatedAtMs)}","team_id":${text(teamId)}}}`);
+  return Buffer.from(`${head}{"op_id":${text(opId)},"state":"${state}","updated_at":"${time(updatedAtMs)}"${lineage ? `,"team_id":${text(teamId)}` : ''}}}`);
 }
 
 /** An operation as the snapshot tells it: the change that led to its state. */
-export function snapshotFrame(id: string, { opId, state, updatedAtMs, agent }: OpView): Buffer {
+export function snapshotFrame(id: string, { opId, state, updatedAtMs, agent }: OpView, lineage: boolean): Buffer {
   const at = time(updatedAtMs);
   return Buffer.from(`{"id":"${id}","event_type":"ops_change","org_id":${text(agent.orgId === '' ? null : agent.orgId)},"agent_id":${text(agent.agentId)},"timestamp":"${at}",`
-    + `"payload":{"op_id":${text(opId)},"state":"${state}","updated_at":"${at}","team_id":${text(agent.teamId)}}}`);
+    + `"payload":{"op_id":${text(opId)},"state":"${state}","updated_at":"${at}"${lineage ? `,"team_id":${text(agent.teamId)}` : ''}}}`);
 }
 
 /** Stands where events are missing that this reader was too slow for. */

@@ -100,7 +100,7 @@ export class Reader {
     for (let index = this.channel.indexAfter(this.cursor), entry; (entry = this.channel.at(index)) !== undefined; index += 1) {
       if (entry.opId !== undefined) changed.add(entry.opId);
     }
-    this.snapshot?.take(rows.filter(({ opId }) => !changed.has(opId)).map((row) => snapshotFrame(newId(), row)), isLast);
+    this.snapshot?.take(rows.filter(({ opId }) => !changed.has(opId)).map((row) => snapshotFrame(newId(), row, this.channel.interest.lineage)), isLast);
   }
 
   close({ code, reason }: CloseReason): void {

@@ -32,8 +32,8 @@ function scene(options: Partial<FanOutOptions> = {}) {
     ...options,
   });
   fanOuts.push(fanOut);
-  const join = ({ orgId = null, kinds = EVENT_KINDS, principal = ANYBODY, wantsSnapshot = false, expiresAtMs = Infinity }: { orgId?: string | null; kinds?: readonly EventKind[]; principal?: Principal; wantsSnapshot?: boolean; expiresAtMs?: number } = {}): Board => {
-    const seat = fanOut.reserve({ principal, expiresAtMs, interest: { orgId, kinds: new Set(kinds) }, wantsSnapshot });
+  const join = ({ orgId = null, kinds = EVENT_KINDS, principal = ANYBODY, wantsSnapshot = false, lineage = false, expiresAtMs = Infinity }: { orgId?: string | null; kinds?: readonly EventKind[]; principal?: Principal; wantsSnapshot?: boolean; lineage?: boolean; expiresAtMs?: number } = {}): Board => {
+    const seat = fanOut.reserve({ principal, expiresAtMs, interest: { orgId, kinds: new Set(kinds), lineage }, wantsSnapshot });
     if (!seat.ok) throw new Error(seat.fault.kind);
     const board: Board = {
       reader: seat.value, frames: [], closed: undefined, isStuck: false, unsent: 0,
@@ -81,8 +81,34 @@ test('a frame has exactly the fields of the specification', async () => {
   await settled(board, 1);
   expect(board.frames).toEqual([{
     id: String(lastId), event_type: 'ops_change', org_id: null, agent_id: 'crawler', timestamp: '1970-01-01T00:00:01.000Z',
-    payload: { op_id: 't:"1"', state: 'running', updated_at: '1970-01-01T00:00:01.000Z', team_id: 'search' },
+    payload: { op_id: 't:"1"', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' },
   }]);
+});
+
+test('the team is told to the readers that asked for it, and to no other of the same org', async () => {
+  const { fanOut, join } = scene();
+  const [strict, full, second] = [join({ orgId: 'acme' }), join({ orgId: 'acme', lineage: true }), join({ lineage: true })];
+  fanOut.publish([change('t:1', 'running'), other('violation')]);
+  for (const board of [strict, full, second]) await settled(board, 2);
+  const head = { id: String(lastId - 1), event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:01.000Z' };
+  const violation = { id: String(lastId), event_type: 'violation', org_id: 'acme', agent_id: null, timestamp: '1970-01-01T00:00:01.000Z', payload: {} };
+  expect(strict.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' } }, violation]);
+  expect(full.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z', team_id: 'search' } }, violation]);
+  expect(second.frames).toEqual(full.frames);
+  await eventually(() => expect(fanOut.held).toBe(0));
+});
+
+test('readers that are behind get the latest state of each operation, with the team and without', async () => {
+  const { fanOut, join } = scene();
+  const boards = [join(), join({ lineage: true })];
+  for (const board of boards) board.isStuck = true;
+  fanOut.publish(Array.from({ length: 300 }, (_, at) => change(`fill:${at}`, 'pending')));
+  for (const board of boards) await settled(board, 100);
+  fanOut.publish([change('t:1', 'pending'), change('t:1', 'running'), change('t:1', 'paused')]);
+  for (const board of boards) {
+    board.drain();
+    expect((await settled(board, 301)).slice(-2)).toEqual(['fill:299 pending', 't:1 paused']);
+  }
 });
 
 test('a reader that keeps up sees every state, also when one follows the other at once', async () => {
@@ -116,6 +142,7 @@ test('a reader that is behind gets the latest state of each operation, and all t
   slow.drain();
   expect((await settled(slow, 304)).slice(-4)).toEqual(['violation', 't:2 pending', 't:1 paused', 'agent']);
   expect(told(fast.frames).slice(-6)).toEqual(['t:1 pending', 't:1 running', 'violation', 't:2 pending', 't:1 paused', 'agent']);
+  await vi.advanceTimersByTimeAsync(1_000);
   await eventually(() => expect(fanOut.held).toBe(0));
   expect(fanOut.dropped).toBe(0);
   fanOut.publish([change('t:1', 'running'), change('t:1', 'completing')]);
@@ -204,7 +231,7 @@ test('the main thread is told of the orgs that have readers, and of those that h
 test('one reader too many is refused', () => {
   const { fanOut, join } = scene({ maxReaders: 1 });
   join();
-  expect(fanOut.reserve({ principal: ANYBODY, expiresAtMs: Infinity, interest: { orgId: null, kinds: new Set(EVENT_KINDS) }, wantsSnapshot: false }))
+  expect(fanOut.reserve({ principal: ANYBODY, expiresAtMs: Infinity, interest: { orgId: null, kinds: new Set(EVENT_KINDS), lineage: false }, wantsSnapshot: false }))
     .toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' }));
 });
 
@@ -221,7 +248,7 @@ test('a page of the snapshot comes before the events that follow it, and never o
   expect(await settled(board, 2)).toEqual(['t:2 running', 't:1 paused']);
   expect(board.frames[0]).toEqual({
     id: 'test-1', event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:00.900Z',
-    payload: { op_id: 't:2', state: 'running', updated_at: '1970-01-01T00:00:00.900Z', team_id: 'search' },
+    payload: { op_id: 't:2', state: 'running', updated_at: '1970-01-01T00:00:00.900Z' },
   });
   await eventually(() => expect(asked).toHaveLength(2));
   expect(asked[1]!.request.cursor).toBe('2');
@@ -230,6 +257,17 @@ test('a page of the snapshot comes before the events that follow it, and never o
   expect((await settled(board, 4)).slice(2)).toEqual(['t:3 pending', 't:4 pending']);
   await turn();
   expect(asked).toHaveLength(2);
+});
+
+test('a snapshot names the team to a reader that asked for it', async () => {
+  const { asked, join } = scene();
+  const board = join({ wantsSnapshot: true, lineage: true });
+  asked[0]!.answer({ items: [row('t:1', 'running')], next: undefined });
+  await settled(board, 1);
+  expect(board.frames).toEqual([{
+    id: 'test-1', event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:00.900Z',
+    payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:00.900Z', team_id: 'search' },
+  }]);
 });
 
 test('pages are read one at a time, however many readers want one', async () => {
