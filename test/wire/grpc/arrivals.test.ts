@@ -140,11 +140,13 @@ test('half-sent messages have a bound together, over all connections, and their 
   const others = [dial(), dial()];
   for (let round = 0; round < 2; round += 1) {
     const held = others.map((other) => begin(BATCH, other));
-    for (const call of held) call.stream.write(framed(Buffer.alloc(120_000), 1_000_000));
-    await pause(100);
+    for (const call of held) call.stream.write(framed(Buffer.alloc(0), 1_000_000));
+    await pause(50);
+    for (const call of held) call.stream.write(Buffer.alloc(60_000));
+    await pause(50);
     expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
     const tooMuch = begin(BATCH);
-    tooMuch.stream.write(framed(Buffer.alloc(120_000), 1_000_000));
+    tooMuch.stream.write(framed(Buffer.alloc(60_000), 1_000_000));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
     expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 seconds');
     // What comes in one piece needs no room.
