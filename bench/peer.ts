@@ -6,10 +6,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
+import { freePort } from '../test/support/free-port.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';
 import { heading, isBrief, line, median, ratio } from './lib/report.ts';
 import { CHECK_BODY, startGateway } from './lib/subject.ts';
@@ -67,15 +67,6 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const rate = async (url: string, body: string): Promise<number> => {

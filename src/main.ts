@@ -188,6 +188,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
 
+  const logins = loginBounds(config);
   const ioData: IoData = {
     httpHost: config.SVC_HTTP_ADDR.host,
     grpcHost: config.SVC_GRPC_ADDR.host,
@@ -197,7 +198,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     corsOrigins: config.SVC_CORS_ORIGINS,
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
-    maxLogins: loginBounds(config).atOnce + loginBounds(config).waiting,
+    maxLogins: logins.atOnce + logins.waiting,
     ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,

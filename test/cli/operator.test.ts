@@ -1,7 +1,7 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createCliHome, type CliHome, type CliOptions } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -167,14 +167,6 @@ test('NO_COLOR is kept to on a terminal', async () => {
   expect(terminal.shown()).toContain('acme/plain/a1');
   expect(terminal.shown()).not.toContain('\u001b[');
 });
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 test('a watch without a terminal prints plain lines, goes on when the gateway comes back, and ends when it is told to', async () => {
   const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` };

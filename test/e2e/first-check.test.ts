@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -37,15 +36,6 @@ test('SIGTERM ends the gateway with status 0', async () => {
   const other = await startTestGateway();
   expect(await other.stop('SIGTERM')).toBe(0);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('a gateway that nobody reads along with starts, answers, and stops in order', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, openBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of the dashboard are skipped: ${NO_BROWSER}`);
@@ -328,13 +328,3 @@ const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(st
 
 const focusOn = (control: Locator): Promise<void> =>
   eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
-
-/** One that the gateway can be started on again. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}

@@ -61,12 +61,13 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
   const { route } = match;
   const { atOnce } = route;
-  const isCrowded = (): boolean => atOnce !== undefined && (working.get(route) ?? 0) >= atOnce.limit;
-  const refuse = (): void => respond(fail({ kind: 'overloaded', what: atOnce?.what ?? '', retryAfterSecs: 1 }));
-  if (isCrowded()) return refuse();
+  const crowded = (): HttpReply | undefined => (atOnce !== undefined && (working.get(route) ?? 0) >= atOnce.limit ? fail({ kind: 'overloaded', what: atOnce.what, retryAfterSecs: 1 }) : undefined);
+  const refusal = crowded();
+  if (refusal !== undefined) return respond(refusal);
   const answer = (body: BodyResult): void => {
-    // Only now, because a body that never comes must not keep anybody else out.
-    if (isCrowded()) return refuse();
+    // Counted only now, because a body that never comes must not keep anybody else out.
+    const late = crowded();
+    if (late !== undefined) return respond(late);
     // Parsed while its bytes are valid, and judged only once it is known who asks.
     const parsed = parseBody(body, head.headers.get('content-type'));
     const answered = answerRow(route, { ...head, params: match.params }, parsed, options).then(respond);
