@@ -5,6 +5,7 @@ import { fail, type Result } from '../core/result.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
+import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
 
 /** A reply and where the audit log holds what it says; undefined when nothing was to be recorded, or could not be. */
@@ -33,9 +34,8 @@ const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
   readonly #outbox: Outbox<IoToMain>;
-  readonly #waiting = new Map<number, Settle>();
+  readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
-  #lastId = 0;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
@@ -67,10 +67,7 @@ export class IoLink implements Link {
 
   #request(messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
     if (this.#waiting.size >= this.#options.maxPending) return Promise.resolve({ reply: OVERLOADED, auditId: undefined });
-    this.#lastId += 1;
-    const id = this.#lastId;
-    this.#outbox.send(messageOf(id));
-    return new Promise((resolve) => { this.#waiting.set(id, resolve); });
+    return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve))));
   }
 
   #receive(messages: readonly MainToIo[]): void {
@@ -89,9 +86,7 @@ export class IoLink implements Link {
   }
 
   #settle(id: number, reply: unknown, auditId: number | undefined): void {
-    const settle = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    settle?.({ reply, auditId });
+    this.#waiting.take(id)?.({ reply, auditId });
   }
 }
 
