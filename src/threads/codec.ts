@@ -1,5 +1,5 @@
 /** Messages between threads as bytes: a batch is one MessagePack array. */
-import { Packr } from 'msgpackr';
+import { Packr, RESET_BUFFER_MODE } from 'msgpackr';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_STATES } from '../core/op-state.ts';
 import { ok } from '../core/result.ts';
@@ -11,8 +11,8 @@ const packr = new Packr({ useRecords: true });
 
 /** The bytes are the caller's own: their buffer may be handed over to another thread. */
 export function encode(value: unknown): Uint8Array<ArrayBuffer> {
-  // msgpackr writes into a large buffer that it uses again; a copy of the right size can be given away.
-  return new Uint8Array(packr.pack(value));
+  // Written into one buffer that is used again, and so stays near the processor; a copy of the right size can be given away.
+  return new Uint8Array(packr.pack(value, RESET_BUFFER_MODE));
 }
 
 export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes) as unknown;

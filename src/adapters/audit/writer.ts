@@ -48,7 +48,7 @@ export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWrite
   }
 }
 
-type OpenSegment = { readonly fd: number; readonly sizeBytes: number; readonly startedMs: number };
+type OpenSegment = { readonly fd: number; sizeBytes: number; readonly startedMs: number };
 
 const UTF8_BYTES_PER_UNIT = 3;
 const MAX_ID_DIGITS = 16;
@@ -146,7 +146,7 @@ export class AuditWriter {
       this.#cutBack(segment);
       throw error;
     }
-    this.#segment = { ...segment, sizeBytes: segment.sizeBytes + bytes.length };
+    segment.sizeBytes += bytes.length;
   }
 
   #writableSegment(): OpenSegment {
