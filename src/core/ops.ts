@@ -30,7 +30,7 @@ export type OpPlace = { readonly from: number; readonly slot: number; readonly n
 /** What is left of the work that one page of a listing may cost. */
 export type ScanBudget = { steps: number };
 
-function count(counts: OpCounts, from: OpState, to: OpState): void {
+function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
   counts[from] -= 1;
   counts[to] += 1;
 }
@@ -117,9 +117,7 @@ export class OpsRegistry {
     chunk.states[at] = OP_STATES.indexOf(to);
     chunk.updatedAtMs[at] = nowMs;
     const owner = chunk.owners[at]!;
-    count(this.#counts, from, to);
-    count(owner.org.ops, from, to);
-    count(owner.team.ops, from, to);
+    this.#recount(owner, from, to);
     if (isFinished(to)) {
       owner.unfinishedOps -= 1;
       this.#queueForSweep(slot);
@@ -171,9 +169,7 @@ export class OpsRegistry {
     assert(!isFinished(to), 'an operation is put back among those that run');
     chunk.states[at] = OP_STATES.indexOf(to);
     chunk.updatedAtMs[at] = atMs;
-    count(this.#counts, from, to);
-    count(owner.org.ops, from, to);
-    count(owner.team.ops, from, to);
+    this.#recount(owner, from, to);
     if (!isFinished(from)) return;
     owner.unfinishedOps += 1;
     // The queue is linked one way only, so its place there stays until the sweep comes by. Should it finish again before,
@@ -268,6 +264,13 @@ export class OpsRegistry {
     const { owners, numbers } = this.#chunkOf(slot as OpSlot);
     const owner = owners[slot & SLOT_MASK];
     return owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list]);
+  }
+
+  /** An operation of this owner has another state, in every count that it takes part in. */
+  #recount({ org, team }: AgentEntry, from: OpState, to: OpState): void {
+    moveOne(this.#counts, from, to);
+    moveOne(org.ops, from, to);
+    moveOne(team.ops, from, to);
   }
 
   #append(list: number, slot: OpSlot, chunk: Chunk, holder: OpHolder): void {
