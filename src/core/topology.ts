@@ -2,7 +2,7 @@
 import type { AgentGroup, OpCounts } from './agent-groups.ts';
 import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
-import { BAD_CURSOR, type CursorFault } from './cursor.ts';
+import { BAD_CURSOR, numberOf, type CursorFault } from './cursor.ts';
 import { ok, type Result } from './result.ts';
 
 export type GroupStats = {
@@ -69,14 +69,17 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const shown: AgentEntry[] = [];
+  let last = after;
   let next: string | undefined;
   for (const { org, agent } of agentsAfter(agents, orgId, teamId, after)) {
-    if (shown.length === perPage) break;
+    if (shown.length === perPage) {
+      next = cursorOf(last);
+      break;
+    }
     shown.push(agent);
-    next = `${org.sequence}.${agent.registration}`;
+    last = { org: org.sequence, registration: agent.registration };
   }
-  const isWhole = next === undefined || agentsAfter(agents, orgId, teamId, readCursor(next)!).next().done === true;
-  return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next: isWhole ? undefined : next });
+  return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
 }
 
 /**
@@ -97,7 +100,7 @@ export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage
       if (roots.length === perPage || (roots.length > 0 && budget.nodes <= 0)) return ok({ roots, next });
       roots.push(nodeOf(agents, agent, 1, budget));
     }
-    next = `${org.sequence}.${agent.registration}`;
+    next = cursorOf({ org: org.sequence, registration: agent.registration });
   }
   return ok({ roots, next: undefined });
 }
@@ -115,7 +118,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 
 /** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
 export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<{ readonly lineages: readonly Lineage[]; readonly next: string | undefined }> {
-  const after = cursor === undefined ? 0 : /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined;
+  const after = cursor === undefined ? 0 : numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];
   let last = after;
@@ -150,7 +153,7 @@ function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
 }
 
 export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<Stats> {
-  const after = cursor === undefined ? 0 : /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined;
+  const after = cursor === undefined ? 0 : numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
@@ -194,6 +197,8 @@ function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: 
     for (const agent of members?.after(org.sequence === after.org ? after.registration : 0) ?? []) yield { org, agent };
   }
 }
+
+const cursorOf = ({ org, registration }: Place): string => `${org}.${registration}`;
 
 function readCursor(cursor: string | undefined): Place | undefined {
   if (cursor === undefined) return { org: 0, registration: 0 };
