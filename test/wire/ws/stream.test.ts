@@ -1,0 +1,36 @@
+import { afterEach, expect, test } from 'vitest';
+import { ok } from '../../../src/core/result.ts';
+import type { Link } from '../../../src/threads/io-link.ts';
+import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
+import { Stream } from '../../../src/wire/ws/stream.ts';
+import { openDashboard, Refused } from '../../support/stream.ts';
+
+let http: HttpApp | undefined;
+afterEach(() => http?.close());
+
+test('who asks for a stream while the gateway shuts down is told just that', async () => {
+  http = createHttpApp(() => undefined);
+  let askForPermit = (): void => undefined;
+  const asked = new Promise<void>((resolve) => { askForPermit = resolve; });
+  let givePermit = (): void => undefined;
+  const link = {
+    call: () => {
+      askForPermit();
+      return new Promise((resolve) => { givePermit = () => resolve(ok(undefined)); });
+    },
+  } as unknown as Link;
+  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' } as const;
+  const stream = new Stream(http.app, {
+    link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, name: 'test',
+    onError: (error) => { throw error; },
+  });
+  const port = await http.listen('127.0.0.1', 0, false);
+
+  const opening = openDashboard({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
+  await asked;
+  stream.close();
+  givePermit();
+  const refused = await opening;
+  if (!(refused instanceof Refused)) throw refused;
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'this gateway is shutting down; connect again']);
+});
