@@ -1,4 +1,4 @@
-import { isName, type AgentIdentity } from './ids.ts';
+import { isName, isOrgName, type AgentIdentity } from './ids.ts';
 
 /** Whom a policy document governs (contract: Policy documents). The tiers are those of budgets, in the order of the cascade. */
 export type PolicyScope =
@@ -14,8 +14,8 @@ export function parsePolicyScope(text: string): PolicyScope | undefined {
   const colon = text.indexOf(':');
   if (colon === -1) return undefined;
   const names = text.slice(colon + 1).split('/');
-  if (!names.every(isName)) return undefined;
   const [orgId = '', teamId = '', agentId = ''] = names;
+  if (!isOrgName(orgId) || !names.every(isName)) return undefined;
   switch (`${text.slice(0, colon)} of ${names.length}`) {
     case 'org of 1': return { tier: 'org', orgId };
     case 'team of 2': return { tier: 'team', orgId, teamId };

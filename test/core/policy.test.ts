@@ -172,6 +172,12 @@ test('the summary lists the documents, and its version changes with what they sa
   expect(policiesOf({ ...raw, rules: [{ ...webOnly, effect: 'deny' }] }).version).not.toBe(policies.version);
 });
 
+test.each(['org:-', 'team:-/search', 'agent:-/search/a1'])('the scope %s is refused: no org is called -, so the document would govern nobody', (scope) => {
+  expect(parsePolicyDocument({ name: 'p', scope, rules: [webOnly] }, 'test.yaml').problems).toEqual([
+    { path: ['scope'], problem: 'must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>' },
+  ]);
+});
+
 test('equal names, a second budget, a budget out of place and a budget with a mistake are refused, each with its place', () => {
   const compiled = compilePolicies([
     { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
