@@ -1,5 +1,6 @@
 /** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
 import { parseAgentKey, type AgentIdentity } from './ids.ts';
+import { MAX_COST_USD, usdToMicro } from './money.ts';
 import { nearest } from './nearest.ts';
 import { EFFECTS, type DocumentProblem, type Effect, type PolicyPath } from './policy-document.ts';
 import type { CheckSubject, PolicyDecision, PolicySet } from './policy.ts';
@@ -23,7 +24,6 @@ export type CaseOutcome = {
 };
 
 const CASE_KEYS = ['name', 'agent', 'action', 'resource', 'attributes', 'caller', 'estimated_cost_usd', 'expect', 'rule'] as const;
-const MAX_COST_USD = 1_000_000;
 
 type Mapping = Readonly<Record<string, unknown>>;
 const isMapping = (raw: unknown): raw is Mapping => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
@@ -88,9 +88,9 @@ class CaseReader {
   }
 
   #cost({ estimated_cost_usd: usd = 0 }: Mapping, path: PolicyPath): number {
-    if (typeof usd === 'number' && usd >= 0 && usd <= MAX_COST_USD) return Math.round(usd * 1_000_000);
-    this.refuse([...path, 'estimated_cost_usd'], `must be an amount in US dollars from 0 to ${MAX_COST_USD}`);
-    return 0;
+    const microUsd = typeof usd === 'number' ? usdToMicro(usd) : undefined;
+    if (microUsd === undefined) this.refuse([...path, 'estimated_cost_usd'], `must be an amount in US dollars from 0 to ${MAX_COST_USD}`);
+    return microUsd ?? 0;
   }
 }
 

@@ -46,6 +46,13 @@ test('a case may name a caller and an estimated cost', () => {
   ).map(({ passed }) => passed)).toEqual([true, true]);
 });
 
+test('a fraction of a micro-dollar counts in a case as it does in a check: as a whole one', () => {
+  expect(run(
+    { ...base, estimated_cost_usd: 1.000_000_1, expect: 'deny', rule: 'costly' },
+    { ...base, estimated_cost_usd: 1, expect: 'allow', rule: 'web' },
+  ).map(({ passed }) => passed)).toEqual([true, true]);
+});
+
 test.each([
   ['no list', {}, [], 'policy cases are a mapping with one key, cases, which holds a list'],
   ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only key here is cases'],
