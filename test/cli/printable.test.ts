@@ -6,12 +6,18 @@ import { clipped, printable, widthOf } from '../../src/cli/printable.ts';
 import { cellText, fieldLines, tableLines } from '../../src/cli/table.ts';
 
 const anything = fc.string({ unit: 'binary', maxLength: 40 });
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/u;
 
 test('printable text is one line that drives no terminal, whatever it was made of', () => {
   fc.assert(fc.property(anything, (text) => { expect(printable(text)).not.toMatch(UNSAFE); }));
   expect(printable('a\u001b[2J\u009b1m\u202eb\r\n\u0000')).toBe('a\\u001b[2J\\u009b1m\\u202eb\\u000d\\u000a\\u0000');
   expect(printable('grün 東京 🙂 – ok')).toBe('grün 東京 🙂 – ok');
+  expect(printable('a\u{e0041}b')).toBe('a\\udb40\\udc41b'); // an invisible tag, in the two halves that JSON reads
+});
+
+test('the width of a text is that on a terminal, also of marks that belong to no script', () => {
+  const widths = { 'abc': 3, 'é': 1, 'e\u0301': 1, '東京': 4, 'データ': 6, 'ﾃﾞｰﾀ': 4, '한국': 4, 'ㄅ': 2, '、。': 4, '🚀': 2, 'שלום': 4, 'x：y': 4 };
+  expect(Object.fromEntries(Object.keys(widths).map((text) => [text, widthOf(text)]))).toEqual(widths);
 });
 
 test('JSON and YAML drive no terminal either, and still say the same', async () => {
