@@ -7,6 +7,7 @@ import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } 
 import { EXIT } from './errors.ts';
 import { helpOf, type HelpText } from './help.ts';
 import { Options, OUTPUT_FORMATS, type Globals, type Invocation, type Run } from './invocation.ts';
+import { printableLines } from './printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
 
@@ -83,8 +84,8 @@ function styled(command: Command, text: HelpText): Command {
     .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
 }
 
-/** A key that was put behind a mistyped option, or where no argument belongs, is not shown again. */
+/** A key that was put behind a mistyped option, or where no argument belongs, is not shown again; nor is what drives a terminal. */
 const withoutValues = (message: string): string =>
-  message.replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
+  printableLines(message).replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
 
 const versionOf = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

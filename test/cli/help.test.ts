@@ -55,6 +55,15 @@ test('a mistake on the command line is status 2, told on standard error, with wh
   }
 });
 
+test('what was typed wrongly is shown again without driving the terminal', async () => {
+  for (const args of [['\u001b[31mred'], ['ops', 'ls', '--state', '\u001b[31mred'], ['ops', 'ls', '--\u001b[31mred']]) {
+    const { status, stderr } = await cli.run(args);
+    expect(status).toBe(2);
+    expect(stderr).toContain('\\u001b[31mred');
+    expect(stderr).not.toContain('\u001b');
+  }
+});
+
 test('--version says the version of the package', async () => {
   expect(await cli.run(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
 });
@@ -97,6 +106,11 @@ test('bash completes commands, options and their words', async () => {
   expect(complete('svc', 'topology', '')).toEqual(['overview', 'tree', 'stats']);
   expect(complete('svc', 'topology', '--li')).toEqual(['--lineage', '--limit']);
   expect(complete('svc', 'ops', 'ls', '--org', '')).toEqual([]);
+  // Bash hands over what holds a `=` or a `:` in pieces.
+  expect(complete('svc', '--api-url', 'http', ':', '//127.0.0.1', ':', '8080', 'ops', 'pa')).toEqual(['pause']);
+  expect(complete('svc', '--output', '=', 'json', 'ops', 'pa')).toEqual(['pause']);
+  expect(complete('svc', 'whoami', '--output', '=', 'j')).toEqual(['json']);
+  expect(complete('svc', 'whoami', '--output', '=')).toEqual(['table', 'json', 'yaml']);
 });
 
 test.skipIf(spawnSync('fish', ['--version']).error !== undefined)('fish completes what stands next, and files only where files are read', async () => {
@@ -127,5 +141,5 @@ test('completions for zsh and fish name every command', async () => {
     const { stdout } = await cli.run(['completion', shell]);
     for (const row of COMMANDS) expect(stdout).toContain(wordsOf(row).at(-1));
   }
-  expect((await cli.run(['completion', 'tcsh'])).status).toBe(2);
+  for (const shell of ['tcsh', 'toString']) expect(await cli.run(['completion', shell])).toMatchObject({ status: 2, stdout: '' });
 });

@@ -14,10 +14,10 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--help', meaning: 'show help' },
 ];
 
-const SHELLS: Readonly<Record<string, () => string>> = { bash, zsh, fish };
+const SHELLS: ReadonlyMap<string, () => string> = new Map([['bash', bash], ['zsh', zsh], ['fish', fish]]);
 
 export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
-  const script = SHELLS[shell];
+  const script = SHELLS.get(shell);
   if (script === undefined) throw usageError('completion is there for bash, zsh and fish', 'For example: source <(svc completion bash)');
   writeOut(script());
 }
@@ -66,12 +66,15 @@ function bash(): string {
 _svc() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= words= options= i skip=
   COMPREPLY=()
+  if [[ $current == '=' ]]; then current=; elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   case "$previous" in
 ${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
     ${FILE_VALUED.join('|')}) _svc_files; return ;;
     ${FREE_VALUED.join('|')}) return ;;
   esac
   for ((i = 1; i < COMP_CWORD; i++)); do
+    # Bash takes --output=json, and http://host:port, for several words.
+    if [[ \${COMP_WORDS[i]} == [=:] ]]; then skip=1; continue; fi
     if [[ -n $skip ]]; then skip=; continue; fi
     case "\${COMP_WORDS[i]}" in
       ${ALL_VALUED.join('|')}) skip=1 ;;
