@@ -184,6 +184,7 @@ test('the session of a context is not shown to another gateway that takes its na
   await cli.run(['context', 'add', 'prod', 'http://127.0.0.1:1']);
   expect((await cli.run(['whoami', '-o', 'json'])).stdout).toBe('{\n  "logged_in": false\n}\n');
   expect((await cli.run(['whoami', '-o', 'json', '--api-url', gateway.url])).stdout).toBe('{\n  "logged_in": false\n}\n');
+  expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout).contexts).toMatchObject([{ name: 'prod', session: 'none' }]);
 });
 
 test('a context is chosen by the flag, then the environment, then as the one in use; an unknown one is named with those there are', async () => {

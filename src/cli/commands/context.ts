@@ -55,13 +55,14 @@ export async function ls({ globals }: Invocation): Promise<void> {
     current: name === current,
     api_url: apiUrl,
     api_key_hint: apiKey === undefined ? null : hintOf(apiKey),
-    session: stateOf(sessions.get(name), Date.now()),
+    session: stateOf(sessions.get(name), apiUrl, Date.now()),
   }));
   await showTable(globals.output, { contexts: rows }, COLUMNS, rows, 'There are no contexts; add one with `svc context add <name> <url>`.');
 }
 
-const stateOf = (session: Session | undefined, nowMs: number): string =>
-  session === undefined ? 'none' : session.expiresAtSecs * 1000 <= nowMs ? 'expired' : 'valid';
+/** A session that another gateway gave is of no use to this one. */
+const stateOf = (session: Session | undefined, apiUrl: string, nowMs: number): string =>
+  session?.apiUrl !== apiUrl ? 'none' : session.expiresAtSecs * 1000 <= nowMs ? 'expired' : 'valid';
 
 async function unknownContext(name: string): Promise<CliError> {
   const known = [...(await readCliConfig()).contexts.keys()];
