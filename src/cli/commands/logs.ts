@@ -7,7 +7,7 @@ import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
 import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
-import { agentText, limitOf } from './listing.ts';
+import { agentText, limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';
@@ -44,6 +44,8 @@ export async function run(invocation: Invocation): Promise<void> {
   if (options.isSet('follow')) return follow(api, query, head, entries, globals.output);
   if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
+  // A count that was asked for is as many as are wanted, as with `tail`; one that was not must not pass for all there is.
+  if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
 }
 
 type Head = { readonly id: number; readonly timestamp: string };
