@@ -83,5 +83,6 @@ async function responseOf(message: IncomingMessage): Promise<Response> {
     body += chunk as string;
     if (body.length > MAX_PROBLEM_BYTES) break;
   }
-  return new Response(body === '' ? null : body, { status: message.statusCode ?? 500, headers: { 'retry-after': message.headers['retry-after'] ?? '1' } });
+  const retryAfter = message.headers['retry-after'];
+  return new Response(body === '' ? null : body, { status: message.statusCode ?? 500, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter } });
 }

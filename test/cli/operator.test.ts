@@ -74,6 +74,14 @@ test('an operation is listed, shown, paused, resumed, completed and terminated',
   expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
 });
 
+test('of several operations those that were changed before one failed are told, to people and to programs', async () => {
+  for (const op of ['several:1', 'several:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
+  expect(await svc('ops pause several:1 nowhere:0 several:2')).toMatchObject({ status: 1, stdout: 'several:1 is paused.\n', stderr: expect.stringContaining('nowhere:0') });
+  const { status, stdout } = await svc('ops resume several:1 nowhere:0 several:2 -o json');
+  expect({ status, ops: JSON.parse(stdout) }).toEqual({ status: 1, ops: [expect.objectContaining({ op_id: 'several:1', state: 'running' })] });
+  expect((await json('ops show several:2')).state).toBe('running');
+});
+
 test('a limit is kept, and that there is more is said on standard error', async () => {
   for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
   const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
@@ -104,7 +112,9 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
   expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^topo\/forest\/leaf +topo\/forest\/root +1 /m);
   expect((await svc('topology stats --org topo')).stdout).toMatch(/^1 org, 2 teams, 3 agents\n/);
-  expect(await svc('topology map')).toMatchObject({ status: 2 });
+  expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
+  expect(await svc('topology tree --org nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agent is registered.\n' });
+  for (const wrong of ['topology map', 'topology constructor', 'topology tree --team forest']) expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
 });
 
 test('budgets, policies and a reload are shown', async () => {
@@ -160,6 +170,16 @@ test('the live table is drawn over in place, fits the terminal, and gives it bac
   for (const line of plain.split('\r\n')) expect(line.length).toBeLessThanOrEqual(120); // two pictures may meet on a line
 });
 
+test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {
+  const { id, key } = await json('keys create short-lived --scope read');
+  const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });
+  await terminal.until('Ctrl-C leaves.');
+  await svc(`keys revoke ${id}`);
+  expect(await terminal.ended).toBe(1);
+  const [, after = ''] = terminal.shown().split('\u001b[?1049l');
+  expect(after).toBe(`error: not logged in to ${gateway.url}: the gateway rejected the API key\r\nRun \`svc login\` first.\r\n`);
+});
+
 test('NO_COLOR is kept to on a terminal', async () => {
   await svc('agents register acme/plain/a1');
   const terminal = cli.inTerminal(['agents', 'ls', '--team', 'plain'], { env: { NO_COLOR: '1' } });
@@ -187,4 +207,5 @@ test('the live stream refuses in the words of the gateway', async () => {
   expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `error: not logged in to ${gateway.url}: this needs a session or an API key\nRun \`svc login\` first.\n` });
   const { key } = await json('keys create bound --scope read --org globex');
   expect(await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
+  expect((await svc(`ops watch --org ${'x'.repeat(300)}`)).stderr).toBe('error: org_id: is not the name of an org\nSee --help of this command for what it takes.\n');
 });

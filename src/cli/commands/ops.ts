@@ -1,7 +1,7 @@
 /** `svc ops ls|show|pause|resume|terminate|complete`: operations in flight. */
 import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
-import { note, show, showTable } from '../output.ts';
+import { note, show, showTable, writeLines } from '../output.ts';
 import { printable } from '../printable.ts';
 import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
 import { agentText, AGENT_COLUMN, limitOf, moreNote } from './listing.ts';
@@ -39,15 +39,18 @@ const fieldsOf = (op: Row): readonly string[] => fieldLines([
   ['acknowledged', op.acknowledged_at],
 ]);
 
-/** Several ids are handled in their order; the first that fails ends it. */
+/** Several ids are handled in their order; the first that fails ends it, and what was done before is still told. */
 export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'): Run => async (invocation) => {
   const { args, globals } = invocation;
   const api = await Api.of(invocation);
-  const ops: Row[] = [];
-  for (const opId of args) {
-    const op = await api.post(`${pathOf(opId)}/${trigger}`);
-    ops.push(op);
-    if (globals.output === 'table') await show('table', op, () => [printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
+  const done: Row[] = [];
+  try {
+    for (const opId of args) {
+      const op = await api.post(`${pathOf(opId)}/${trigger}`);
+      done.push(op);
+      if (globals.output === 'table') writeLines([printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
+    }
+  } finally {
+    if (globals.output !== 'table' && done.length > 0) await show(globals.output, args.length === 1 ? done[0] : done, () => []);
   }
-  if (globals.output !== 'table') await show(globals.output, ops.length === 1 ? ops[0] : ops, () => []);
 };

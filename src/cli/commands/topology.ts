@@ -17,18 +17,24 @@ export async function run(invocation: Invocation): Promise<void> {
   const limit = limitOf(options);
   if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`);
   const answer = await (await Api.of(invocation)).get(path, { org_id: options.text('org'), per_page: limit });
-  await show(globals.output, answer, () => lines(answer));
+  await show(globals.output, answer, () => {
+    const text = lines(answer);
+    if (text.length === 0) note('No agent is registered.');
+    return text;
+  });
   if (typeof answer.next_cursor === 'string') note(moreNote(limit));
 }
 
-function viewOf({ args: [view = 'overview'], options }: Invocation): View {
+function viewOf({ args: [asked], options }: Invocation): View {
+  const view = asked ?? 'overview';
   const team = options.text('team');
   const lineage = options.text('lineage');
   if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage are two different views');
+  if (asked !== undefined && (team ?? lineage) !== undefined) throw usageError(`${asked} and --${team === undefined ? 'lineage' : 'team'} are two different views`);
   if (team !== undefined) return { path: `/api/v1/topology/team/${encodeURIComponent(team)}`, lines: teamLines };
   if (lineage !== undefined) return { path: `/api/v1/topology/lineage/${encodeURIComponent(lineage)}`, lines: lineageLines };
-  const chosen = VIEWS[view];
-  if (chosen === undefined) throw usageError(`a view of the topology is one of ${Object.keys(VIEWS).join(', ')}`);
+  const chosen = VIEWS.get(view);
+  if (chosen === undefined) throw usageError(`a view of the topology is one of ${[...VIEWS.keys()].join(', ')}`);
   return chosen;
 }
 
@@ -49,15 +55,21 @@ const GROUPS: readonly Column[] = [
   { title: 'PAUSED', cell: 'ops.paused' },
 ];
 
-const VIEWS: Readonly<Record<string, View>> = {
-  overview: { path: '/api/v1/topology/overview', lines: (answer) => [countsOf(answer), ...teamLines(answer)] },
-  tree: { path: '/api/v1/topology/tree', lines: (answer) => rowsIn(answer, 'orgs').flatMap(orgLines) },
-  stats: { path: '/api/v1/topology/stats', lines: (answer) => [countsOf(answer), ...tableOf(GROUPS, rowsIn(answer, 'groups'))] },
-};
+const VIEWS: ReadonlyMap<string, View> = new Map([
+  ['overview', { path: '/api/v1/topology/overview', lines: (answer) => blocks([countsOf(answer)], ...teamTables(answer)) }],
+  ['tree', { path: '/api/v1/topology/tree', lines: (answer) => rowsIn(answer, 'orgs').flatMap(orgLines) }],
+  ['stats', { path: '/api/v1/topology/stats', lines: (answer) => blocks([countsOf(answer)], tableOf(GROUPS, rowsIn(answer, 'groups'))) }],
+]);
 
-const teamLines = (answer: Row): readonly string[] => [...tableOf(GROUPS, rowsIn(answer, 'teams')), ...tableOf(AGENTS, rowsIn(answer, 'agents'))];
+const teamTables = (answer: Row): readonly (readonly string[])[] => [tableOf(GROUPS, rowsIn(answer, 'teams')), tableOf(AGENTS, rowsIn(answer, 'agents'))];
 
-const tableOf = (columns: readonly Column[], rows: readonly Row[]): readonly string[] => (rows.length === 0 ? [] : ['', ...styledTable(columns, rows)]);
+const teamLines = (answer: Row): readonly string[] => blocks(...teamTables(answer));
+
+const tableOf = (columns: readonly Column[], rows: readonly Row[]): readonly string[] => (rows.length === 0 ? [] : styledTable(columns, rows));
+
+/** An empty line between two blocks, none around them. */
+const blocks = (...all: readonly (readonly string[])[]): readonly string[] =>
+  all.filter(({ length }) => length > 0).flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 
 function countsOf(answer: Row): string {
   const number = (name: string): number => (typeof answer[name] === 'number' ? answer[name] : 0);

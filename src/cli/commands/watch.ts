@@ -19,37 +19,62 @@ const ENDED_MS = 10_000;
 
 /** Told of what the stream says; the two ways to show it are two of these. */
 type Viewer = {
+  /** Shows all there is, so that after a gap it needs a stream, and with it a snapshot, anew. */
+  readonly isWhole: boolean;
   /** The stream begins, or begins again: a snapshot follows. */
   connected(): void;
   disconnected(ending: string): void;
   frame(frame: Row): Promise<void> | void;
+  /** The last call, however the watch ends. May come twice. */
+  close(): void;
 };
+
+type WatchQuery = Readonly<Record<'types' | 'snapshot' | 'lineage', string>> & { readonly org_id: string | undefined };
 
 export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const query = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
+  const query: WatchQuery = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
   const isLive = globals.output === 'table' && process.stdout.isTTY === true;
   const first = await openLiveStream(api, query); // a refusal is told before the screen is taken
-  let current: LiveStream = first;
   const ended = new AbortController();
-  const stop = (): void => { ended.abort(); current.close(); };
+  const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
+  const stop = (): void => { ended.abort(); viewer.close(); };
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout), ended.signal) : plainLines(globals.output);
-  while (!ended.signal.aborted) {
-    viewer.connected();
-    for await (const frame of current.frames) await viewer.frame(frame);
-    if (ended.signal.aborted) break;
-    viewer.disconnected(current.ending());
-    const next = await reconnected(api, query, ended.signal);
-    if (next === undefined) break;
-    current = next;
+  try {
+    let stream: LiveStream | undefined = first;
+    while (stream !== undefined) {
+      await view(stream, viewer, ended.signal);
+      stream = await reconnected(api, query, ended.signal);
+    }
+  } finally {
+    viewer.close(); // an error is told on the terminal as it was, not on a picture that goes away
   }
   return EXIT.done;
 }
 
+/** Shows one stream to its end. */
+async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Promise<void> {
+  signal.addEventListener('abort', stream.close);
+  if (signal.aborted) stream.close();
+  try {
+    viewer.connected();
+    let gap = '';
+    for await (const frame of stream.frames) {
+      await viewer.frame(frame);
+      if (!viewer.isWhole || !isLagged(frame)) continue;
+      gap = 'changes came too fast';
+      stream.close();
+    }
+    if (!signal.aborted) viewer.disconnected(gap || stream.ending());
+  } finally {
+    signal.removeEventListener('abort', stream.close);
+    stream.close();
+  }
+}
+
 /** Tries until the gateway is there again; undefined when the person has left. A refusal is not tried again. */
-async function reconnected(api: Api, query: { readonly types: string; readonly snapshot: string; readonly lineage: string; readonly org_id: string | undefined }, signal: AbortSignal): Promise<LiveStream | undefined> {
+async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Promise<LiveStream | undefined> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return undefined;
@@ -66,8 +91,10 @@ const lostText = (ending: string): string => `The connection was lost${ending ==
 
 function plainLines(format: OutputFormat): Viewer {
   return {
+    isWhole: false,
     connected: () => {},
     disconnected: (ending) => note(lostText(ending)),
+    close: () => {},
     frame: async (frame) => {
       switch (format) {
         case 'table': return isLagged(frame) ? note('The gateway left out changes that came too fast.') : writeLines([lineOf(frame)]);
@@ -106,7 +133,7 @@ const WIDE_COLUMNS = 100;
 
 const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
 
-function liveTable(label: string, screen: Screen, ended: AbortSignal): Viewer {
+function liveTable(label: string, screen: Screen): Viewer {
   const ops = new Map<string, WatchedOp>();
   let lost: string | undefined;
   let isChanged = true;
@@ -117,8 +144,9 @@ function liveTable(label: string, screen: Screen, ended: AbortSignal): Viewer {
   }, REDRAW_MS);
   const redraw = (): void => { isChanged = true; };
   process.stdout.on('resize', redraw);
-  ended.addEventListener('abort', () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); });
   return {
+    isWhole: true,
+    close: () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); },
     connected: () => { ops.clear(); lost = undefined; redraw(); },
     disconnected: (ending) => { lost = lostText(ending); redraw(); },
     frame: (frame) => {
