@@ -15,8 +15,8 @@ export type ResourceTable = { readonly exact: ReadonlyMap<string, readonly Candi
 
 export type Chain = {
   readonly rules: readonly CompiledRule[];
-  /** Every action that a rule writes out, with all rules that match it, those with a pattern among them. */
-  readonly byAction: ReadonlyMap<string, ResourceTable>;
+  /** For an action that a rule writes out: all rules that match it, those with a pattern among them. */
+  readonly byAction: { get(action: string): ResourceTable | undefined };
   /** For any other action: the rules with an action pattern, which is still to be tried. */
   readonly otherActions: ResourceTable;
 };
@@ -87,12 +87,33 @@ function buildChain(rules: readonly CompiledRule[]): Chain {
   for (const candidate of candidates) {
     for (const action of candidate.compiled.actions.exact) append(writtenOut, action, candidate);
   }
-  const byAction = new Map<string, ResourceTable>();
-  for (const [action, named] of writtenOut) {
-    const byPattern = patterned.filter(({ compiled }) => !compiled.actions.exact.has(action) && covered(compiled.actions, action));
-    byAction.set(action, buildTable([...named, ...byPattern].sort((a, b) => a.place - b.place)));
+  return { rules, byAction: new ActionTables(writtenOut, patterned), otherActions: buildTable(patterned) };
+}
+
+/**
+ * Each table is built when its action is first asked for. All of them at once is every action times every pattern: with
+ * ten thousand rules the first check after a reload would hold up all others for seconds.
+ */
+class ActionTables {
+  readonly #writtenOut: ReadonlyMap<string, readonly Candidate[]>;
+  readonly #patterned: readonly Candidate[];
+  readonly #tables = new Map<string, ResourceTable>();
+
+  constructor(writtenOut: ReadonlyMap<string, readonly Candidate[]>, patterned: readonly Candidate[]) {
+    this.#writtenOut = writtenOut;
+    this.#patterned = patterned;
   }
-  return { rules, byAction, otherActions: buildTable(patterned) };
+
+  get(action: string): ResourceTable | undefined {
+    const built = this.#tables.get(action);
+    if (built !== undefined) return built;
+    const named = this.#writtenOut.get(action);
+    if (named === undefined) return undefined;
+    const byPattern = this.#patterned.filter(({ compiled }) => !compiled.actions.exact.has(action) && covered(compiled.actions, action));
+    const table = buildTable([...named, ...byPattern].sort((a, b) => a.place - b.place));
+    this.#tables.set(action, table);
+    return table;
+  }
 }
 
 function buildTable(candidates: readonly Candidate[]): ResourceTable {
