@@ -85,7 +85,9 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
 
   const clock = createClock();
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
-  let onPolicyChange = (): void => {};
+  // A change is told once, so one that comes while the gateway starts, or waits for its database, is kept for the end of it.
+  let isPolicyStale = false;
+  let onPolicyChange = (): void => { isPolicyStale = true; };
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
   undo.push(() => policyWatcher.close());
   const policies = await readPolicies(policyPath);
@@ -250,6 +252,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     },
     (error: unknown) => onError(error, 'reloading policies'),
   );
+  if (isPolicyStale) onPolicyChange();
   const reload = async (actor: string): Promise<void> => {
     await policyKeeper.reload(actor);
     try {

@@ -4,6 +4,10 @@ import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
+import { withPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/proxy.ts';
+
+const newDatabase = withPostgres();
 
 async function start(path: string, options: GatewayOptions = {}): Promise<TestGateway> {
   const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: path } });
@@ -94,6 +98,24 @@ test('a changed file is loaded without being asked, and SIGHUP loads it and the 
   gateway.process.kill('SIGHUP');
   await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
   expect(gateway.process.exitCode).toBeNull();
+});
+
+test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {
+  const policies = policyFile(ALLOW_ALL);
+  const database = new URL(await newDatabase());
+  const proxy = await startProxy(database.host);
+  onTestFinished(() => proxy.close());
+  proxy.refuse();
+  database.host = proxy.address;
+  const starting = startTestGateway({ env: { SVC_POLICY_PATH: policies.path, SVC_DATABASE_URL: database.href } });
+  await eventually(() => expect(proxy.accepted()).toBeGreaterThan(0));
+  policies.write(ALLOW_ALL + DENY_ACME);
+  const seenAfter = proxy.accepted() + 2; // longer than the watcher takes to see it
+  await eventually(() => expect(proxy.accepted()).toBeGreaterThan(seenAfter));
+  proxy.serve();
+  const gateway = await starting;
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
 });
 
 test('of reloads that come together the last one read is in force', async () => {
