@@ -39,6 +39,8 @@ export class Postgres {
   readonly #options: PostgresOptions;
   readonly #log: StoreLog;
   #migration: Promise<void> | undefined;
+  /** The connection of a migration that runs or waits. */
+  #migrating: pg.Client | undefined;
   #reachable = true;
   #trouble: string | undefined;
   #closing: Promise<void> | undefined;
@@ -112,13 +114,15 @@ export class Postgres {
     });
   }
 
-  /** What runs is finished; what comes later is told that the store is unreachable. */
+  /** What runs is finished, but for a migration; what comes later is told that the store is unreachable. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
+    // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
+    void this.#migrating?.end().catch((error: Error) => this.#lost(error));
     await this.#migration?.catch(() => undefined); // told to whoever asked for it
     await this.#pool.end();
   }
@@ -172,6 +176,7 @@ export class Postgres {
     // Its own connection: a migration may take longer than any statement of the pool.
     const client = new pg.Client(clientOptions(this.#options));
     client.on('error', (error) => this.#lost(error));
+    this.#migrating = client;
     try {
       await client.connect();
       const applied = await migrate(client);
@@ -179,6 +184,7 @@ export class Postgres {
     } catch (error) {
       throw error instanceof MigrationError ? error : this.#classified(error);
     } finally {
+      this.#migrating = undefined;
       await client.end().catch((error: Error) => this.#lost(error));
     }
   }

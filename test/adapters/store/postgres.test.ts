@@ -9,6 +9,7 @@ import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { startProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
 
@@ -107,4 +108,30 @@ test('a gateway starts before its database and migrates when it appears', async 
   await (await connect(url.href)).query('CREATE DATABASE later');
   await started;
   expect(await postgres.isReachable()).toBe(true);
+});
+
+test('a database that stops answering in the middle of a migration does not keep the gateway from ending', async () => {
+  const url = new URL(await newDatabase());
+  const other = await connect(url.href);
+  await other.query('BEGIN; SELECT pg_advisory_xact_lock(7201554310)'); // another gateway migrates
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS }, SILENT);
+  const started = postgres.start();
+  await eventually(async () => expect((await other.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount).toBe(1));
+  proxy.freeze();
+  await Promise.all([postgres.close(), started]);
+  expect(await postgres.isReachable()).toBe(false);
+});
+
+test('a role that may read and write rows but create nothing is enough once the schema is there', async () => {
+  const url = new URL(await newDatabase());
+  await open(url.href).start();
+  const owner = await connect(url.href);
+  await owner.query(`CREATE ROLE rows_only LOGIN PASSWORD 'rows_only'; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO rows_only`);
+  url.username = url.password = 'rows_only';
+  const postgres = open(url.href);
+  await postgres.start();
+  expect(await postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows)).toEqual(ok([{ accounts: 0 }]));
 });
