@@ -1,5 +1,6 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { availableParallelism } from 'node:os';
+import { isBootstrapKey } from './core/api-key.ts';
 import { fail, ok, type Result } from './core/result.ts';
 
 type Parse<T> = (text: string) => T | undefined;
@@ -32,7 +33,7 @@ const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.
 
 const list: Parse<readonly string[]> = (value) => value.split(',').map((item) => item.trim()).filter((item) => item !== '');
 
-const visibleAscii: Parse<string> = (value) => (/^[\x21-\x7e]{32,256}$/.test(value) ? value : undefined);
+const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
 function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
 function variable<T>(parse: Parse<T>, expects: string, fallback: undefined, meaning: string): Variable<T | undefined>;
@@ -53,7 +54,7 @@ export const VARIABLES = {
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
   SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that speak HTTP and gRPC; unset: the cores less one'),
   SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords; unset: the cores less one'),
-  SVC_BOOTSTRAP_API_KEY: secret(variable(visibleAscii, '32 to 256 visible ASCII characters', undefined, 'the admin key, instead of one that is minted on first start')),
+  SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined, 'the admin key, instead of one that is minted on first start')),
   SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined, 'signs tokens, instead of a key made on first start')),
   SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` of the tokens'),
   SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` of the tokens'),

@@ -46,9 +46,6 @@ export async function loadPolicies(...paths: readonly string[]): Promise<Result<
   return compiled;
 }
 
-/** One text, for tests and for policies that come from elsewhere than a file. */
-export const loadPolicyText = (text: string, file: string): Result<LoadedPolicies, readonly PolicyFileProblem[]> => loadPolicyTexts([{ file, text }]);
-
 type PlacedDocument = { readonly file: string; readonly yaml: YamlDocument; readonly document: PolicyDocument | undefined };
 
 /** All mistakes of all texts at once, in the order of the files and of the lines within each. */

@@ -10,7 +10,7 @@ const SLOTS = WINDOW_MINUTES + 1; // five whole minutes, and the one that runs
 export const minuteOf = (ms: number): number => Math.floor(ms / MINUTE_MS);
 
 /** How many agents were seen in the last five minutes, to the minute: a count per minute, in a ring. */
-export class SeenCounter {
+class SeenCounter {
   readonly #counts: number[] = new Array<number>(SLOTS).fill(0);
   readonly #minutes: number[] = new Array<number>(SLOTS).fill(-1);
 

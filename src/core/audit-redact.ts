@@ -1,6 +1,6 @@
 /** Keeps secrets out of the audit log, and entries small (contract: Audit). */
 
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /** Compared without case, `-` and `_`; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
 export const DEFAULT_REDACTED_KEYS = [

@@ -35,7 +35,7 @@ export const UNLIMITED: BudgetConfig = {
 };
 
 /** Caps above this would leave no room to count in whole micro-dollars. */
-export const MAX_LIMIT_USD = 1_000_000_000;
+const MAX_LIMIT_USD = 1_000_000_000;
 
 const LIMIT_KEYS: Readonly<Record<Tier, Readonly<Record<Period, string>>>> = {
   global: { monthly: 'monthly_limit_usd', daily: 'daily_limit_usd' },
@@ -44,8 +44,8 @@ const LIMIT_KEYS: Readonly<Record<Tier, Readonly<Record<Period, string>>>> = {
   agent: { monthly: 'agent_monthly_limit_usd', daily: 'agent_daily_limit_usd' },
 };
 
-/** Every key the mapping may hold; the policy loader and its documentation read them from here. */
-export const BUDGET_KEYS: readonly string[] = [
+/** Every key the mapping may hold. */
+const BUDGET_KEYS: readonly string[] = [
   ...TIERS.flatMap((tier) => PERIODS.map((period) => LIMIT_KEYS[tier][period])),
   'timezone',
   'action_on_exceed',

@@ -26,7 +26,7 @@ export type BudgetAlert = BudgetOwner & {
   readonly limitMicroUsd: number;
 };
 
-export const ALERT_PERCENTS = [80, 100] as const;
+const ALERT_PERCENTS = [80, 100] as const;
 export type AlertPercent = (typeof ALERT_PERCENTS)[number];
 
 /** The caps of one tier, shared by all its envelopes so that a reload changes them at once. Infinity: no cap. */

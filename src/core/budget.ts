@@ -28,7 +28,7 @@ export type UsageOutcome = {
   readonly duplicate: boolean;
 };
 
-export type BudgetOptions = { readonly reservationTtlMs?: number; readonly usageMemory?: UsageMemoryLimits };
+export type BudgetOptions = { readonly usageMemory?: UsageMemoryLimits };
 
 const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
 const MOST_PER_TURN = 1_000; // work of expiry and sweep at one go
@@ -55,7 +55,7 @@ export class BudgetTracker {
   readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
   readonly #epoch = { month: 0, day: 0 };
   readonly #tree = new EnvelopeTree(this.#caps);
-  readonly #reservations: Reservations;
+  readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
   #calendar: PeriodCalendar;
   #window: PeriodWindow;
@@ -64,7 +64,6 @@ export class BudgetTracker {
   #dropped = new Set<string>(); // keys of rows the store need not keep
 
   constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
-    this.#reservations = new Reservations(options.reservationTtlMs ?? RESERVATION_TTL_MS);
     this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
     this.#window = this.#calendar.windowAt(nowMs);

@@ -8,7 +8,7 @@ export type EmailAddress = Brand<string, 'EmailAddress'>;
 export type EmailKey = Brand<string, 'EmailKey'>;
 
 /** RFC 5321's limit on a path, in characters; NFKC may lengthen a text, so it counts afterwards. */
-export const MAX_EMAIL_LENGTH = 254;
+const MAX_EMAIL_LENGTH = 254;
 const MAX_LOCAL_LENGTH = 64;
 
 // Any letters of any script, but none of the characters that mean something in a header or on a terminal.

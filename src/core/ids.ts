@@ -16,7 +16,7 @@ export type SecretDigest = Brand<string, 'SecretDigest'>;
 export type AgentIdentity = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
 /** Length limit of every single id, in UTF-8 bytes. */
-export const MAX_ID_BYTES = 256;
+const MAX_ID_BYTES = 256;
 
 // Whitespace, control and format characters would make two ids look alike on a terminal or split a log line.
 const FORBIDDEN_IN_OP_HALF = /[\s\p{C}:]/u;

@@ -1,6 +1,6 @@
 /** Money is whole micro-dollars inside; dollars exist only at the edges (contract: Budgets). */
 
-export const MICRO_USD_PER_USD = 1_000_000;
+const MICRO_USD_PER_USD = 1_000_000;
 
 /** No single cost is larger than this; a larger one is a mistake of the sender. */
 export const MAX_COST_USD = 1_000_000;

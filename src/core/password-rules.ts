@@ -8,7 +8,7 @@ export type Password = Brand<string, 'Password'>;
 export type WeakPassword = { readonly kind: 'weak_password'; readonly problem: string };
 
 /** In code points after normalisation. The upper limit bounds the work a request can cause. */
-export const PASSWORD_LENGTH = { min: 12, max: 256 } as const;
+const PASSWORD_LENGTH = { min: 12, max: 256 } as const;
 
 /** Holds the most common passwords, in lower case. */
 export type CommonPasswords = { has(password: string): boolean };

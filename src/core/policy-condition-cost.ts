@@ -13,7 +13,7 @@ export type ConditionProblem = { readonly offset: number; readonly problem: stri
 export type ConditionCost = { readonly factor: number; readonly degree: number; readonly countsCharacters: boolean };
 
 /** Two loops over attributes may be nested, not three. */
-export const MAX_DEGREE = 2;
+const MAX_DEGREE = 2;
 /** Steps of one evaluation: about 50 ms when every single one of them fails, far less when they do not. */
 export const MAX_STEPS = 50_000;
 

@@ -30,10 +30,10 @@ export type ConditionOutcome = boolean | { readonly error: string };
 
 export type Condition = { readonly source: string; evaluate(variables: ConditionVariables): ConditionOutcome };
 
-export const MAX_CONDITION_LENGTH = 4096;
-export const MAX_PATTERN_LENGTH = 512;
+const MAX_CONDITION_LENGTH = 4096;
+const MAX_PATTERN_LENGTH = 512;
 /** `matches` is linear in the text, but its steps are slow; longer texts are an error. */
-export const MAX_MATCHED_LENGTH = 8192;
+const MAX_MATCHED_LENGTH = 8192;
 const MAX_PATTERN_PROGRAM = 1000;
 
 class CelAgent {

@@ -40,9 +40,9 @@ export type DocumentProblem = {
   readonly offset?: number;
 };
 
-export const MAX_NAME_LENGTH = 128;
-export const MAX_REASON_LENGTH = 512;
-export const MAX_RULES = 10_000;
+const MAX_NAME_LENGTH = 128;
+const MAX_REASON_LENGTH = 512;
+const MAX_RULES = 10_000;
 
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
 const RULE_KEYS = ['id', 'actions', 'resources', 'when', 'effect', 'reason'] as const;

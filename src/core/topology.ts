@@ -49,8 +49,8 @@ export type Stats = {
 };
 
 /** What one answer holds at most, besides what a page asks for. */
-export const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
-export const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
+const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
+const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
 type Page<T> = Result<T, CursorFault>;
 

@@ -5,8 +5,7 @@ import type { Result } from '../core/result.ts';
 import { orgInReach, type Principal } from '../core/scope.ts';
 
 /** `page` is the JSON answer of a listing; the others are a piece of an export. */
-export const LOG_FORMATS = ['page', 'ndjson', 'csv'] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
+export type LogFormat = 'page' | 'ndjson' | 'csv';
 
 export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFormat; readonly perPage: number; readonly cursor: string | undefined };
 

@@ -8,7 +8,7 @@ import type { Clock } from './ports.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 import type { Authenticated } from './use-cases.ts';
 
-export const TICKET_SECS = 30;
+const TICKET_SECS = 30;
 const TICKET_MS = TICKET_SECS * 1000;
 /** Tickets in force at once. Of one subject far fewer, so that nobody can use up everybody's. */
 const MAX_TICKETS = 10_000;

@@ -3,10 +3,13 @@ import { CryptoLane } from './crypto-lane.ts';
 import type { PasswordCost } from './crypto-tasks.ts';
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes, one lane. */
-export const DEFAULT_PASSWORD_COST: PasswordCost = { memoryKib: 19_456, iterations: 2, parallelism: 1 };
+const DEFAULT_PASSWORD_COST: PasswordCost = { memoryKib: 19_456, iterations: 2, parallelism: 1 };
 
 /** libuv's thread pool, on which argon2 runs, when UV_THREADPOOL_SIZE does not say otherwise. */
-export const DEFAULT_UV_THREADS = 4;
+const DEFAULT_UV_THREADS = 4;
+
+/** Signatures that may wait: a quarter of a second's. */
+const MAX_TOKEN_QUEUE = 4096;
 
 export type CryptoPoolOptions = {
   /** Threads for passwords (SVC_CRYPTO_THREADS); see `passwordThreads`. */
@@ -16,7 +19,6 @@ export type CryptoPoolOptions = {
   readonly uvThreads?: number;
   /** Password tasks that may wait (SVC_CRYPTO_QUEUE). At 30 ms each, 64 on one thread is a wait of two seconds. */
   readonly maxPasswordQueue?: number;
-  readonly maxTokenQueue?: number;
   readonly timeoutMs?: number;
   readonly onError: (message: string, cause: string) => void;
   readonly filename?: string;
@@ -54,7 +56,7 @@ export function createCryptoPool(options: CryptoPoolOptions): CryptoPool {
     ...shared,
     what: 'token verification',
     threads: 1,
-    maxQueue: options.maxTokenQueue ?? 4096,
+    maxQueue: MAX_TOKEN_QUEUE,
     maxBatch: 32,
     whenLate: 'replace-thread',
   });

@@ -12,7 +12,7 @@ import type {
 } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
 
-export const MAX_BATCH = 1000;
+const MAX_BATCH = 1000;
 /** Largest message of a method, in bytes. A batch may be larger: it holds up to a thousand checks. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;

@@ -15,10 +15,10 @@ import type {
   RecordUsageRequest, RegisterAgentRequest,
 } from './proto/messages.ts';
 
-export const MAX_TOKEN_BYTES = 1024;
+const MAX_TOKEN_BYTES = 1024;
 export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
-export const MAX_LABEL_BYTES = 256;
+const MAX_LABEL_BYTES = 256;
 
 type Invalid = { readonly ok: false; readonly fault: Fault };
 const invalid = (field: string, problem: string): Invalid => fail({ kind: 'invalid_argument', field, problem });

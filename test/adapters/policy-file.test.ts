@@ -3,17 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadPolicyCasesText } from '../../src/adapters/policy-cases-file.ts';
-import { loadPolicies, loadPolicyText, renderPolicyProblem } from '../../src/adapters/policy-file.ts';
+import { loadPolicies, loadPolicyTexts, renderPolicyProblem } from '../../src/adapters/policy-file.ts';
+
+const loadText = (text: string) => loadPolicyTexts([{ file: 'p.yaml', text }]);
 
 /** What the terminal shows for a text that is refused. */
 function refusals(text: string): readonly string[] {
-  const loaded = loadPolicyText(text, 'p.yaml');
+  const loaded = loadText(text);
   if (loaded.ok) throw new Error('the text was accepted');
   return loaded.fault.map(renderPolicyProblem);
 }
 
 test('one text of many documents fills every scope', () => {
-  const loaded = loadPolicyText(`
+  const loaded = loadText(`
 name: base
 scope: global
 rules:
@@ -25,7 +27,7 @@ name: team
 scope: team:acme/search
 rules:
   - { id: web, resources: ["web_*"], effect: allow }
-`, 'p.yaml');
+`);
   expect(loaded.ok && loaded.value.policies.summary().documents).toEqual([
     { name: 'base', scope: 'global', ruleCount: 1, source: 'p.yaml' },
     { name: 'team', scope: 'team:acme/search', ruleCount: 1, source: 'p.yaml' },
@@ -34,7 +36,7 @@ rules:
 
 test('a set that can allow nothing is loaded, with a warning', () => {
   const warnings = (text: string) => {
-    const loaded = loadPolicyText(text, 'p.yaml');
+    const loaded = loadText(text);
     return loaded.ok ? loaded.value.warnings : loaded.fault;
   };
   expect(warnings('')).toEqual(['There is no policy document, so every check will be denied.']);

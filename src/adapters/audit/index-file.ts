@@ -48,7 +48,7 @@ export function writeIndexFile(path: string, builder: IndexBuilder): void {
   }
 }
 
-export function encodeIndex(builder: IndexBuilder): Buffer {
+function encodeIndex(builder: IndexBuilder): Buffer {
   const { chunkCount } = builder;
   const postings = INDEXED_FIELDS.map((_, place) => postingsOf(builder, place));
   const fixed = Buffer.alloc(fixedBytes(chunkCount));

@@ -22,7 +22,7 @@ export type CheckStreamOptions = {
 };
 
 /** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
-export const MAX_UNANSWERED = 1024;
+const MAX_UNANSWERED = 1024;
 
 const { decode } = binaryCodec('StreamCheckActionsRequest');
 

@@ -25,7 +25,7 @@ export const NAME_RULE = 'must be 1 to 256 bytes without white space, control ch
 
 export const name = z.string().refine(isName, NAME_RULE);
 
-export const ORG_RULE = `${NAME_RULE}, and not - alone`;
+const ORG_RULE = `${NAME_RULE}, and not - alone`;
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z

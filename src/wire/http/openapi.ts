@@ -6,7 +6,7 @@ import type { Answer, Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-export const OPENAPI_VERSION = '3.1.0';
+const OPENAPI_VERSION = '3.1.0';
 
 export function describeApi(rows: readonly Route[]): Json {
   const paths: Record<string, Record<string, unknown>> = {};

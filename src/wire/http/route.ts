@@ -8,9 +8,6 @@ import type { QueryName } from './query-names.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** `public`: no credential is looked at. A scope: a bearer that holds it. */
-export type Access = 'public' | { readonly scope: Scope };
-
 /** Which rate limit counts a request: that of its credential, that of its address, or none. */
 export type Limit = 'credential' | 'address' | 'none';
 
@@ -62,6 +59,7 @@ type Common = {
   readonly refusals?: readonly number[];
 };
 
+/** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */
 export type Route =
   | (Common & { readonly access: 'public'; /** Answers the same whatever is sent, even what is no JSON. */ readonly isBodyIgnored?: true; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
   | (Common & { readonly access: { readonly scope: Scope }; readonly handle: (request: Authorized, link: Link) => Promise<HttpReply> });

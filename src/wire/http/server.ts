@@ -13,7 +13,7 @@ import { Router } from './router.ts';
 import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** Contract: a body over 1 MiB is 413. */
-export const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
@@ -105,7 +105,7 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
 }
 
 /** Counts a request; the refusal when it is one too many. */
-export async function overLimit(link: Link, limit: Limit, key: string): Promise<{ readonly ok: false; readonly fault: Fault } | undefined> {
+async function overLimit(link: Link, limit: Limit, key: string): Promise<{ readonly ok: false; readonly fault: Fault } | undefined> {
   if (limit === 'none') return undefined;
   const permit = await link.call('takePermit', { limit, key });
   return permit.ok ? undefined : permit;

@@ -79,7 +79,7 @@ const agentFields = {
   last_seen_at: rfc3339.nullable(),
   active_ops: z.int(),
 };
-export const agentShape = z.strictObject(agentFields);
+const agentShape = z.strictObject(agentFields);
 
 const opCounts = z.strictObject({ pending: z.int(), running: z.int(), paused: z.int(), completing: z.int(), terminated: z.int() });
 const groupFields = { org_id: z.string(), agent_count: z.int(), agents_seen: z.int().meta({ description: 'In the last five minutes.' }), active_ops: z.int(), ops: opCounts };

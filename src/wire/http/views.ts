@@ -3,7 +3,7 @@ import type { AgentView, OpView } from '../../core/commands.ts';
 import type { AgentIdentity } from '../../core/ids.ts';
 import { rfc3339 } from './body.ts';
 
-export const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
+const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
 
 export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknowledgedAtMs }: OpView) => ({
   op_id: opId,

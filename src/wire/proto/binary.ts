@@ -25,7 +25,7 @@ const DEFAULT = {
 } as const satisfies Record<FieldShape['kind'], unknown>;
 
 /** The value of a field that was not sent. */
-export const defaultOf = (field: FieldShape): unknown => (field.repeated ? [] : field.hasPresence ? undefined : DEFAULT[field.kind]);
+const defaultOf = (field: FieldShape): unknown => (field.repeated ? [] : field.hasPresence ? undefined : DEFAULT[field.kind]);
 
 const templates = new Map<MessageShape, Message>();
 

@@ -80,7 +80,6 @@ function load(): protobuf.Root {
 
 /** The library's own view of the schema: for reflection, and as the reference that the codecs are tested against. */
 export const protoRoot = load();
-export const protoFiles = FILES;
 
 function shapeEnum(source: protobuf.Enum): EnumShape {
   const prefix = `${source.name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}_`;

@@ -7,9 +7,9 @@ import { Malformed } from './malformed.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 
-export const MAX_DEPTH = 32;
-export const MAX_KEYS = 1000;
-export const MAX_ITEMS = 10_000;
+const MAX_DEPTH = 32;
+const MAX_KEYS = 1000;
+const MAX_ITEMS = 10_000;
 
 /** Counts what one attributes value has used up of its limits. */
 export type Allowance = { field: string; keys: number; items: number };

@@ -10,8 +10,6 @@ export class Snapshot {
   /** While a page is on its way, or its rows are not sent, the events that follow it wait. */
   get isHolding(): boolean { return this.#isAwaited || this.#next < this.#rows.length; }
 
-  get isComplete(): boolean { return this.#isComplete && !this.isHolding; }
-
   /** True when the next page should be asked for. */
   get wantsPage(): boolean { return !this.#isComplete && !this.isHolding; }
 

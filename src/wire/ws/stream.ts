@@ -15,7 +15,7 @@ import { interestOf, isOwnOrigin, readStreamQuery, type StreamQuery } from './ad
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
 
-export const STREAM_PATH = '/api/v1/stream';
+const STREAM_PATH = '/api/v1/stream';
 
 export type StreamOptions = {
   readonly link: Link;
