@@ -9,6 +9,7 @@
  * thread that writes puts the id before it and the two hashes after it.
  */
 import type { AuditDraft, Lineage } from './audit.ts';
+import { quote } from './json-text.ts';
 
 /** What the first entry ever written names as its predecessor. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -22,10 +23,6 @@ export const PREV_HASH_LENGTH = PREV_HASH_PREFIX.length + HASH_HEX_LENGTH + 1;
 /** Bytes from `,"hash":` to the closing brace, the line feed not counted. */
 export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 
-// What needs no escape and no second byte. JSON.stringify is right for everything, but costs more on short strings.
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 const quoteOrNull = (text: string | null | undefined): string =>
   text === null || text === undefined ? 'null' : quote(text);
 

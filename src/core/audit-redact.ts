@@ -1,4 +1,5 @@
 /** Keeps secrets out of the audit log, and entries small (contract: Audit). */
+import { isPlain } from './json-text.ts';
 
 const REDACTED = '[redacted]';
 
@@ -123,12 +124,10 @@ function truncated(attributes: Attributes): Attributes {
   return { truncated: true, limit_bytes: MAX_ATTRIBUTES_BYTES, keys: listed };
 }
 
-const PLAIN = /^[ !#-[\]-~]*$/;
-
 /** The length of a string as JSON in UTF-8, or more than `limit` as soon as it is longer than that. */
 function jsonBytes(text: string, limit: number): number {
   const quotes = 2;
-  if (text.length > limit || PLAIN.test(text)) return text.length + quotes;
+  if (text.length > limit || isPlain(text)) return text.length + quotes;
   let bytes = quotes;
   for (let index = 0; index < text.length && bytes <= limit; index += 1) {
     const unit = text.charCodeAt(index);

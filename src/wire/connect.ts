@@ -3,12 +3,12 @@
  * (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request and sends the reply.
  */
 import { explain, type Fault } from '../core/fault.ts';
+import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { MAX_MESSAGE_BYTES, unaryMethods, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
-import { quote } from './proto/json-text.ts';
 import type { MessageName, Messages } from './proto/messages.ts';
 import { methodShapes } from './proto/schema.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';

@@ -1,6 +1,6 @@
 /** The JSON codec of the check, by hand like its binary one: the hot path of the Connect door. */
+import { quote } from '../../core/json-text.ts';
 import { jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStructJson, readStringJson, unknownField } from './json-values.ts';
-import { quote } from './json-text.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, JsonObject } from './messages.ts';
 import { Malformed } from './malformed.ts';
 

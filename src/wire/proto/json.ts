@@ -4,10 +4,11 @@
  * `decision` always said.
  */
 import type { Fault } from '../../core/fault.ts';
+import { quote } from '../../core/json-text.ts';
 import type { Result } from '../../core/result.ts';
 import { emptyMessage } from './binary.ts';
 import { readCheckActionRequestJson, writeCheckActionResponseJson } from './check-json.ts';
-import { quote, parseJson } from './json-text.ts';
+import { parseJson } from './json-body.ts';
 import {
   jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
 } from './json-values.ts';

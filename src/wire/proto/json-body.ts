@@ -1,4 +1,4 @@
-/** From the bytes of a body to a JSON value, and back from strings to JSON text. */
+/** From the bytes of a body to a JSON value. */
 import { isUtf8 } from 'node:buffer';
 import { Malformed } from './malformed.ts';
 
@@ -35,8 +35,3 @@ function refuseLoneSurrogates(root: unknown): void {
     }
   }
 }
-
-/** What needs no escape. For the short strings of an answer a test and two quotes are cheaper than JSON.stringify. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
