@@ -10,8 +10,11 @@ type Value =
   | { readonly structValue: Struct }
   | { readonly listValue: { readonly values: readonly Value[] } };
 
-/** Throws a TypeError that names the place of what JSON cannot hold: a function, a bigint, a number that is not finite, a circle. */
+/** Throws a TypeError that names the place of what JSON cannot hold: a function, a bigint, a Date, a number that is not finite, a circle. */
 export function structOf(object: JsonObject, path = 'attributes', parents: readonly unknown[] = []): Struct {
+  const kind = Object.prototype.toString.call(object).slice('[object '.length, -1);
+  // A Date or a Map has what it holds elsewhere than in its properties, and would arrive empty.
+  if (kind !== 'Object') throw new TypeError(`${path} must be a plain object, not ${kind}`);
   const fields: Record<string, Value> = Object.create(null) as Record<string, Value>;
   const within = enter(object, path, parents);
   for (const [key, value] of Object.entries(object)) {

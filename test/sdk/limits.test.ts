@@ -50,6 +50,16 @@ test('more checks than may be on their way at once wait their turn', async () =>
   expect(answers.map(({ opId, decision }) => `${opId} ${decision}`)).toEqual(Array.from({ length: 200 }, (_, index) => `turn:${index} allow`));
 });
 
+test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
+  const agent = connect('127.0.0.1:1');
+  const refused = (attributes: unknown) => agent.check({ ...SEARCH, attributes: attributes as never }).catch((error: Error) => `${error.name}: ${error.message}`);
+  expect(await refused({ at: new Date(0) })).toBe('TypeError: attributes.at must be a plain object, not Date');
+  expect(await refused({ a: [new Map([['size', 5_000]])] })).toBe('TypeError: attributes.a[0] must be a plain object, not Map');
+  expect(await refused(new Map([['size', 5_000]]))).toBe('TypeError: attributes must be a plain object, not Map');
+  expect(await refused([1])).toBe('TypeError: attributes must be a plain object, not Array');
+  expect(await refused(null)).toBe('TypeError: attributes must be a plain object, not Null');
+});
+
 test('a check that is larger than the gateway takes fails alone', async () => {
   const gateway = await start();
   const agent = connect(gateway.grpc);
