@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -135,6 +136,20 @@ describe('JSON', () => {
     const attributes = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`key-${index}`, index]));
     const { status, body } = await check({ attributes });
     expect([status, body.code ?? body.decision]).toEqual([400, 'invalid_argument']);
+  });
+
+  test('a name with half a character in it is refused, not kept as another name', async () => {
+    const response = await fetch(`${gateway.url}/api/v1/iam/api-keys`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE }, body: '{"name":"half \\ud800","scopes":["read"]}' });
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ field: 'body', detail: 'body: has a string with half a surrogate pair' })]);
+  });
+
+  test('a body that says it is compressed is refused as that, and never read as if it were not', async () => {
+    for (const body of [gzipSync('{"op_id":"zip:s"}'), '{"op_id":"zip:s","agent":{"team_id":"a","agent_id":"b"}}']) {
+      const response = await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE, 'content-encoding': 'gzip' }, body });
+      expect([response.status, await response.json()]).toEqual([415, expect.objectContaining({ code: 'unsupported_media_type', detail: 'send the body as application/json, not compressed' })]);
+    }
+    const plain = await fetch(`${gateway.url}/api/v1/auth/token`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE, 'content-encoding': 'identity' }, body: '{"scopes":["read"]}' });
+    expect(plain.status).toBe(200);
   });
 
   test('an attribute cannot take the place of a prototype', async () => {
@@ -283,6 +298,14 @@ describe('paths and methods', () => {
     expect(statuses).toEqual([200, 404]);
     expect(text).toMatch(/content-length: [1-9]/i);
     expect(text.slice(0, text.indexOf('HTTP/1.1 404'))).not.toContain('{');
+  });
+
+  test('HEAD of a path that only takes POST is answered without a body too, so that the next answer is not mistaken', async () => {
+    for (const path of [CHECK, '/svc.governance.v1.AgentService/OpControlStream', '/api/v1/usage']) {
+      const { text, statuses } = await sendRaw(gateway, [head(`HEAD ${path} HTTP/1.1`), { waitMs: 300 }, head('GET /healthz HTTP/1.1')], { answers: 2 });
+      expect([path, statuses]).toEqual([path, [405, 200]]);
+      expect(text.slice(0, text.indexOf('HTTP/1.1 200'))).toMatch(/\r\n\r\n$/);
+    }
   });
 
   test.each([['GET', '/api/v1/ops'], ['POST', CHECK], ['GET', '/api/v1/stream'], ['GET', '/api/v1/auth/methods']])('%s %s with two Authorization headers is refused, whichever of them would do', async (method, path) => {

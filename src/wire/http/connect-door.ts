@@ -34,9 +34,9 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
 
 const PREFLIGHT = preflightReply({ kind: 'no-method', allowed: ['post'] });
 
-function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { origin }: RequestHead, corsOrigins: readonly string[]): void {
+function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { method, origin }: RequestHead, corsOrigins: readonly string[]): void {
   if (status === 200 && origin === undefined) return exchange.sendText(200, contentType, content);
-  exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), false);
+  exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), method === 'HEAD');
 }
 
 /** What the protocol needs of a request's head, read in one go while the library still has it. */

@@ -11,7 +11,7 @@ export function corsHeaders(allowed: readonly string[], origin: string | undefin
   return [
     ['Access-Control-Allow-Origin', origin],
     ['Access-Control-Allow-Credentials', 'true'],
-    ['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate'],
+    ['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, svc-code'],
     ['Vary', 'Origin'],
   ];
 }

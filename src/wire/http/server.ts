@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { holds, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -6,6 +5,8 @@ import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
+import { attempt } from '../proto/malformed.ts';
+import { parseJson } from '../proto/json-body.ts';
 import { Exchange, type BodyResult } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
@@ -69,7 +70,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
     const late = crowded();
     if (late !== undefined) return respond(late);
     // Parsed while its bytes are valid, and judged only once it is known who asks.
-    const parsed = parseBody(body, head.headers.get('content-type'));
+    const parsed = parseBody(body, head.headers);
     const answered = answerRow(route, { ...head, params: match.params }, parsed, options).then(respond);
     if (atOnce === undefined) return;
     working.set(route, (working.get(route) ?? 0) + 1);
@@ -129,16 +130,15 @@ export function bearerOf(authorization: string | undefined): string | undefined 
   return authorization.slice(7).trim() || undefined;
 }
 
-function parseBody(body: BodyResult, contentType: string | undefined): Result<unknown, Fault> {
+function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Result<unknown, Fault> {
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
-  if (body.bytes.length === 0) return { ok: true, value: undefined };
-  if (contentType !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(contentType)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
-  if (!isUtf8(body.bytes)) return fail({ kind: 'invalid_argument', field: 'body', problem: 'is not valid UTF-8' });
-  try {
-    return { ok: true, value: JSON.parse(body.bytes.toString('utf8')) as unknown };
-  } catch {
-    return fail({ kind: 'invalid_argument', field: 'body', problem: 'is not well-formed JSON' });
-  }
+  const { bytes } = body;
+  if (bytes.length === 0) return { ok: true, value: undefined };
+  const type = headers.get('content-type');
+  if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  const coding = headers.get('content-encoding') || 'identity';
+  if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'application/json, not compressed' });
+  return attempt(() => parseJson(bytes));
 }
 
 const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
