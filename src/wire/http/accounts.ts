@@ -67,7 +67,7 @@ async function login({ body, remoteAddress }: HttpRequest, link: Link): Promise<
 }
 
 const refresh = (ownOrigins: readonly string[]) => async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
-  const refused = refuseForeignOrigin(headers, ownOrigins);
+  const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
   if (refused !== undefined) return refused;
   const refreshToken = readRefreshCookie(headers);
   if (refreshToken === undefined) return fail({ kind: 'unauthenticated', detail: 'there is no refresh cookie; sign in' });
@@ -81,7 +81,7 @@ const refresh = (ownOrigins: readonly string[]) => async ({ headers }: HttpReque
 
 /** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
 const logout = (ownOrigins: readonly string[]) => async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
-  const refused = refuseForeignOrigin(headers, ownOrigins);
+  const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
   if (refused !== undefined) return refused;
   const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
   return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;

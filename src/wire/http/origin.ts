@@ -1,4 +1,4 @@
-/** Which pages may make a browser act with the cookie it holds. */
+/** Which pages may make a browser act for whoever uses it: with the cookie it holds, or by opening a stream. */
 import type { Fault } from '../../core/fault.ts';
 import { fail, type Result } from '../../core/result.ts';
 
@@ -7,9 +7,8 @@ import { fail, type Result } from '../../core/result.ts';
  * a browser that vouches for its own by SameSite. One's own pages are those of the host that was asked, which a proxy
  * passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
  */
-export function refuseForeignOrigin(headers: ReadonlyMap<string, string>, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
-  const origin = headers.get('origin');
+export function refuseForeignOrigin(origin: string | undefined, askedHost: string | undefined, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
   if (origin === undefined || ownOrigins.includes(origin)) return undefined;
   const host = URL.canParse(origin) ? new URL(origin).host : '';
-  return host !== '' && host === headers.get('host')?.toLowerCase() ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
+  return host !== '' && host === askedHost?.toLowerCase() ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
 }

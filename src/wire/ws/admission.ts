@@ -2,7 +2,7 @@
 import type { Fault } from '../../core/fault.ts';
 import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import { holds, seesOrg, type Principal } from '../../core/scope.ts';
+import { refuseWithout, seesOrg, type Principal } from '../../core/scope.ts';
 import { EVENT_KINDS, type EventKind } from '../../gateway/events.ts';
 import type { Interest } from './channel.ts';
 
@@ -32,18 +32,12 @@ function readFlag(query: URLSearchParams, name: 'snapshot' | 'lineage'): Result<
  * events name people, so they are for administrators.
  */
 export function interestOf(principal: Principal, { orgId, kinds, lineage }: StreamQuery): Result<Interest, Fault> {
-  const { scopes } = principal;
-  if (!holds(scopes, 'read')) return fail({ kind: 'insufficient_scope', needed: 'read', held: scopes });
+  const noReader = refuseWithout('read', principal);
+  if (noReader !== undefined) return noReader;
   if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-  const isAdmin = holds(scopes, 'admin');
-  if (kinds?.has('account') === true && !isAdmin) return fail({ kind: 'insufficient_scope', needed: 'admin', held: scopes });
-  return ok({ orgId: orgId ?? principal.orgId, kinds: kinds ?? (isAdmin ? ALL_KINDS : KINDS_FOR_READERS), lineage });
-}
-
-/** Pages of other sites must not open streams. What is no browser sends no Origin. */
-export function isOwnOrigin(origin: string | undefined, host: string | undefined, allowed: readonly string[]): boolean {
-  if (origin === undefined || allowed.includes(origin)) return true;
-  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+  const noAdmin = refuseWithout('admin', principal);
+  if (kinds?.has('account') === true && noAdmin !== undefined) return noAdmin;
+  return ok({ orgId: orgId ?? principal.orgId, kinds: kinds ?? (noAdmin === undefined ? ALL_KINDS : KINDS_FOR_READERS), lineage });
 }
 
 const isEventKind = (word: string): word is EventKind => (EVENT_KINDS as readonly string[]).includes(word);

@@ -9,9 +9,10 @@ import type { Interest as ThreadInterest } from '../../threads/protocol.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
 import { corsHeaders } from '../http/cors.ts';
 import { Exchange } from '../http/exchange.ts';
+import { refuseForeignOrigin } from '../http/origin.ts';
 import { problemOf } from '../http/reply.ts';
 import { bearerOf, overLimitOfStranger } from '../http/server.ts';
-import { interestOf, isOwnOrigin, readStreamQuery, type StreamQuery } from './admission.ts';
+import { interestOf, readStreamQuery, type StreamQuery } from './admission.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
 
@@ -136,7 +137,8 @@ export class Stream {
   }
 
   async #admit(head: Head): Promise<Result<Reader, Fault>> {
-    if (!isOwnOrigin(head.origin, head.host, this.#options.origins)) return fail({ kind: 'foreign_origin', origin: head.origin ?? '' });
+    const foreign = refuseForeignOrigin(head.origin, head.host, this.#options.origins);
+    if (foreign !== undefined) return foreign;
     const query = readStreamQuery(head.query);
     if (!query.ok) return query;
     const sinceMs = performance.now();
