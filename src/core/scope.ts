@@ -31,6 +31,16 @@ export function holds(scopes: readonly Scope[], needed: Scope): boolean {
   return scopes.some((scope) => SCOPES.indexOf(scope) >= rank);
 }
 
+type Refusal = { readonly ok: false; readonly fault: Fault };
+
+/** The refusal of a principal that does not hold the scope; undefined where it does. */
+export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes'>): Refusal | undefined =>
+  holds(scopes, needed) ? undefined : fail({ kind: 'insufficient_scope', needed, held: scopes });
+
+/** The refusal of whoever is no admin of all orgs, where something holds for every one of them. */
+export const refuseUnlessAdminOfAll = (principal: Principal): Refusal | undefined =>
+  refuseWithout('admin', principal) ?? (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
+
 /** True when the principal may know that anything of this org exists. */
 export const seesOrg = (principal: Principal, orgId: string): boolean => principal.orgId === null || principal.orgId === orgId;
 

@@ -4,9 +4,9 @@ import type { AuditEvent } from '../core/audit.ts';
 import type { Page, PageRequest } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import type { Principal, Role } from '../core/scope.ts';
+import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
 import type { AccountTransaction, StoredAccount } from './account-store.ts';
-import { announce, auditEntry, publicAccount, requireAdmin, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import { announce, auditEntry, publicAccount, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
 import type { AccountEvent } from './ports.ts';
 
 export type AccountInput = { readonly principal: Principal; readonly accountId: string };
@@ -22,7 +22,7 @@ export async function me(context: AccountsContext, { principal }: { readonly pri
 
 /** In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`, `invalid_argument` for the cursor, and those of the store. */
 export async function listAccounts(context: AccountsContext, input: PageRequest & { readonly principal: Principal }): Promise<Result<Page<Account>, Fault>> {
-  const refused = requireAdmin(input.principal);
+  const refused = refuseWithout('admin', input.principal);
   if (refused !== undefined) return refused;
   const afterSequence = input.cursor === undefined ? 0 : Number(input.cursor);
   if (!Number.isSafeInteger(afterSequence) || afterSequence < 0) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that a list gave out' });
@@ -36,7 +36,7 @@ export async function listAccounts(context: AccountsContext, input: PageRequest 
 
 /** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */
 export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<Account, Fault>> {
-  const refused = requireAdmin(principal);
+  const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const found = await context.store.read((reads) => reads.accountById(accountId as AccountId));
   if (!found.ok) return found;
@@ -96,7 +96,7 @@ type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promi
  * and those of the store and the audit log.
  */
 async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
-  return requireAdmin(input.principal) ?? takeMeasure(context, input, decide);
+  return refuseWithout('admin', input.principal) ?? takeMeasure(context, input, decide);
 }
 
 async function takeMeasure(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {

@@ -5,7 +5,6 @@ import { NO_LINEAGE } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { CommonPasswords } from '../core/password-rules.ts';
 import { fail, type Result } from '../core/result.ts';
-import { holds, type Principal } from '../core/scope.ts';
 import type { AccountStore, StoredAccount } from './account-store.ts';
 import type { Bounds } from './bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from './ports.ts';
@@ -52,8 +51,5 @@ export function announce(context: AccountsContext, change: AccountEvent['change'
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
   context.tokens.revokeSubject(subjectOf(id), tokenEpoch);
 }
-
-export const requireAdmin = (principal: Principal): Result<never, Fault> | undefined =>
-  holds(principal.scopes, 'admin') ? undefined : fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
 
 export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });

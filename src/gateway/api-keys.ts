@@ -6,7 +6,7 @@ import type { SecretDigest } from '../core/ids.ts';
 import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Result } from '../core/result.ts';
-import { SCOPES, holds, seesOrg } from '../core/scope.ts';
+import { SCOPES, holds, refuseWithout, seesOrg } from '../core/scope.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
@@ -94,7 +94,7 @@ export class ApiKeys {
     const nowMs = this.#deps.clock.nowMs();
     const orgId = input.orgId ?? principal.orgId;
     const refused = refusalOf(principal, input, orgId, nowMs);
-    if (refused !== undefined) return fail(refused);
+    if (refused !== undefined) return refused;
     const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
     const record = this.#recordOf(id, key, {
       name: input.name,
@@ -111,7 +111,8 @@ export class ApiKeys {
 
   /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
   list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Result<{ readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }, Fault> {
-    if (!holds(principal.scopes, 'admin')) return fail(insufficient(principal, 'admin'));
+    const refused = refuseWithout('admin', principal);
+    if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
@@ -120,7 +121,8 @@ export class ApiKeys {
 
   /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
   async revoke(principal: Principal, id: string): Promise<Result<void, Fault>> {
-    if (!holds(principal.scopes, 'admin')) return fail(insufficient(principal, 'admin'));
+    const refused = refuseWithout('admin', principal);
+    if (refused !== undefined) return refused;
     const key = this.#index.byId(id);
     if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
     return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : ok(undefined);
@@ -255,19 +257,18 @@ export class ApiKeys {
   }
 }
 
-const insufficient = (principal: Principal, needed: Scope): Fault => ({ kind: 'insufficient_scope', needed, held: principal.scopes });
-
-function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Fault | undefined {
-  const invalid = (field: string, problem: string): Fault => ({ kind: 'invalid_argument', field, problem });
-  if (!holds(principal.scopes, 'admin')) return insufficient(principal, 'admin');
+function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Result<never, Fault> | undefined {
+  const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
   if (input.name.length === 0 || input.name.length > MAX_NAME_LENGTH || /\p{C}/u.test(input.name)) {
     return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
   }
   if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
   const lacking = input.scopes.find((scope) => !holds(principal.scopes, scope));
-  if (lacking !== undefined) return insufficient(principal, lacking);
+  if (lacking !== undefined) return refuseWithout(lacking, principal);
   if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
-  if (orgId !== null && !seesOrg(principal, orgId)) return { kind: 'org_forbidden', orgId };
+  if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
   if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
   return undefined;
 }

@@ -1,5 +1,5 @@
-import { fail, ok } from '../core/result.ts';
-import { holds } from '../core/scope.ts';
+import { ok } from '../core/result.ts';
+import { refuseUnlessAdminOfAll } from '../core/scope.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -27,11 +27,7 @@ export function createCredentialUseCases({ apiKeys, issuer, authenticator, signi
     listApiKeys: async ({ principal, ...asked }) => apiKeys.list(principal, asked),
     revokeApiKey: ({ principal, id }) => apiKeys.revoke(principal, id),
     // The key signs for every org, so an admin of one org does not rotate it.
-    rotateSigningKey: async ({ principal }) => {
-      if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
-      if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: undefined });
-      return signingKeys.rotate();
-    },
+    rotateSigningKey: async ({ principal }) => refuseUnlessAdminOfAll(principal) ?? signingKeys.rotate(),
     jwks: async () => ok(signingKeys.jwks()),
   };
 }

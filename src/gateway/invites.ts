@@ -5,9 +5,9 @@ import { NO_LINEAGE } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { seesOrg, type Principal, type Role } from '../core/scope.ts';
+import { refuseWithout, seesOrg, type Principal, type Role } from '../core/scope.ts';
 import type { Invite } from './account-store.ts';
-import { announce, auditEntry, ownActor, publicAccount, requireAdmin, type AccountsContext } from './accounts-context.ts';
+import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 
@@ -31,7 +31,7 @@ export type NewInvite = {
 /** Faults: `insufficient_scope`, `role_forbidden`, `org_forbidden`, `invalid_argument`, `email_taken`, and those of the store and the audit log. */
 export async function invite(context: AccountsContext, input: InviteInput): Promise<Result<NewInvite, Fault>> {
   const { principal, role } = input;
-  const refused = requireAdmin(principal);
+  const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   if (!mayManageRole(principal.role, role)) return fail({ kind: 'role_forbidden', role });
   const org = orgToBind(principal, input.orgId, role);

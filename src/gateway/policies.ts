@@ -4,7 +4,7 @@ import { explain } from '../core/fault.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
 import type { CheckSubject, Explanation, PolicySet, PolicySummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { holds, seesOrg, type Principal } from '../core/scope.ts';
+import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
 import type { AuditLog, Clock } from './ports.ts';
 
 /** Problems are sentences that name file, line and column. */
@@ -56,9 +56,7 @@ export class PolicyKeeper {
 
   /** The set holds for every org, so an admin of one org does not replace it. */
   async reloadFor(principal: Principal): Promise<Result<Reloaded, Fault>> {
-    if (!holds(principal.scopes, 'admin')) return fail({ kind: 'insufficient_scope', needed: 'admin', held: principal.scopes });
-    if (principal.orgId !== null) return fail({ kind: 'org_forbidden', orgId: undefined });
-    return this.reload(principal.subject);
+    return refuseUnlessAdminOfAll(principal) ?? this.reload(principal.subject);
   }
 
   /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */

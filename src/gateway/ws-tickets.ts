@@ -2,7 +2,7 @@
 import { fail, ok, type Result } from '../core/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
-import { holds } from '../core/scope.ts';
+import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Clock } from './ports.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
@@ -36,7 +36,8 @@ export class WsTickets {
     const known = await this.#authenticate(bearer);
     if (!known.ok) return known;
     const { principal } = known.value;
-    if (!holds(principal.scopes, 'read')) return fail({ kind: 'insufficient_scope', needed: 'read', held: principal.scopes });
+    const refused = refuseWithout('read', principal);
+    if (refused !== undefined) return refused;
     this.#forgetExpired();
     const siblings = this.#bySubject.get(principal.subject);
     if (siblings !== undefined && siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);

@@ -2,7 +2,7 @@
 import type { CheckCommand, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { holds, type Principal } from '../core/scope.ts';
+import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../threads/io-link.ts';
 import type { WirePorts } from './ports.ts';
 import type {
@@ -164,6 +164,5 @@ async function writer(ports: WirePorts, authorization: string): Answer<Principal
   const bearer = BEARER.exec(authorization)?.[1];
   if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'the authorization must be the word Bearer and a credential' });
   const principal = await ports.authenticate(bearer);
-  if (!principal.ok || holds(principal.value.scopes, 'write')) return principal;
-  return fail({ kind: 'insufficient_scope', needed: 'write', held: principal.value.scopes });
+  return principal.ok ? refuseWithout('write', principal.value) ?? principal : principal;
 }

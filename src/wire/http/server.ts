@@ -1,5 +1,5 @@
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
-import { holds, type Principal } from '../../core/scope.ts';
+import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../threads/io-link.ts';
@@ -96,8 +96,8 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
     if (limited !== undefined) return limited;
-    const { scope } = route.access;
-    if (!holds(principal.scopes, scope)) return fail({ kind: 'insufficient_scope', needed: scope, held: principal.scopes });
+    const refused = refuseWithout(route.access.scope, principal);
+    if (refused !== undefined) return refused;
     return parsed.ok ? await route.handle({ ...request, body: parsed.value, principal }, link) : parsed;
   } catch (error) {
     options.onError(error, `${route.method} ${route.path}`);
