@@ -22,6 +22,7 @@ import { explain } from './core/fault.ts';
 import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
 import { loginBounds, openDatabase, startAccounts } from './accounts-start.ts';
+import type { IoData } from './io-thread.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
@@ -40,7 +41,6 @@ import { createCryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
-import type { IoData } from './wire/io-thread.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY, WEB_FOLDER } from './package-files.ts';
 

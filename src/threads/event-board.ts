@@ -1,7 +1,7 @@
 import type { Effect } from '../core/effects.ts';
 import { microToUsd } from '../core/money.ts';
-import type { EventKind, GatewayEvent } from '../gateway/events.ts';
-import type { Interest, IoIndex } from './protocol.ts';
+import type { EventKind, GatewayEvent, Interest } from '../gateway/events.ts';
+import type { IoIndex } from './protocol.ts';
 
 type Deliver = (io: IoIndex, event: GatewayEvent) => void;
 

@@ -2,20 +2,12 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
+import type { Link, Recorded } from '../gateway/link.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
 import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
-
-/** A reply and where the audit log holds what it says; undefined when nothing was to be recorded, or could not be. */
-export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
-
-/** What the wire may ask of the main thread. */
-export type Link = {
-  ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>>;
-  call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
-};
 
 export type IoLinkOptions = {
   /** Requests that may wait for an answer at once; one more is refused at once. */

@@ -2,14 +2,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Command, Replies, SignalMessage } from '../core/commands.ts';
 import type { AgentKey } from '../core/ids.ts';
-import type { GatewayEvent } from '../gateway/events.ts';
+import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
 
 /** Index of an I/O thread, from 0. */
 export type IoIndex = number;
-
-/** The orgs whose events this thread has a reader for; `all` when one of them may see every org. */
-export type Interest = 'all' | readonly string[];
 
 export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }

@@ -3,7 +3,7 @@ import type { CheckCommand, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
-import type { Recorded } from '../threads/io-link.ts';
+import type { Recorded } from '../gateway/link.ts';
 import type { WirePorts } from './ports.ts';
 import type {
   AckOpControlRequest, BatchCheckActionsRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,

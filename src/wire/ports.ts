@@ -2,7 +2,7 @@
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
-import type { Link } from '../threads/io-link.ts';
+import type { Link } from '../gateway/link.ts';
 
 export type WirePorts = {
   readonly link: Pick<Link, 'ask' | 'call'>;

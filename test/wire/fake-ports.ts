@@ -2,7 +2,7 @@
 import type { Command, CommandType, Replies, SignalMessage, UsageAnswer } from '../../src/core/commands.ts';
 import type { OpId } from '../../src/core/ids.ts';
 import { fail, ok } from '../../src/core/result.ts';
-import type { Recorded } from '../../src/threads/io-link.ts';
+import type { Recorded } from '../../src/gateway/link.ts';
 import { ControlSwitch } from '../../src/wire/control-switch.ts';
 import type { WirePorts } from '../../src/wire/ports.ts';
 

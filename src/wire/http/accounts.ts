@@ -5,7 +5,7 @@ import { fail, ok } from '../../core/result.ts';
 import { ROLES } from '../../core/scope.ts';
 import type { SignIn } from '../../gateway/login.ts';
 import { accountPage, createdAccount, createdInvite, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { name, readBody, readPage, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';

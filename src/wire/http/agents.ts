@@ -5,7 +5,7 @@ import { fail, ok } from '../../core/result.ts';
 import { agentIdentity, readBody, readPage } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { agentView } from './views.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
 

@@ -4,7 +4,7 @@ import type { BudgetStatusRow, PeriodStatus } from '../../core/budget-status.ts'
 import { parseOpId } from '../../core/ids.ts';
 import { MAX_COST_USD, microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { agentIdentity, OP_ID_RULE, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';

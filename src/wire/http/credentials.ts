@@ -4,7 +4,7 @@ import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { name, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 

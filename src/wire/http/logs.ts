@@ -3,7 +3,7 @@ import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
 import { explain, type Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { LogFormat, LogText } from '../../gateway/logs.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { readPage, readTime, readWord } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import type { QueryName } from './query-names.ts';

@@ -1,6 +1,6 @@
 /** For whoever runs the gateway: is it alive, is it ready, how is it doing, and what can be asked of it. */
 import { fail, ok } from '../../core/result.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { describeApi } from './openapi.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { readiness } from './shapes.ts';

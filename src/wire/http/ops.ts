@@ -9,7 +9,7 @@ import { agentIdentity, readBody, readOpHalves, readOpId, readPage, readWord } f
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opView } from './views.ts';
 import { opPage, opShape } from './shapes.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 
 const registration = z.strictObject({ op_id: z.string().optional(), trace_id: z.string().optional(), span_id: z.string().optional(), agent: agentIdentity });
 

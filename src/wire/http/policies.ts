@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import type { RuleTrace } from '../../core/policy.ts';
 import { ok } from '../../core/result.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
 import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';

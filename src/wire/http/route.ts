@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
 import type { Principal, Scope } from '../../core/scope.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import type { QueryName } from './query-names.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';

@@ -2,7 +2,7 @@ import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { attempt } from '../proto/malformed.ts';

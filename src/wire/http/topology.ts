@@ -4,7 +4,7 @@ import { fail, ok, type Result } from '../../core/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
-import type { Link } from '../../threads/io-link.ts';
+import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE, readPage } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';

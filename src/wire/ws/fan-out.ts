@@ -1,21 +1,19 @@
 /** Takes the events of one I/O thread to the readers of that thread, as fast as each of them reads. */
-import type { OpView, Page } from '../../core/commands.ts';
+import type { OpView, OrgFilter, Page, PageRequest } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
-import type { GatewayEvent } from '../../gateway/events.ts';
+import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
 import { Channel, channelKeyOf, type Entry, type Interest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
 
-export type PageRequest = { readonly principal: Principal; readonly orgId: string | undefined; readonly perPage: number; readonly cursor: string | undefined };
-
 export type FanOutOptions = {
   readonly maxReaders: number;
   /** Told whenever the orgs change whose events this thread has readers for. */
-  readonly onInterest: (interest: 'all' | readonly string[]) => void;
-  readonly listOps: (request: PageRequest) => Promise<Result<Page<OpView>, Fault>>;
+  readonly onInterest: (interest: ThreadInterest) => void;
+  readonly listOps: (request: OrgFilter & PageRequest) => Promise<Result<Page<OpView>, Fault>>;
   readonly onError: (error: unknown) => void;
   /** Makes ids of snapshot frames differ from those of other threads and other runs. */
   readonly name: string;

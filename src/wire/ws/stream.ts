@@ -2,10 +2,9 @@
 import type { HttpRequest as UwsRequest, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import type { GatewayEvent } from '../../gateway/events.ts';
+import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
 import type { Authenticated } from '../../gateway/use-cases.ts';
-import type { Link } from '../../threads/io-link.ts';
-import type { Interest as ThreadInterest } from '../../threads/protocol.ts';
+import type { Link } from '../../gateway/link.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
 import { corsHeaders } from '../http/cors.ts';
 import { Exchange } from '../http/exchange.ts';

@@ -4,7 +4,7 @@ import { fail, ok } from '../../../src/core/result.ts';
 import { SCOPES_OF_ROLE, type Principal } from '../../../src/core/scope.ts';
 import { withoutAccountStore, type AccountUseCases } from '../../../src/gateway/accounts.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
-import type { Link } from '../../../src/threads/io-link.ts';
+import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { accountRoutes } from '../../../src/wire/http/accounts.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';

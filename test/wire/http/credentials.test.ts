@@ -14,7 +14,7 @@ import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import { createCryptoPool } from '../../../src/threads/crypto-pool.ts';
-import type { Link } from '../../../src/threads/io-link.ts';
+import type { Link } from '../../../src/gateway/link.ts';
 import { createTokens } from '../../../src/threads/tokens.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { credentialRoutes } from '../../../src/wire/http/credentials.ts';

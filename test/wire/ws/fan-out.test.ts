@@ -5,7 +5,7 @@ import type { OpState } from '../../../src/core/op-state.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import type { Principal } from '../../../src/core/scope.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent } from '../../../src/gateway/events.ts';
-import { FanOut, type FanOutOptions, type PageRequest } from '../../../src/wire/ws/fan-out.ts';
+import { FanOut, type FanOutOptions } from '../../../src/wire/ws/fan-out.ts';
 import type { Reader, Sink } from '../../../src/wire/ws/reader.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -22,7 +22,7 @@ afterEach(() => {
 
 function scene(options: Partial<FanOutOptions> = {}) {
   const interests: ('all' | readonly string[])[] = [];
-  const asked: { request: PageRequest; answer: (page: Page<OpView>) => void }[] = [];
+  const asked: { request: Parameters<FanOutOptions['listOps']>[0]; answer: (page: Page<OpView>) => void }[] = [];
   const fanOut = new FanOut({
     maxReaders: 10_000,
     onInterest: (interest) => interests.push(interest),

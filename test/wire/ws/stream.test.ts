@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
-import type { Link } from '../../../src/threads/io-link.ts';
+import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { Stream } from '../../../src/wire/ws/stream.ts';
 import { openDashboard, Refused } from '../../support/stream.ts';

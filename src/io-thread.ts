@@ -1,19 +1,20 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
 import type { MessagePort } from 'node:worker_threads';
-import type { Fault } from '../core/fault.ts';
-import { ok, type Result } from '../core/result.ts';
-import type { Principal } from '../core/scope.ts';
-import { CachedAuthenticator } from '../gateway/cached-authenticator.ts';
-import { VerifiedCache } from '../gateway/verified-cache.ts';
-import { IoLink } from '../threads/io-link.ts';
-import type { Interest, IoNotice, IoStart, MainToIo, Reply } from '../threads/protocol.ts';
-import { ControlSwitch } from './control-switch.ts';
-import { digestOfPresented } from './credential-digests.ts';
-import { canSharePort, listenForGrpc, type GrpcListener } from './grpc/listener.ts';
-import { createGrpcServer } from './grpc/server.ts';
-import { HttpDoor } from './http/door.ts';
-import { routesOf } from './http/routes.ts';
-import { staticRoutes } from './http/static.ts';
+import type { Fault } from './core/fault.ts';
+import { ok, type Result } from './core/result.ts';
+import type { Principal } from './core/scope.ts';
+import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
+import type { Interest } from './gateway/events.ts';
+import { VerifiedCache } from './gateway/verified-cache.ts';
+import { IoLink } from './threads/io-link.ts';
+import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
+import { ControlSwitch } from './wire/control-switch.ts';
+import { digestOfPresented } from './wire/credential-digests.ts';
+import { canSharePort, listenForGrpc, type GrpcListener } from './wire/grpc/listener.ts';
+import { createGrpcServer } from './wire/grpc/server.ts';
+import { HttpDoor } from './wire/http/door.ts';
+import { routesOf } from './wire/http/routes.ts';
+import { staticRoutes } from './wire/http/static.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
 export type IoData = {
