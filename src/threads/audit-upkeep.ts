@@ -17,25 +17,42 @@ const RETENTION_EVERY_MS = 10 * 60_000;
 /** What a limit that is new finds too much goes in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
+const NOT_SIGNED = 'the head of the audit log was not signed';
 
 /**
  * What the thread that writes the log does besides: signs its head from time to time, and deletes what is too old or too
  * much (contract: Audit). A failure is told and tried again; entries are written on meanwhile.
  */
-export function startUpkeep(writer: Pick<AuditWriter, 'head'>, options: UpkeepOptions, note: Note): { stop(): void } {
+export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, options: UpkeepOptions, note: Note): { stop(): void } {
   const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
   const key = loadCheckpointKey(checkpointKeyPath);
   const checkpointer = createCheckpointer({ directory, key, nowMs: Date.now });
   const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
 
+  let isFlushing = false;
+  let isStopped = false;
+
+  const failed = (what: string, error: unknown): void => note('warn', `${what}: ${error instanceof Error ? error.message : String(error)}`);
   const attempt = (what: string, step: () => void): void => {
     try {
       step();
     } catch (error) {
-      note('warn', `${what}: ${error instanceof Error ? error.message : String(error)}`);
+      failed(what, error);
     }
   };
-  const checkpoint = (): void => attempt('the head of the audit log was not signed', () => checkpointer.record(writer.head()));
+  // What a checkpoint vouches for is on the disk before it is: else the loss of power would look like a log that was cut.
+  const checkpoint = async (): Promise<void> => {
+    if (isFlushing) return;
+    isFlushing = true;
+    try {
+      const head = await writer.flush();
+      if (!isStopped) checkpointer.record(head);
+    } catch (error) {
+      failed(NOT_SIGNED, error);
+    } finally {
+      isFlushing = false;
+    }
+  };
   const retain = (): void => attempt('old audit segments were not deleted', () => {
     const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
     if (isCut) nextStep = setTimeout(retain, NEXT_STEP_MS);
@@ -44,12 +61,13 @@ export function startUpkeep(writer: Pick<AuditWriter, 'head'>, options: UpkeepOp
 
   let nextStep: NodeJS.Timeout | undefined;
   if (hasRetention) retain();
-  const timers = [setInterval(checkpoint, checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS)] : [])];
+  const timers = [setInterval(() => void checkpoint(), checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS)] : [])];
   return {
     stop() {
       for (const timer of timers) clearInterval(timer);
       clearTimeout(nextStep);
-      checkpoint();
+      isStopped = true;
+      attempt(NOT_SIGNED, () => checkpointer.record(writer.flushNow()));
     },
   };
 }

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
 import { listSegments } from '../../src/adapters/audit/segments.ts';
@@ -57,4 +57,40 @@ test('what a new limit finds far too much goes step by step, so that the start a
   writer.close();
   expect(readAnchor(paths.directory)).toMatchObject({ first_id: 22 });
   expect(notes.map(([, message]) => /deleted (\d+)/.exec(message)?.[1])).toEqual(['8', '8', '5']);
+});
+
+test('a head is signed once it is on the disk and not before, so that the loss of power never looks like a log that was cut', async () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory);
+  append(writer, [{}, {}]);
+  let disk: 'full' | 'slow' | 'good' = 'full';
+  let finish: (() => void) | undefined;
+  const flush = async () => {
+    if (disk === 'full') throw new Error('no space left on device');
+    const head = await writer.flush();
+    if (disk === 'slow') await new Promise<void>((resolve) => { finish = resolve; });
+    return head;
+  };
+  const upkeep = startUpkeep({ flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id);
+  await eventually(() => expect(notes).toContainEqual(['warn', 'the head of the audit log was not signed: no space left on device']));
+  disk = 'slow';
+  await eventually(() => expect(finish).toBeDefined());
+  append(writer, [{}]);
+  expect(signed()).toEqual([]);
+  disk = 'good';
+  finish?.();
+  await eventually(() => expect(signed()).toEqual([2, 3]));
+  upkeep.stop();
+  writer.close();
+});
+
+test('a key of the checkpoints that a crash or a full disk cut short is named, with what to do, and is not replaced', () => {
+  const { note, ...paths } = scene();
+  const writer = openWriter(paths.directory);
+  mkdirSync(dirname(paths.checkpointKeyPath));
+  writeFileSync(paths.checkpointKeyPath, '-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
+  expect(() => startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged: restore it from a copy, or remove it`);
+  expect(readFileSync(paths.checkpointKeyPath, 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
+  writer.close();
 });

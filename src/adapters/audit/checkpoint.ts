@@ -3,8 +3,8 @@
  * show, and the anchor of what retention has deleted. Who can change the log but does not hold the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
-import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, existsSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
 import { codeOf, syncDirectory } from './segments.ts';
@@ -37,16 +37,22 @@ export const isGenuineCheckpoint = (checkpoint: Checkpoint, publicKey: KeyObject
 export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =>
   isSigned(anchorText(anchor), anchor.signature, publicKey);
 
-/** The Ed25519 private key in `path` (PKCS#8 PEM), made there with mode 0600 when there is none. */
+/**
+ * The Ed25519 private key in `path` (PKCS#8 PEM), made there with mode 0600 when there is none: whole or not at all, so
+ * that a crash meanwhile leaves no half key. Throws, with what to do, when the file is none.
+ */
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
-    writeFileSync(path, pem, { flag: 'wx', mode: 0o600, flush: true });
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+  if (!existsSync(path)) {
+    replaceFile(dirname(path), basename(path), generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   }
-  return createPrivateKey(readFileSync(path));
+  const pem = readFileSync(path);
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // Making a new one instead would have every checkpoint so far called forged.
+    throw new Error(`${path} is damaged: restore it from a copy, or remove it to sign with a new key; the checkpoints of the old one can then no longer be checked`);
+  }
 }
 
 /** Of a private or a public key in PEM. */

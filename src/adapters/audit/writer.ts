@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
 import { acquireLock, type Lock, type LockFault } from './lock.ts';
 import { recoverLog, type RecoveryNotice } from './recovery.ts';
@@ -40,7 +41,7 @@ export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWrite
     const { head, active, notices } = recoverLog(options.directory);
     const segment: OpenSegment | undefined = active === undefined
       ? undefined
-      : { fd: openSync(active.segment.path, 'r+'), sizeBytes: active.sizeBytes, startedMs: active.startedMs };
+      : { path: active.segment.path, fd: openSync(active.segment.path, 'r+'), sizeBytes: active.sizeBytes, startedMs: active.startedMs };
     return ok({ writer: new AuditWriter(options, lock.value, head, segment), notices });
   } catch (error) {
     lock.value.release();
@@ -48,7 +49,7 @@ export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWrite
   }
 }
 
-type OpenSegment = { readonly fd: number; sizeBytes: number; readonly startedMs: number };
+type OpenSegment = { readonly path: string; readonly fd: number; sizeBytes: number; readonly startedMs: number };
 
 const UTF8_BYTES_PER_UNIT = 3;
 const MAX_ID_DIGITS = 16;
@@ -64,6 +65,8 @@ export class AuditWriter {
   #segment: OpenSegment | undefined;
   /** A failed write may have left bytes behind the end, and the attempt to cut them off may have failed too. */
   #endIsClean = true;
+  /** Files written since the last flush, where the disk is not waited for. */
+  readonly #unflushed = new Set<string>();
   #buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
   /** Use `openAuditWriter`. */
@@ -72,6 +75,7 @@ export class AuditWriter {
     this.#lock = lock;
     this.#head = head;
     this.#segment = segment;
+    if (segment !== undefined) this.#unflushed.add(segment.path);
     this.#segmentBytes = Math.min(options.segmentBytes ?? DEFAULT_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
     this.#segmentAgeMs = options.segmentAgeMs ?? DEFAULT_SEGMENT_AGE_MS;
   }
@@ -99,6 +103,25 @@ export class AuditWriter {
     return ok({ firstId });
   }
 
+  /**
+   * Resolves with the head as it was at the call once it, and all before it, would survive the loss of power. Appends go
+   * on meanwhile. Rejects with what the file system says.
+   */
+  async flush(): Promise<ChainHead> {
+    const head = this.#head;
+    const paths = this.#toFlush();
+    const sealed = paths.filter((path) => path !== this.#segment?.path);
+    await flushFiles(paths);
+    for (const path of sealed) this.#unflushed.delete(path);
+    return head;
+  }
+
+  /** As `flush`, and appends wait. */
+  flushNow(): ChainHead {
+    flushFilesNow(this.#toFlush());
+    return this.#head;
+  }
+
   close(): void {
     if (this.#segment !== undefined) {
       if (this.#endIsClean && this.#options.fsync === 'always') fdatasyncSync(this.#segment.fd);
@@ -106,6 +129,12 @@ export class AuditWriter {
       this.#segment = undefined;
     }
     this.#lock.release();
+  }
+
+  /** The folder last: it holds the names of new files. */
+  #toFlush(): readonly string[] {
+    const { directory, fsync } = this.#options;
+    return fsync === 'always' || this.#unflushed.size === 0 ? [] : [...this.#unflushed, directory];
   }
 
   /** The lines of a batch, in the reused buffer, and the hash of the last. */
@@ -157,13 +186,14 @@ export class AuditWriter {
     }
     const nowMs = this.#options.nowMs();
     if (current !== undefined && !this.#isDone(current, nowMs)) return current;
-    const next: OpenSegment = { fd: this.#createFile(), sizeBytes: 0, startedMs: nowMs };
+    const next: OpenSegment = { ...this.#createFile(), sizeBytes: 0, startedMs: nowMs };
     this.#segment = next;
+    this.#unflushed.add(next.path);
     if (current !== undefined) closeSync(current.fd);
     return next;
   }
 
-  #createFile(): number {
+  #createFile(): Pick<OpenSegment, 'path' | 'fd'> {
     const { directory, fsync } = this.#options;
     const { path } = segmentAt(directory, this.#head.id + 1);
     const fd = openSync(path, 'wx', 0o600);
@@ -174,12 +204,13 @@ export class AuditWriter {
       unlinkSync(path);
       throw error;
     }
-    return fd;
+    return { path, fd };
   }
 
-  // An empty segment is never done: its successor would have the same name.
+  // An empty segment is never done: its successor would have the same name. One that begins in the future was begun by a
+  // clock that was wrong, and would otherwise go on until that time has come.
   #isDone({ sizeBytes, startedMs }: OpenSegment, nowMs: number): boolean {
-    return sizeBytes > 0 && (sizeBytes >= this.#segmentBytes || nowMs - startedMs >= this.#segmentAgeMs);
+    return sizeBytes > 0 && (sizeBytes >= this.#segmentBytes || Math.abs(nowMs - startedMs) >= this.#segmentAgeMs);
   }
 
   #cutBack(segment: OpenSegment): void {

@@ -1,0 +1,35 @@
+/** Makes what was written survive the loss of power. A file that is gone, because retention has deleted it, needs nothing. */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { codeOf } from './segments.ts';
+
+/** One after the other, on the threads of Node.js: only the caller waits for the disk. */
+export async function flushFiles(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    try {
+      const file = await open(path, 'r');
+      try {
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+}
+
+export function flushFilesNow(paths: readonly string[]): void {
+  for (const path of paths) {
+    try {
+      const fd = openSync(path, 'r');
+      try {
+        fsyncSync(fd);
+      } finally {
+        closeSync(fd);
+      }
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+}
