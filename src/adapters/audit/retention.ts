@@ -55,7 +55,7 @@ function goingFrom(
   let goes = 0;
   // The newest non-empty segment holds the head of the chain.
   while (goes < segments.length - 1 && goes < maxSegments && (sizes[goes + 1] ?? 0) > 0) {
-    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments[goes] as Segment) > maxAgeMs;
+    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, goes, nowMs) > maxAgeMs;
     if (!isOld && bytes <= maxBytes) break;
     bytes -= sizes[goes] ?? 0;
     goes += 1;
@@ -63,11 +63,15 @@ function goingFrom(
   return goes;
 }
 
-/** When the segment's last entry was made; Infinity when it does not say, so that its age never deletes it. */
-function lastEntryMs({ path }: Segment): number {
-  const { last } = readTail(path);
-  const ms = last === undefined ? Number.NaN : Date.parse(last.timestamp);
-  return Number.isNaN(ms) ? Infinity : ms;
+/**
+ * When the segment's last entry was made; Infinity when it does not say, so that its age never deletes it. A time that is
+ * still to come is of a clock that was wrong, and would hold up all that is behind it: then the next segment says.
+ */
+function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): number {
+  const segment = segments[nth];
+  const ms = Date.parse(segment === undefined ? '' : readTail(segment.path).last?.timestamp ?? '');
+  if (Number.isNaN(ms)) return Infinity;
+  return ms > nowMs ? lastEntryMs(segments, nth + 1, nowMs) : ms;
 }
 
 const FIRST_READ_BYTES = 64 * 1024;

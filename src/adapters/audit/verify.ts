@@ -89,6 +89,7 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     if (checkpoint.id >= firstId) seen.set(checkpoint.id, checkpoint);
   }
 
+  const hasMoved = (): boolean => JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
   // Leftovers before the anchor are deleted by the next run of retention.
   const segments = listSegments(directory).filter((segment) => segment.firstId >= firstId);
   let chain: Chain = { nextId: firstId, prevHash: anchor?.prev_hash ?? GENESIS_HASH, entries: 0, last: { segment: '', line: 0 } };
@@ -101,10 +102,11 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
       // In a live log a failed append may have been read half before it was taken back; a real break is still there.
       if (!walked.ok && isNewest) walked = await walkSegment(segment, chain, isNewest, seen, options);
     } catch (error) {
-      const hasMoved = codeOf(error) === 'ENOENT' && JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
-      if (hasMoved) return verifyAuditLog(directory, options); // Retention was at work.
+      if (codeOf(error) === 'ENOENT' && hasMoved()) return verifyAuditLog(directory, options); // Retention was at work.
       throw error;
     }
+    // What retention deleted after its anchor was read looks removed.
+    if (!walked.ok && hasMoved()) return verifyAuditLog(directory, options);
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);
   }

@@ -220,3 +220,37 @@ test('the ten lines of Python in the README agree, also where the head was signe
   writeFileSync(join(folder, 'data', 'audit', SEGMENT_ONE), readFileSync(path, 'utf8').replace('reason 4', 'reason X'));
   expect(run().stderr).toContain('changed: 5');
 });
+
+test('a segment whose entries were made by a clock far ahead goes with those around it, and holds none of them up', async () => {
+  const base = freshDirectory();
+  const directory = join(base, 'audit');
+  const key = loadCheckpointKey(join(base, 'key.pem'));
+  const writer = openWriter(directory, { segmentBytes: 3000 });
+  const inTenYearsMs = NOON_MS + 10 * 365 * 86_400_000;
+  for (const timestampMs of [inTenYearsMs, NOON_MS, NOON_MS + 1000, NOON_MS + 60_000, NOON_MS + 60_000]) append(writer, many(10).map((draft) => ({ ...draft, timestampMs })));
+  writer.close();
+  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 5_000 }).deletedSegments).toEqual([]);
+  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 60_000 }).deletedSegments)
+    .toEqual(['0000000000000001.ndjson', '0000000000000011.ndjson', '0000000000000021.ndjson']);
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 20, firstId: 31 });
+});
+
+test('what retention deletes while a log is being verified is not called removed', async () => {
+  const base = freshDirectory();
+  const directory = join(base, 'audit');
+  const key = loadCheckpointKey(join(base, 'key.pem'));
+  const writer = openWriter(directory, { segmentBytes: 3000 });
+  for (let nth = 0; nth < 6; nth += 1) append(writer, many(10));
+  writer.close();
+  let deleted: readonly string[] | undefined;
+  const options = {
+    // Looked at once the anchor has been read, and before the segments are.
+    get checkpointKey() {
+      deleted ??= applyRetention({ directory, maxBytes: 6_000, key, nowMs: NOON_MS }).deletedSegments;
+      return createPublicKey(key);
+    },
+  };
+  const report = await verifyAuditLog(directory, options);
+  expect(deleted?.length).toBeGreaterThan(0);
+  expect(report).toMatchObject({ ok: true, head: writer.head() });
+});

@@ -172,3 +172,15 @@ test('a batch that says another count than it holds is a bug and leaves the log 
   write(writer, 1, 1);
   writer.close();
 });
+
+test('a segment that was begun by a clock far ahead is followed by a new one when the clock is put right', () => {
+  let nowMs = NOON_MS + 10 * 365 * 86_400_000;
+  const { writer } = open({ nowMs: () => nowMs, segmentAgeMs: 86_400_000 });
+  write(writer, 1, 2);
+  nowMs = NOON_MS;
+  write(writer, 3, 1);
+  nowMs += 3_600_000;
+  write(writer, 4, 1);
+  writer.close();
+  expect(readdirSync(directory).filter((name) => name.endsWith('.ndjson'))).toEqual([FIRST, '0000000000000003.ndjson']);
+});
