@@ -63,6 +63,7 @@ export class ConditionVariables {
   caller: CelAgent | null = null;
   estimated_cost_usd = 0;
   readonly #caller = new CelAgent();
+  #asMaps: ConditionVariables | undefined;
 
   fill({ agent, action, resource, attributes, caller, estimatedCostMicroUsd }: CheckSubject): this {
     this.agent.become(agent);
@@ -71,8 +72,24 @@ export class ConditionVariables {
     this.attributes = attributes ?? NO_ATTRIBUTES;
     this.caller = caller === undefined ? null : this.#caller.become(caller);
     this.estimated_cost_usd = estimatedCostMicroUsd / 1_000_000;
+    this.#asMaps = undefined;
     return this;
   }
+
+  /**
+   * The same, with maps for the objects among the attributes. The library asks an object for its `constructor` to know what
+   * it is, and an agent may have an attribute of that name.
+   */
+  asMaps(): ConditionVariables {
+    this.#asMaps ??= Object.assign(new ConditionVariables(), this, { attributes: mapsOf(this.attributes) });
+    return this.#asMaps;
+  }
+}
+
+function mapsOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(mapsOf);
+  if (typeof value !== 'object' || value === null) return value;
+  return new Map(Object.entries(value).map(([key, item]) => [key, mapsOf(item)]));
 }
 
 // The library's own `matches` runs backtracking expressions and cannot be replaced under its name. So in the tree of a parsed
@@ -166,12 +183,24 @@ function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): Condi
   const { stackTraceLimit } = engine;
   engine.stackTraceLimit = 0;
   try {
-    const value: unknown = parsed(variables);
+    const value = valueOf(parsed, variables);
     return typeof value === 'boolean' ? value : { error: `it is neither true nor false but ${value === null ? 'null' : `a ${typeof value}`}` };
   } catch (error) {
     return { error: messageOf(error) };
   } finally {
     engine.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** What the library says of an object whose `constructor` is data. */
+const IS_MISTAKEN = /^(?:Unsupported type|Cannot read properties)/;
+
+function valueOf(parsed: ParseResult, variables: ConditionVariables): unknown {
+  try {
+    return parsed(variables);
+  } catch (error) {
+    if (!IS_MISTAKEN.test(messageOf(error))) throw error;
+    return parsed(variables.asMaps());
   }
 }
 

@@ -65,6 +65,20 @@ test.each([
   expect(evaluate(source)).toEqual({ error });
 });
 
+test.each([
+  'attributes.constructor == "Ferrari" && attributes.points == 12',
+  'has(attributes.constructor) && "points" in attributes && attributes.size() == 4',
+  'attributes.exists(key, key == "constructor") && attributes.all(key, key.size() > 0)',
+  'attributes.car.constructor.name == "SF" && attributes.car.wins < 3',
+  'attributes.car == attributes.car && attributes.car != attributes.laps[0]',
+  'attributes.laps.exists(lap, lap.constructor == null && lap.seconds > 80)',
+  'attributes.laps[0].seconds + 1 == 82',
+])('an attribute named constructor is an attribute like any other: %s holds', (source) => {
+  const attributes = { constructor: 'Ferrari', points: 12, car: { constructor: { name: 'SF' }, wins: 2 }, laps: [{ constructor: null, seconds: 81 }] };
+  expect(evaluate(source, { attributes })).toBe(true);
+  expect(evaluate('attributes.absent == 1', { attributes })).toEqual({ error: 'No such key: absent' });
+});
+
 test('without attributes and caller the one is empty and the other null', () => {
   expect(evaluate('attributes.size() == 0 && caller == null', { attributes: undefined, caller: undefined })).toBe(true);
   expect(evaluate('caller.org_id == "acme"', { caller: undefined })).toMatchObject({ error: expect.any(String) });
