@@ -12,6 +12,9 @@ const LONGEST_WAIT_MS = 15_000;
 const HEALTHY_AFTER_MS = 10_000;
 /** The code with which the gateway closes a stream whose credential is over. */
 const CREDENTIAL_ENDED = 4401;
+/** When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks quiet. */
+const QUIET_MS = 15_000;
+const PROBE_TIMEOUT_MS = 10_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;
 
@@ -20,9 +23,12 @@ export class LiveStream {
   #socket;
   #attempts = 0;
   #openedAtMs = 0;
+  #heardAtMs = 0;
   #isStopped = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #watchdog;
   #handlers;
   /** @type {LiveStatus} */
   status = { kind: 'connecting' };
@@ -31,9 +37,13 @@ export class LiveStream {
   constructor(handlers) {
     this.#handlers = handlers;
     window.addEventListener('online', this.retry);
+    window.addEventListener('offline', this.#lose);
   }
 
-  start() { void this.#connect(); }
+  start() {
+    this.#watchdog = setInterval(() => void this.#probe(), QUIET_MS);
+    void this.#connect();
+  }
 
   /** Tries at once instead of when the wait is over. */
   retry = () => {
@@ -45,9 +55,32 @@ export class LiveStream {
   stop() {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#watchdog);
     window.removeEventListener('online', this.retry);
+    window.removeEventListener('offline', this.#lose);
     this.#socket?.close();
   }
+
+  /** A browser does not tell a page of pings, and holds a dead line for open until it has something to send. */
+  async #probe() {
+    const socket = this.#socket;
+    if (this.status.kind !== 'live' || Date.now() - this.#heardAtMs < QUIET_MS) return;
+    try {
+      await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    } catch {
+      if (socket === this.#socket) this.#lose();
+    }
+  }
+
+  /** What is shown is live no more, although the line has not been closed. */
+  #lose = () => {
+    if (this.#isStopped || this.status.kind !== 'live') return;
+    const socket = this.#socket;
+    this.#socket = undefined;
+    socket?.close();
+    this.#attempts = 0;
+    this.#wait();
+  };
 
   async #connect() {
     this.#tell({ kind: 'connecting' });
@@ -69,11 +102,13 @@ export class LiveStream {
     this.#socket = socket;
     socket.onopen = () => {
       this.#openedAtMs = Date.now();
+      this.#heardAtMs = this.#openedAtMs;
       this.#handlers.onOpen(snapshot);
       this.#tell({ kind: 'live' });
     };
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return;
+      this.#heardAtMs = Date.now();
       const frame = JSON.parse(data);
       if (frame.event_type === 'lagged') this.#refill(socket);
       else this.#handlers.onFrame(frame);
