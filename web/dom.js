@@ -58,12 +58,12 @@ export function setText(node, text) {
 }
 
 /**
- * A name of several parts. Each keeps its own direction of writing, so that none moves another from its place.
+ * A name of several parts, in one piece. Each part keeps its own direction of writing, so that none moves another from its place.
  *
  * @param {string} text
  * @param {string} separator
  */
-export const parts = (text, separator) => text.split(separator).flatMap((part, index) => [index === 0 ? null : separator, h('bdi', null, part)]);
+export const parts = (text, separator) => h('span', null, text.split(separator).flatMap((part, index) => [index === 0 ? null : separator, h('bdi', null, part)]));
 
 let nextId = 0;
 

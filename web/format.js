@@ -1,14 +1,17 @@
 /** Times, money and names as people read them. */
 
-/** @param {number} ms how long something has lasted */
-export function duration(ms) {
+/** The largest unit, and what is left over in the next one: `['8 min', '05 s']`. @param {number} ms @returns {readonly string[]} */
+function unitsOf(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 60) return [`${seconds} s`];
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
+  if (minutes < 60) return [`${minutes} min`, `${String(seconds % 60).padStart(2, '0')} s`];
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${String(minutes % 60).padStart(2, '0')} min` : `${Math.floor(hours / 24)} days`;
+  return hours < 48 ? [`${hours} h`, `${String(minutes % 60).padStart(2, '0')} min`] : [`${Math.floor(hours / 24)} days`];
 }
+
+/** @param {number} ms how long something has lasted */
+export const duration = (ms) => unitsOf(ms).join(' ');
 
 const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
@@ -19,8 +22,8 @@ export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined 
 /** @param {string} rfc3339 */
 export const shortTime = (rfc3339) => SHORT_TIME.format(new Date(rfc3339));
 
-/** @param {string | null | undefined} rfc3339 */
-export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${duration(Date.now() - Date.parse(rfc3339))} ago`);
+/** No finer than its largest unit, because it does not go on counting. @param {string | null | undefined} rfc3339 */
+export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${unitsOf(Date.now() - Date.parse(rfc3339))[0]} ago`);
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 const SMALL_DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });

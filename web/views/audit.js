@@ -96,7 +96,7 @@ function entryRow(entry) {
   };
   const { lineage } = entry;
   const isByAgent = lineage.agent_id !== null && entry.actor.startsWith('agent:');
-  const who = lineage.agent_id === null ? [entry.actor] : [...parts(agentName(lineage), SLASH), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
+  const who = lineage.agent_id === null ? entry.actor : [parts(agentName(lineage), SLASH), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
   const what = whatOf(entry);
   return h('tr', null,
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),

@@ -1,6 +1,6 @@
 /** What was spent, what is held back for running operations, and what is left. */
-import { button, field, h, replace } from '../dom.js';
-import { dateTime, money } from '../format.js';
+import { button, field, h, parts, replace } from '../dom.js';
+import { agentName, dateTime, money, SLASH } from '../format.js';
 import { query } from '../api.js';
 import { call, current } from '../session.js';
 import { attempt, pagedTable, viewHead } from '../ui.js';
@@ -23,7 +23,7 @@ export function budgetsView() {
     },
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
-      h('td', { class: 'strong' }, [row.org_id, row.team_id, row.agent_id].filter((part) => part !== null && part !== '').join(' / ') || (row.tier === 'global' ? 'Everything' : '–')),
+      h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : parts(agentName(row), SLASH)),
       h('td', null, gauge('today', row.daily, row.reserved_usd)),
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });

@@ -1,8 +1,7 @@
 /** The policy documents in force. */
-import { query } from '../api.js';
-import { Problem } from '../api.js';
+import { Problem, query } from '../api.js';
 import { button, h, replace } from '../dom.js';
-import { ago, count, dateTime } from '../format.js';
+import { ago, count, dateTime, plural } from '../format.js';
 import { call, can } from '../session.js';
 import { attempt, messageOf, notify, pagedTable, viewHead } from '../ui.js';
 
@@ -30,7 +29,7 @@ export function policiesView() {
     replace(report);
     try {
       const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
-      notify(changed ? `New policies are in force: ${count(documents)} documents.` : 'The files say what is in force already.');
+      notify(changed ? `New policies are in force: ${plural(documents, 'document')}.` : 'The files say what is in force already.');
       showLines('info', 'Warnings', warnings);
     } catch (error) {
       if (error instanceof Problem && Array.isArray(error.body.problems)) showLines('error', 'Refused: the policies before stay in force', error.body.problems);
