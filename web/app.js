@@ -79,6 +79,7 @@ function showInside() {
     const [path, search] = location.hash.split('?', 2);
     const tab = links.find((candidate) => candidate.path === path) ?? links[0];
     if (tab === undefined) return;
+    const hadFocus = main.contains(document.activeElement);
     view?.dispose?.();
     for (const { link } of links) link.toggleAttribute('aria-current', false);
     tab.link.setAttribute('aria-current', 'page');
@@ -86,6 +87,8 @@ function showInside() {
     document.title = `${tab.title} · svc-gateway`;
     view = tab.open(new URLSearchParams(search));
     replace(main, view.element);
+    // A link within the view has led here, and is gone with it.
+    if (hadFocus) main.focus();
   };
   const onHash = () => (readLink() ? void boot() : showTab());
   window.addEventListener('hashchange', onHash);

@@ -18,7 +18,13 @@ export function notify(text, kind = 'info') {
   const notices = document.getElementById('notices');
   notices?.append(notice);
   while ((notices?.childElementCount ?? 0) > MAX_NOTICES) notices?.firstElementChild?.remove();
-  setTimeout(() => notice.remove(), NOTICE_MS);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const goSoon = () => { timer = setTimeout(() => notice.remove(), NOTICE_MS); };
+  // It stays for as long as somebody is reading it.
+  for (const type of ['pointerenter', 'focusin']) notice.addEventListener(type, () => clearTimeout(timer));
+  for (const type of ['pointerleave', 'focusout']) notice.addEventListener(type, () => { clearTimeout(timer); goSoon(); });
+  goSoon();
 }
 
 /** @param {unknown} error @returns {string} */
@@ -41,16 +47,39 @@ export async function attempt(action) {
   }
 }
 
+/** What had the focus before a dialog was opened; where another dialog has opened it, before that one. @type {WeakMap<Element, Element | null>} */
+const openers = new WeakMap();
+
 /**
  * @param {string} title
  * @param {...(Node | string)} content
  */
 function openDialog(title, ...content) {
   const dialog = h('dialog', { 'aria-label': title }, h('h2', null, title), content);
-  dialog.addEventListener('close', () => dialog.remove());
+  const below = [...document.querySelectorAll('dialog')].at(-1);
+  const opener = below === undefined ? document.activeElement : openers.get(below);
+  openers.set(dialog, opener ?? null);
+  dialog.addEventListener('close', () => {
+    dialog.remove();
+    // The browser gives the focus back to what has opened the dialog, but that may be gone.
+    if (document.activeElement === document.body) focusOn(standIn(opener));
+  });
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
+}
+
+/** The element, or the one of its name that has come in its place when a list was read anew. @param {Element | null | undefined} element */
+function standIn(element) {
+  if (element?.isConnected === true) return element;
+  const name = element?.getAttribute('aria-label') ?? '';
+  return name === '' ? undefined : [...document.querySelectorAll('[aria-label]')].find((other) => other.getAttribute('aria-label') === name);
+}
+
+/** @param {Element | null | undefined} element without one, the view as a whole: the keyboard is not sent back to the top of the page */
+function focusOn(element) {
+  const target = element instanceof HTMLElement ? element : document.getElementById('main');
+  target?.focus();
 }
 
 /**
@@ -116,6 +145,8 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
       replace(error, messageOf(problem));
     } finally {
       send.disabled = false;
+      // A button that is disabled loses the focus.
+      if (form.isConnected && document.activeElement === document.body) send.focus();
     }
   });
   return form;
@@ -152,13 +183,27 @@ export function pagedTable({ label, columns, load, render, empty }) {
     });
     if (mine !== generation) return; // a newer question was asked meanwhile
     const elements = rows.map((row) => labelled(render(row), columns));
-    if (isFresh) body.replaceChildren(...elements);
+    if (isFresh) keepingFocus(body, () => body.replaceChildren(...elements));
     else body.append(...elements);
     cursor = next ?? undefined;
     more.hidden = next === null;
     replace(note, body.childElementCount === 0 ? empty : '');
   }
   return { element, body, reload: () => fill(true) };
+}
+
+/**
+ * The keyboard goes on from where it was: with the control of the same name, else with the row that now stands there.
+ *
+ * @param {HTMLTableSectionElement} body
+ * @param {() => void} change
+ */
+function keepingFocus(body, change) {
+  const focused = document.activeElement;
+  if (focused === null || !body.contains(focused)) return change();
+  const at = [...body.rows].findIndex((row) => row.contains(focused));
+  change();
+  focusOn(standIn(focused) ?? body.rows[Math.min(at, body.rows.length - 1)]?.querySelector('button, select, a'));
 }
 
 /** On a narrow screen each cell stands under the name of its column. @param {HTMLTableRowElement} row @param {readonly string[]} columns */

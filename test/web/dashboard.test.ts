@@ -194,9 +194,24 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const names = rowOf(page, 'rtl-1:s').getByRole('cell').nth(1).locator('bdi');
     await names.first().waitFor();
     expect(await names.allTextContents()).toEqual(['مؤسسة', 'فريق', 'وكيل']);
-    const [org, team, last] = await names.evaluateAll((elements: { getBoundingClientRect(): { left: number } }[]) => elements.map((element) => element.getBoundingClientRect().left));
+    const [org, team, last] = await leftsOf(names);
     expect(org).toBeLessThan(team!);
     expect(team).toBeLessThan(last!);
+  });
+
+  test('names keep their places in budgets too, and a long one is broken only where it must be on a narrow screen', async () => {
+    const page = await signedIn();
+    await page.setViewportSize({ width: 400, height: 800 });
+    const long = 'a-name-that-does-not-fit-on-one-line-of-a-narrow-screen';
+    await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'ארגון', team_id: 'צוות', agent_id: 'סוכן' }, cost_usd: 1 });
+    await agent('narrow', long, long);
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    const [org, team, last] = await leftsOf(page.locator('tr:has-text("סוכן") bdi'));
+    expect(org).toBeLessThan(team!);
+    expect(team).toBeLessThan(last!);
+    await page.getByRole('link', { name: 'Agents' }).click();
+    const name = page.locator('tr:has-text("narrow") bdi').first();
+    expect((await name.boundingBox())?.height).toBeLessThan(30); // one line of it
   });
 
   test('an operation leads to what the audit log says of it, and who paused it', async () => {
@@ -233,6 +248,64 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.keyboard.press('Enter');
     await stateOf(rowOf(page, 'typed-1:s'), 'terminated');
     await focusOn(page.getByRole('link', { name: 'typed-1:s' }));
+  });
+
+  test('the keyboard goes on from where it was: behind a dialog, in a list that was read anew, and where a link has led', async () => {
+    const page = await signedIn();
+    for (const name of ['stays', 'goes']) await agent('acme', 'focus', name);
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Register agent' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('Team').fill('focus');
+    await page.getByRole('dialog').getByLabel('Agent', { exact: true }).fill('made');
+    await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('button', { name: 'Done' }).press('Enter');
+    await focusOn(page.getByRole('button', { name: 'Register agent' }));
+    await page.getByRole('button', { name: 'New token for acme / focus / stays' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'New token' }).press('Enter');
+    await page.getByRole('button', { name: 'Done' }).press('Enter');
+    await focusOn(page.getByRole('button', { name: 'New token for acme / focus / stays' }));
+    const remove = page.getByRole('button', { name: 'Remove acme / focus / goes' });
+    await remove.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).press('Enter');
+    await remove.waitFor({ state: 'detached' });
+    await focusOn(page.locator('tbody button:focus'));
+    await (await agent('acme', 'focus', 'asks'))('focus-1');
+    await page.getByRole('link', { name: 'Operations' }).click();
+    await rowOf(page, 'focus-1:s').getByRole('link').press('Enter');
+    await focusOn(page.getByRole('main'));
+  });
+
+  test('a notice stays for as long as somebody points at it', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    const notice = page.getByText('The files say what is in force already.');
+    await notice.hover();
+    await page.clock.fastForward(60_000);
+    expect(await notice.count()).toBe(1);
+    await page.mouse.move(0, 0);
+    await page.clock.fastForward(60_000);
+    await notice.waitFor({ state: 'detached' });
+  });
+
+  test('a network that is gone is told at once, and a line that was cut far away as soon as it is missed', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.route('**/healthz', (route) => route.abort());
+    await page.route('**/ws-ticket', (route) => route.abort());
+    await page.clock.fastForward(40_000);
+    await page.getByText('Connection lost').waitFor();
+    await page.unroute('**/ws-ticket');
+    await page.getByRole('button', { name: 'retry' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
   });
 
   test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
@@ -325,6 +398,11 @@ async function signIn(page: Page, key: string): Promise<void> {
 const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
 
 const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(state, { exact: true }).waitFor();
+
+const leftsOf = async (elements: Locator): Promise<readonly number[]> => {
+  await elements.first().waitFor();
+  return elements.evaluateAll((found: { getBoundingClientRect(): { left: number } }[]) => found.map((element) => element.getBoundingClientRect().left));
+};
 
 const focusOn = (control: Locator): Promise<void> =>
   eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
