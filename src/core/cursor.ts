@@ -6,5 +6,5 @@ export const BAD_CURSOR: Result<never, CursorFault> = fail({ kind: 'invalid_argu
 
 /** The cursor of a listing that goes on from a number; undefined when it is none. */
 export function numberOf(cursor: string): number | undefined {
-  return /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined;
+  return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
 }
