@@ -106,6 +106,6 @@ export type Replies = {
   'topology-lineage': Result<{ readonly lineages: readonly Lineage[]; readonly next: string | undefined }, Fault>;
   'record-usage': Result<UsageAnswer, Fault>;
   'list-budgets': Result<Page<BudgetStatusRow>, Fault>;
-  'open-control': Result<{ readonly key: AgentKey; readonly pending: readonly SignalMessage[] }, Fault>;
+  'open-control': Result<{ readonly pending: readonly SignalMessage[] }, Fault>;
   'ack-signal': Result<void, Fault>;
 };

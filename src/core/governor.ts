@@ -264,7 +264,7 @@ export class Governor {
     if ('reply' in caller) return caller;
     const { entry } = caller;
     if (command.credential !== undefined) this.agents.saw(entry, nowMs);
-    return unchanged(ok({ key: entry.key, pending: this.#signals.pendingOf(entry.key) }));
+    return unchanged(ok({ pending: this.#signals.pendingOf(entry.key) }));
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {

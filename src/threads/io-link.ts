@@ -1,13 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
-import { explain, type Fault } from '../core/fault.ts';
-import { fail, type Result } from '../core/result.ts';
+import { fail } from '../core/result.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
 import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
+import { unrecordedReply } from './unrecorded.ts';
 
 export type IoLinkOptions = {
   /** Requests that may wait for an answer at once; one more is refused at once. */
@@ -21,7 +21,6 @@ export type IoLinkOptions = {
 type Settle = (recorded: Recorded<unknown>) => void;
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const);
-const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
@@ -73,17 +72,11 @@ export class IoLink implements Link {
     for (const message of decodeToIo(replies)) {
       if (message.type !== 'command-reply') continue;
       if (isRecorded) this.#settle(message.id, message.reply, firstId + message.auditIndex);
-      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecorded(message.reply), undefined);
+      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecordedReply(message.reply), undefined);
     }
   }
 
   #settle(id: number, reply: unknown, auditId: number | undefined): void {
     this.#waiting.take(id)?.({ reply, auditId });
   }
-}
-
-/** A check is answered Deny when it cannot be recorded; anything else fails (contract: Audit). */
-function unrecorded(reply: Replies[Command['type']]): Result<unknown, Fault> {
-  const isCheck = reply.ok && reply.value !== undefined && 'decision' in reply.value;
-  return isCheck ? { ok: true, value: { decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined } } : AUDIT_UNAVAILABLE;
 }

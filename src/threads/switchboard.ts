@@ -3,9 +3,8 @@ import { encodeDraft } from '../core/audit-line.ts';
 import type { Command, CommandOf, CommandType, PageRequest, Replies } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import { NO_EFFECTS, type Effect } from '../core/effects.ts';
-import { explain } from '../core/fault.ts';
 import type { Governor, Outcome } from '../core/governor.ts';
-import type { AgentKey, OpId } from '../core/ids.ts';
+import { agentKeyOf, type OpId } from '../core/ids.ts';
 import { assertNever, fail, ok } from '../core/result.ts';
 import type { Undo } from '../core/take-back.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
@@ -14,10 +13,12 @@ import type { RateLimiter } from '../gateway/rate-limit.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
+import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
 import type { IoIndex, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
+import { unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
 export type SwitchboardOptions = {
   readonly governor: Governor;
@@ -62,7 +63,7 @@ const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-age
 export class Switchboard {
   readonly #options: SwitchboardOptions;
   readonly #threads = new Map<IoIndex, Thread>();
-  readonly #controlStreams = new Map<AgentKey, Map<string, { readonly io: IoIndex; readonly stream: number }>>();
+  readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
   /** What has happened since the start, for the metrics. */
@@ -82,10 +83,7 @@ export class Switchboard {
     this.#threads.delete(io);
     this.events.dropThread(io);
     this.#options.governor.isWatched = this.events.isWatched;
-    for (const [agent, streams] of this.#controlStreams) {
-      for (const [id, at] of streams) if (at.io === io) streams.delete(id);
-      if (streams.size === 0) this.#controlStreams.delete(agent);
-    }
+    this.#controlStreams.dropThread(io);
   }
 
   get stats(): readonly IoStats[] { return [...this.#threads.values()].flatMap(({ stats }) => stats ?? []); }
@@ -96,46 +94,45 @@ export class Switchboard {
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoIndex, bytes: Uint8Array): void {
+    const { audit, clock } = this.#options;
     // Before the answer to an operator leaves, its entry counts as written; so an agent that connects after it finds the signal.
-    this.#options.audit.catchUp();
-    const nowMs = this.#options.clock.nowMs();
-    const batch = emptyBatch(nowMs);
-    const { bodies, replies, commands } = batch;
+    audit.catchUp();
+    const batch = emptyBatch(clock.nowMs());
     for (const message of decodeToMain(bytes)) {
-      if (message.type !== 'command') {
-        this.#receiveOther(io, message);
-        continue;
-      }
-      const refusal = this.#refusal(message.command, bodies.length, nowMs);
-      if (refusal !== undefined) {
-        if (message.command.type === 'check') this.#tallyCheck(refusal as Replies['check']);
-        this.#send(io, { type: 'command-reply', id: message.id, reply: refusal, auditIndex: -1 });
-        continue;
-      }
-      const { reply, effects, undo } = this.#apply(message.command, nowMs);
-      if (message.command.type === 'check') this.#tallyCheck(reply as Replies['check']);
-      const auditIndex = bodies.length;
-      const durable = this.#carryOut(effects, nowMs, batch);
-      if (message.command.type === 'open-control' && reply.ok) this.#openControl(io, message.command.stream, (reply as Extract<Replies['open-control'], { ok: true }>).value.key);
-      if (durable !== undefined) {
-        void this.#answerWhenDurable(io, message.id, reply, bodies.splice(auditIndex), undo, durable);
-      } else if (bodies.length === auditIndex) {
-        this.#send(io, { type: 'command-reply', id: message.id, reply, auditIndex: -1 });
-      } else {
-        replies.push({ type: 'command-reply', id: message.id, reply, auditIndex });
-        commands.push(message.command);
-        if (undo !== undefined) batch.undos.push(undo);
-      }
+      if (message.type === 'command') this.#perform(io, message.id, message.command, batch);
+      else this.#receiveOther(io, message);
     }
-    if (replies.length > 0) this.#options.audit.append(io, bodies, encodeToIo(replies), batch.signals.length > 0, (isWritten) => this.#settle(io, batch, isWritten));
+    const { bodies, replies, signals } = batch;
+    if (replies.length > 0) audit.append(io, bodies, encodeToIo(replies), signals.length > 0, (isWritten) => this.#settle(io, batch, isWritten));
     this.#threads.get(io)?.outbox.flush();
+  }
+
+  /** One command. What changes something is answered with its batch, or for itself once a store has kept it; the rest at once. */
+  #perform(io: IoIndex, id: number, command: Command, batch: Batch): void {
+    const { bodies, appliedAtMs } = batch;
+    const auditIndex = bodies.length;
+    const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
+    if (command.type === 'check') this.#tallyCheck(reply as Replies['check']);
+    const durable = this.#carryOut(effects, appliedAtMs, batch);
+    if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
+    if (durable !== undefined) {
+      void this.#answerWhenDurable(io, id, reply, bodies.splice(auditIndex), undo, durable);
+    } else if (bodies.length === auditIndex) {
+      this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+    } else {
+      batch.replies.push({ type: 'command-reply', id, reply, auditIndex });
+      batch.commands.push(command);
+      if (undo !== undefined) batch.undos.push(undo);
+    }
   }
 
   #tallyCheck(reply: Replies['check']): void { this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1; }
 
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
-  #apply(command: Command, nowMs: number): Outcome {
+  #apply(command: Command, unsentEntries: number, nowMs: number): Outcome {
     try {
+      const refusal = this.#refusal(command, unsentEntries, nowMs);
+      if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
       return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command as never, nowMs);
     } catch (error) {
       this.#options.onError(error, command.type);
@@ -159,7 +156,7 @@ export class Switchboard {
         this.events.setInterest(io, message.interest);
         this.#options.governor.isWatched = this.events.isWatched;
         return;
-      case 'control-closed': return this.#closeControl(io, message.stream, message.agent);
+      case 'control-closed': return this.#controlStreams.close(message.agent, { io, stream: message.stream });
       case 'stats': {
         const thread = this.#threads.get(io);
         if (thread !== undefined) thread.stats = message.stats;
@@ -183,7 +180,7 @@ export class Switchboard {
   #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
     if (READS.has(command.type)) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
-    if (!audit.isWritable && onAuditFailure === 'deny') return command.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE;
+    if (!audit.isWritable && onAuditFailure === 'deny') return unrecordedCommand(command.type);
     if (audit.entriesInFlight + unsentEntries >= maxUnrecorded) return BEHIND;
     return command.type === 'check' ? this.#overCheckLimit(command, nowMs) : undefined;
   }
@@ -257,7 +254,7 @@ export class Switchboard {
     this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), false, (isWritten) => {
       if (isWritten) return;
       if (this.#options.onAuditFailure === 'deny' && undo !== undefined) this.#undo([undo], [], 0);
-      this.#answerUnrecorded(io, id, reply, AUDIT_UNAVAILABLE);
+      this.#answerUnrecorded(io, id, reply);
     });
   }
 
@@ -269,13 +266,13 @@ export class Switchboard {
       const checked = commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
       this.#undo(undos, checked, appliedAtMs);
     }
-    for (const [index, { id, reply }] of replies.entries()) this.#answerUnrecorded(io, id, reply, commands[index]?.type === 'check' ? UNRECORDABLE_CHECK : AUDIT_UNAVAILABLE);
+    for (const { id, reply } of replies) this.#answerUnrecorded(io, id, reply);
   }
 
   #signal(signal: SignalEffect): void {
     const message = this.#options.governor.post(signal, this.#options.clock.nowMs());
     if (message === undefined) return;
-    for (const { io, stream } of this.#controlStreams.get(signal.agent)?.values() ?? []) this.#send(io, { type: 'signal', stream, message });
+    for (const { io, stream } of this.#controlStreams.of(signal.agent)) this.#send(io, { type: 'signal', stream, message });
   }
 
   #undo(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number): void {
@@ -287,20 +284,8 @@ export class Switchboard {
   }
 
   /** While the audit thread lives it gives the same answer; whichever comes second finds nobody waiting. */
-  #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply'], refusal: AuditedReply['reply']): void {
-    this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : refusal, auditIndex: -1 });
-  }
-
-  #openControl(io: IoIndex, stream: number, agent: AgentKey): void {
-    const streams = this.#controlStreams.get(agent) ?? new Map<string, { io: IoIndex; stream: number }>();
-    streams.set(`${io}:${stream}`, { io, stream });
-    this.#controlStreams.set(agent, streams);
-  }
-
-  #closeControl(io: IoIndex, stream: number, agent: AgentKey): void {
-    const streams = this.#controlStreams.get(agent);
-    streams?.delete(`${io}:${stream}`);
-    if (streams?.size === 0) this.#controlStreams.delete(agent);
+  #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply']): void {
+    this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
   }
 
   /** Events keep their place among the replies: what a listing answers and what happened after it arrive in that order. */
@@ -320,7 +305,5 @@ export class Switchboard {
 
 const emptyBatch = (appliedAtMs: number): Batch => ({ bodies: [], replies: [], commands: [], undos: [], signals: [], appliedAtMs });
 
-const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 const INTERNAL = fail({ kind: 'internal' } as const);
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
-const UNRECORDABLE_CHECK: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined });

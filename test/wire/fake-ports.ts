@@ -65,7 +65,7 @@ function usual(command: Command): Recorded<Replies[CommandType]> {
     case 'register-agent': return { reply: ok({ agent: { identity: command.agent, parent: undefined, registeredAtMs: 1, lastSeenMs: undefined, activeOps: 0 }, rotated: false }), auditId: 9 };
     case 'deregister-agent': return { reply: fail({ kind: 'not_found', what: 'agent acme/search/nobody' }), auditId: undefined };
     case 'record-usage': return { reply: ok(command.costMicroUsd > 5_000_000 ? EXCEEDED : WITHIN), auditId: undefined };
-    case 'open-control': return { reply: ok({ key: 'acme/search/crawler' as never, pending: PENDING }), auditId: undefined };
+    case 'open-control': return { reply: ok({ pending: PENDING }), auditId: undefined };
     case 'ack-signal': return { reply: ok(undefined), auditId: undefined };
     default: throw new Error(`not asked by this door: ${command.type}`);
   }

@@ -1,0 +1,32 @@
+import type { AgentKey } from '../core/ids.ts';
+import type { IoIndex } from './protocol.ts';
+
+/** Where a control stream ends: in which I/O thread, and by which number there. */
+type Place = { readonly io: IoIndex; readonly stream: number };
+
+/** The control streams that agents have open, in whichever I/O thread. An agent may have several. */
+export class ControlStreams {
+  readonly #byAgent = new Map<AgentKey, Map<string, Place>>();
+
+  open(agent: AgentKey, { io, stream }: Place): void {
+    const streams = this.#byAgent.get(agent) ?? new Map<string, Place>();
+    streams.set(`${io}:${stream}`, { io, stream });
+    this.#byAgent.set(agent, streams);
+  }
+
+  close(agent: AgentKey, { io, stream }: Place): void {
+    const streams = this.#byAgent.get(agent);
+    streams?.delete(`${io}:${stream}`);
+    if (streams?.size === 0) this.#byAgent.delete(agent);
+  }
+
+  /** The thread is gone, and its streams with it. */
+  dropThread(io: IoIndex): void {
+    for (const [agent, streams] of this.#byAgent) {
+      for (const [id, place] of streams) if (place.io === io) streams.delete(id);
+      if (streams.size === 0) this.#byAgent.delete(agent);
+    }
+  }
+
+  of(agent: AgentKey): Iterable<Place> { return this.#byAgent.get(agent)?.values() ?? []; }
+}
