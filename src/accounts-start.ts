@@ -26,12 +26,13 @@ const START_TIMEOUT_MS = 30_000;
 export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger): Promise<Database | undefined> {
   if (config.SVC_DATABASE_URL === undefined) return undefined;
   const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR }, log) : undefined;
-  const postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log);
+  let postgres: Postgres | undefined;
   const close = async (): Promise<void> => {
-    await postgres.close();
+    await postgres?.close();
     await own?.stop();
   };
   try {
+    postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, START_TIMEOUT_MS);
     const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
@@ -40,14 +41,14 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
     return { postgres, apiKeys, close };
   } catch (error) {
     await close();
-    throw error;
+    throw new Error(`the database of SVC_DATABASE_URL cannot be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 
 async function startWithin(postgres: Postgres, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the database of SVC_DATABASE_URL does not answer: ${postgres.trouble ?? 'no reason was given'}`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`it does not answer: ${postgres.trouble ?? 'it took the connection and has said nothing since'}`)), timeoutMs);
   });
   await Promise.race([postgres.start(), late]).finally(() => clearTimeout(timer));
 }

@@ -31,7 +31,15 @@ const address: Parse<Address> = (value) => {
 
 const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined);
 
-const list: Parse<readonly string[]> = (value) => value.split(',').map((item) => item.trim()).filter((item) => item !== '');
+/** With a query or a fragment in it, what is put behind it would be part of that. */
+const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));
+
+const list = (value: string): readonly string[] => value.split(',').map((item) => item.trim()).filter((item) => item !== '');
+
+/** As browsers write them: what is written otherwise would never be equal to one. */
+const isOrigin = (text: string): boolean =>
+  !text.includes('*') && (/^https?:/i.test(text) ? URL.canParse(text) && new URL(text).origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text));
+const origins: Parse<readonly string[]> = (value) => (list(value).every(isOrigin) ? list(value) : undefined);
 
 const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
@@ -58,8 +66,8 @@ export const VARIABLES = {
   SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined, 'signs tokens, instead of a key made on first start')),
   SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` of the tokens'),
   SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` of the tokens'),
-  SVC_PUBLIC_URL: variable(url('http:', 'https:'), 'http://… or https://…', undefined, 'where people reach the gateway: base of links in mails, accepted as an Origin'),
-  SVC_CORS_ORIGINS: variable(list, 'origins, separated by commas', '', 'origins whose pages may call the HTTP API; empty: none'),
+  SVC_PUBLIC_URL: variable(baseUrl, 'http://… or https://…, without a query', undefined, 'where people reach the gateway: base of links in mails, accepted as an Origin'),
+  SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas', '', 'origins whose pages may call the HTTP API; empty: none'),
   SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes` lets anybody register as developer'),
   SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are logged, without their text, and not sent'),
   SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; STARTTLS is used, and required with credentials'),
@@ -107,7 +115,22 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
     if (source !== undefined && value === undefined) problems.push(`${name} must be ${row.expects}${row.isSecret === true ? '' : `, not ${JSON.stringify(source)}`}`);
     config[name] = value;
   }
-  return problems.length === 0 ? ok(config as Config) : fail({ problems });
+  if (problems.length > 0) return fail({ problems });
+  const clashes = clashesIn(config as Config);
+  return clashes.length === 0 ? ok(config as Config) : fail({ problems: clashes });
+}
+
+/** The least memory of one lane of argon2. */
+const KIB_PER_LANE = 8;
+const EVERY_HOST: readonly string[] = ['0.0.0.0', '::'];
+
+/** Settings that are good each for itself and cannot stand together. */
+function clashesIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
+  const clashes: string[] = [];
+  const meet = http.host === grpc.host || EVERY_HOST.includes(http.host) || EVERY_HOST.includes(grpc.host);
+  if (http.port !== 0 && http.port === grpc.port && meet) clashes.push(`SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not ${grpc.port} too`);
+  if (memoryKib < KIB_PER_LANE * lanes) clashes.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE} for each of SVC_ARGON2_PARALLELISM, which is ${lanes}: ${KIB_PER_LANE * lanes} or more, not "${memoryKib}"`);
+  return clashes;
 }
 
 // These belong to the command line client, which may run in the same shell.

@@ -14,7 +14,7 @@ import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
 import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import { createLmdbBudgets } from './adapters/store/lmdb-budgets.ts';
 import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts';
-import { openEmbeddedStore } from './adapters/store/lmdb.ts';
+import { damagedStoreFile, openEmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address, Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
@@ -90,7 +90,9 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   let onPolicyChange = (): void => { isPolicyStale = true; };
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
   undo.push(() => policyWatcher.close());
-  const policies = await readPolicies(policyPath);
+  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? '' : ' of SVC_POLICY_PATH');
+  const damaged = damagedStoreFile(dataDir);
+  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
   const store = openEmbeddedStore(dataDir);
   undo.push(() => store.close());
   const crypto = createCryptoPool({
@@ -298,10 +300,10 @@ function makeDataDir(path: string): void {
   }
 }
 
-async function readPolicies(path: string): Promise<LoadedPolicies> {
+async function readPolicies(path: string, from: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;
-  throw new StartError(['the policies were refused:', ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+  throw new StartError([`the policies${from} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
 }
 
 /**

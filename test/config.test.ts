@@ -36,11 +36,28 @@ describe('a mistake is named, with what is expected', () => {
     [{ SVC_OPS_TTL_SECS: '-5' }, 'SVC_OPS_TTL_SECS must be seconds, not "-5"'],
     [{ SVC_OPS_TTL_SECS: '0x10' }, 'SVC_OPS_TTL_SECS must be seconds, not "0x10"'],
     [{ SVC_AUDIT_ON_FAILURE: 'maybe' }, 'SVC_AUDIT_ON_FAILURE must be `deny` or `allow`, not "maybe"'],
-    [{ SVC_PUBLIC_URL: 'ftp://x' }, 'SVC_PUBLIC_URL must be http://… or https://…, not "ftp://x"'],
+    [{ SVC_PUBLIC_URL: 'ftp://x' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "ftp://x"'],
+    [{ SVC_PUBLIC_URL: 'https://gw.example/?a=1' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "https://gw.example/?a=1"'],
+    [{ SVC_HTTP_ADDR: 'localhost:8080', SVC_GRPC_ADDR: 'localhost:8080' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 8080 too'],
+    [{ SVC_HTTP_ADDR: '0.0.0.0:50051' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 50051 too'],
+    [{ SVC_ARGON2_MEMORY_KIB: '64', SVC_ARGON2_PARALLELISM: '16' }, 'SVC_ARGON2_MEMORY_KIB must be at least 8 for each of SVC_ARGON2_PARALLELISM, which is 16: 128 or more, not "64"'],
   ])('%j', (env, problem) => expect(problems(env as Record<string, string>)).toEqual([expect.stringContaining(problem)]));
+
+  test.each(['*', 'board.example.com', 'https://board.example.com/', 'https://Board.example.com', 'https://board.example.com:443', 'https://*.example.com', 'https://good.example, https://bad.example/x'])(
+    'SVC_CORS_ORIGINS=%s would never be equal to what a browser sends', (origins) => expect(problems({ SVC_CORS_ORIGINS: origins })).toEqual([
+      `SVC_CORS_ORIGINS must be origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas, not "${origins}"`,
+    ]),
+  );
 
   test('all at once', () => expect(problems({ SVC_HTTP_ADDR: 'x', SVC_GRPC_ADDR: 'y', SVC_OPS_TTL_SECS: 'z' })).toHaveLength(3));
 });
+
+test.each([
+  [{ SVC_CORS_ORIGINS: 'https://a.example, http://localhost:3000,capacitor://localhost' }, { SVC_CORS_ORIGINS: ['https://a.example', 'http://localhost:3000', 'capacitor://localhost'] }],
+  [{ SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' }, { SVC_GRPC_ADDR: { host: '127.0.0.1', port: 0 } }],
+  [{ SVC_HTTP_ADDR: '10.0.0.1:443', SVC_GRPC_ADDR: '10.0.0.2:443' }, { SVC_GRPC_ADDR: { host: '10.0.0.2', port: 443 } }],
+  [{ SVC_PUBLIC_URL: 'https://gw.example/gateway' }, { SVC_PUBLIC_URL: 'https://gw.example/gateway' }],
+])('what only looks like one is none: %j', (env, expected) => expect(read(env as Record<string, string>)).toMatchObject(expected));
 
 test('a secret that is wrong is not repeated', () => {
   for (const [name, value] of [['SVC_DATABASE_URL', 'mysql://user:hunter2@host'], ['SVC_BOOTSTRAP_API_KEY', 'hunter2']]) {

@@ -128,6 +128,13 @@ describe('the whole process', () => {
     await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/);
     await expect(startTestGateway({ env: { SVC_GRPC_ADDR: first.grpc } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_GRPC_ADDR/);
   });
+
+  test.each([
+    [{ SVC_POLICY_PATH: '/nowhere/policies.yaml' }, /the policies of SVC_POLICY_PATH were refused:\s+\/nowhere\/policies\.yaml: does not exist/],
+    [{ SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' }, /the database of SVC_DATABASE_URL cannot be used: ENOENT.*\/nowhere\/ca\.pem/],
+  ])('one that does not start names the setting and what is wrong with it: %j', async (env, words) => {
+    await expect(startTestGateway({ env })).rejects.toThrow(words);
+  });
 });
 
 describe('a thread', () => {

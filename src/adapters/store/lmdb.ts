@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { Database, Key } from 'lmdb';
@@ -31,6 +31,29 @@ export type EmbeddedStore = {
 };
 
 const MAX_TABLES = 32;
+
+/** Every file of the library begins with two pages that carry this mark. */
+const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
+const MARK_AT = 24;
+const LEAST_BYTES = 2 * 4096;
+
+/**
+ * The file of the store where it is none: cut short by a full disk when it was made, or written over. Ask before opening
+ * it: the library maps it into memory as it is, and the process dies of that without a word.
+ */
+export function damagedStoreFile(dataDir: string): string | undefined {
+  const path = join(dataDir, 'store', 'data.mdb');
+  if (!existsSync(path)) return undefined;
+  const fd = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(fd);
+    const mark = Buffer.alloc(MARK.length);
+    readSync(fd, mark, 0, mark.length, MARK_AT);
+    return size === 0 || (size >= LEAST_BYTES && mark.equals(MARK)) ? undefined : path;
+  } finally {
+    closeSync(fd);
+  }
+}
 
 /** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
 export function openEmbeddedStore(dataDir: string): EmbeddedStore {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
+import { damagedStoreFile, openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
 import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
 
 const lmdbPath = createRequire(import.meta.url).resolve('lmdb');
@@ -91,4 +92,15 @@ test('of many that start at once on a stale lock one gets it', async () => {
   const locks = await Promise.all(Array.from({ length: 8 }, () => lockDataDir(folder)));
   expect(locks.filter(({ ok }) => ok)).toHaveLength(1);
   for (const lock of locks) if (lock.ok) await lock.value.release();
+});
+
+test.each([['cut short', Buffer.alloc(4096)], ['written over', Buffer.alloc(20_000, 'x')]])('a store file that was %s is named, not opened: that would end the process without a word', async (_, bytes) => {
+  const dataDir = temporaryFolder();
+  expect(damagedStoreFile(dataDir)).toBeUndefined();
+  const store = openEmbeddedStore(dataDir);
+  await store.table<string, number>('numbers').put('one', 1);
+  await store.close();
+  expect(damagedStoreFile(dataDir)).toBeUndefined();
+  writeFileSync(join(dataDir, 'store', 'data.mdb'), bytes);
+  expect(damagedStoreFile(dataDir)).toBe(join(dataDir, 'store', 'data.mdb'));
 });
