@@ -237,13 +237,22 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   undo.push(() => supervisor.drainIo(0));
   const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
 
+  // A full disk makes the embedded store reject.
+  const flushUses = async (): Promise<void> => {
+    try {
+      const flushed = await apiKeys.flushUses();
+      if (!flushed.ok) log.warn('the use of API keys was not noted', { reason: explain(flushed.fault) });
+    } catch (error) {
+      onError(error, 'noting the use of API keys');
+    }
+  };
   const timers = [
     ...(database === undefined ? [] : [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)]),
     setInterval(() => {
       sweep(governor, clock.nowMs());
       switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
-    setInterval(() => void apiKeys.flushUses().then((flushed) => { if (!flushed.ok) log.warn('the use of API keys was not noted', { reason: explain(flushed.fault) }); }), API_KEY_USES_EVERY_MS),
+    setInterval(() => void flushUses(), API_KEY_USES_EVERY_MS),
     setInterval(() => revocations.prune(), API_KEY_USES_EVERY_MS),
   ];
 
@@ -271,7 +280,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     policyWatcher.close();
     await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
     await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
-    await apiKeys.flushUses();
+    await flushUses();
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();
     await supervisor.closeAudit();

@@ -54,6 +54,8 @@ export class ApiKeys {
   readonly #deps: ApiKeysDeps;
   readonly #index = new ApiKeyIndex();
   readonly #unsavedUses = new Map<string, number>();
+  /** When keys were revoked that the store has not been told of: they are dead here, but not elsewhere nor after a restart. */
+  readonly #unsavedRevocations = new Map<string, number>();
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
 
@@ -75,6 +77,7 @@ export class ApiKeys {
 
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
+    await this.#saveRevocations();
     const sinceMs = this.#loadedAtMs - REFRESH_OVERLAP_MS;
     return this.#load((store) => store.changedSince(sinceMs));
   }
@@ -125,7 +128,7 @@ export class ApiKeys {
     if (refused !== undefined) return refused;
     const key = this.#index.byId(id);
     if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
-    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : ok(undefined);
+    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#saveRevocation(id);
   }
 
   /**
@@ -136,8 +139,9 @@ export class ApiKeys {
     return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
   }
 
-  /** Writes the times of last use that were noted since the last call. */
+  /** Writes the times of last use that were noted since the last call, and revocations that the store could not take. */
   async flushUses(): Promise<Result<void, Fault>> {
+    await this.#saveRevocations();
     if (this.#unsavedUses.size === 0) return ok(undefined);
     const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
     this.#unsavedUses.clear();
@@ -223,7 +227,22 @@ export class ApiKeys {
     const revokedAtMs = this.#deps.clock.nowMs();
     // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
     this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
-    return this.#deps.store.revoke(key.id, revokedAtMs);
+    this.#unsavedRevocations.set(key.id, revokedAtMs);
+    return this.#saveRevocation(key.id);
+  }
+
+  /** Nothing to do is no fault. */
+  async #saveRevocation(id: string): Promise<Result<void, Fault>> {
+    const revokedAtMs = this.#unsavedRevocations.get(id);
+    if (revokedAtMs === undefined) return ok(undefined);
+    const saved = await this.#deps.store.revoke(id, revokedAtMs);
+    if (saved.ok) this.#unsavedRevocations.delete(id);
+    return saved;
+  }
+
+  /** What the store cannot take now comes again with the next call. */
+  async #saveRevocations(): Promise<void> {
+    for (const id of [...this.#unsavedRevocations.keys()]) if (!(await this.#saveRevocation(id)).ok) return;
   }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {

@@ -115,6 +115,22 @@ describe('revoking', () => {
     expect(keys.authenticate(record.digest)).toBeUndefined();
   });
 
+  test.each([
+    ['revoking it once more', (keys: ApiKeys, id: string) => keys.revoke(ADMIN, id)],
+    ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
+    ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flushUses()],
+  ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    let isAway = true;
+    const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    isAway = false;
+    must<unknown>(await next(keys, record.id));
+    expect((await reopen()).authenticate(record.digest)).toBeUndefined();
+  });
+
   test('what another gateway creates and revokes in a shared store is felt after a refresh', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
