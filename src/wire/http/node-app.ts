@@ -70,7 +70,9 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const app = {
     any: (pattern: string, handler: Handler) => handlers.set(pattern, handler),
     ws: (path: string, behavior: WebSocketBehavior<unknown>) => {
-      streams = { path, behavior, server: new WebSocketServer({ noServer: true, maxPayload: behavior.maxPayloadLength ?? 0 }) };
+      // No protocol of those that a client offers is chosen: there is none here, and some offer a credential.
+      const server = new WebSocketServer({ noServer: true, maxPayload: behavior.maxPayloadLength ?? 0, handleProtocols: () => false });
+      streams = { path, behavior, server };
     },
   };
   return {
