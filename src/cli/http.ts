@@ -65,10 +65,20 @@ const REASONS: Readonly<Record<string, string>> = {
 export function unreachable(apiUrl: string, error: unknown): UnreachableError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
-  const reason = isTimeout ? 'it does not answer' : (REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed'));
-  const isDistrust = /CERT|TLS|SSL|SIGNATURE/.test(codeOf(cause) ?? '');
-  const advice = isDistrust ? 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.' : 'Start it with `svc serve`, or name another with --context or --api-url.';
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, advice, undefined, error);
+  const reason = isTimeout ? 'it does not answer' : reasonOf(cause);
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, adviceOn(codeOf(cause) ?? ''), undefined, error);
+}
+
+function reasonOf(cause: unknown): string {
+  const code = codeOf(cause) ?? '';
+  if (code.startsWith('HPE_')) return 'what answers there does not speak HTTP';
+  return REASONS[code] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed');
+}
+
+function adviceOn(code: string): string {
+  if (/CERT|TLS|SSL|SIGNATURE/.test(code)) return 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.';
+  if (code.startsWith('HPE_')) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
+  return 'Start it with `svc serve`, or name another with --context or --api-url.';
 }
 
 /** The body as JSON. */

@@ -26,7 +26,7 @@ export function styledTable(columns: readonly Column[], rows: readonly Row[]): r
 }
 
 /** Undefined when standard output is no terminal: what is read by a program is not shortened. */
-export const terminalWidth = (): number | undefined => (process.stdout.isTTY === true ? process.stdout.columns : undefined);
+const terminalWidth = (): number | undefined => (process.stdout.isTTY === true ? process.stdout.columns : undefined);
 
 export function writeLines(lines: readonly string[]): void {
   if (lines.length > 0) writeOut(`${lines.join('\n')}\n`);

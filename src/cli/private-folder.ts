@@ -13,7 +13,7 @@ const LOCK_PATIENCE_MS = 10_000;
 /** A lock is held for the milliseconds of one write; one that is this old was left behind by a crash. */
 const LOCK_STALE_MS = 5_000;
 
-export const svcFolder = (): string => join(homedir(), '.svc');
+const svcFolder = (): string => join(homedir(), '.svc');
 export const pathInFolder = (name: string): string => join(svcFolder(), name);
 
 /** The text of a file of the folder; undefined when there is none. */

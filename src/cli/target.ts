@@ -4,7 +4,7 @@ import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
 import { isSecret } from './session-file.ts';
 
-export const DEFAULT_API_URL = 'http://127.0.0.1:8080';
+const DEFAULT_API_URL = 'http://127.0.0.1:8080';
 
 export type Target = {
   /** The name of the context, or the URL of an unnamed one: what people read, and the name of the session. */

@@ -30,7 +30,7 @@ test('the help of svc names every command', () => {
   expect([...new Set(COMMANDS.map((row) => wordsOf(row)[0]))].sort()).toEqual(GROUPS.map(({ name }) => name).sort());
 });
 
-test('every command answers --help on standard output, and every example is one of the command it stands at', async () => {
+test('help that was asked for is on standard output, of all, of a group and of a command; every example is one of the command it stands at', async () => {
   for (const words of [['--help'], ['ops', '--help'], ['ops', 'pause', '--help'], ['check', '-h']]) {
     const { status, stdout, stderr } = await cli.run(words);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -136,10 +136,11 @@ test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh reads its 
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '_svc\n', stderr: '' });
 });
 
-test('completions for zsh and fish name every command', async () => {
-  for (const shell of ['zsh', 'fish']) {
-    const { stdout } = await cli.run(['completion', shell]);
-    for (const row of COMMANDS) expect(stdout).toContain(wordsOf(row).at(-1));
+test('completions for zsh and fish name every command behind the words before it', async () => {
+  const [zsh, fish] = [(await cli.run(['completion', 'zsh'])).stdout, (await cli.run(['completion', 'fish'])).stdout];
+  for (const words of COMMANDS.map(wordsOf)) {
+    expect(zsh).toContain(`\n    '${words.join(' ')}') `);
+    expect(fish).toContain(`'__svc_at ${words.slice(0, -1).join(' ')}' -a ${words.at(-1)} `);
   }
   for (const shell of ['tcsh', 'toString']) expect(await cli.run(['completion', shell])).toMatchObject({ status: 2, stdout: '' });
 });

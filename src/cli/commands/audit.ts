@@ -28,7 +28,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
       `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
       `head  ${head.hash}`,
       ...(checkpoints === 0 ? [] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
-      ...(tornBytes === 0 ? [] : [`${tornBytes} bytes at the end are no whole entry yet: being written, or torn by a crash`]),
+      ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} at the end, of no whole entry yet: being written, or torn by a crash`]),
     ]);
     return EXIT.done;
   }
@@ -120,6 +120,7 @@ function escapingForTerminal(): Transform {
   const decoder = new TextDecoder();
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) => done(null, printableLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'))),
+    flush: (done) => done(null, decoder.decode()), // a character that was cut in its middle shows as one that cannot be read
   });
 }
 
@@ -127,7 +128,7 @@ function exportFault(error: unknown, file: string | undefined): unknown {
   switch (codeOf(error)) {
     case 'EPIPE': return new CliError('what read the export has stopped reading');
     case 'EEXIST': return new CliError(`${printable(file ?? '')} is there already`, 'Name another file, or give --force to replace it.');
-    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end', 'What came so far is not the whole log: run it again.', undefined, error) : error;
+    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end', `What came so far is not the whole log: run it again${file === undefined ? '' : ' with --force'}.`, undefined, error) : error;
     default: return file === undefined ? error : new CliError(`cannot write ${printable(file)}: ${String(codeOf(error))}`, undefined, undefined, error);
   }
 }

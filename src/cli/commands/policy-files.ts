@@ -21,6 +21,6 @@ export async function refusedFiles(format: OutputFormat, problems: readonly Poli
   return new CliError(`${problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`} in these files`, 'Each is named with its line and column.');
 }
 
-export const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>
+const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>
   show(format, { ok: false, problems: problems.map(({ file, line, column, path, problem }) => ({ file, line: line ?? null, column: column ?? null, path, problem })) }, () =>
     problems.map((problem) => printable(renderPolicyProblem(problem))));
