@@ -16,6 +16,8 @@ export type SmtpOptions = {
   readonly ca?: string;
   /** For each step: connecting, the greeting, silence in between. */
   readonly timeoutMs?: number;
+  /** For the whole of a delivery or a check, however slowly a relay answers each step. */
+  readonly deliveryTimeoutMs?: number;
 };
 
 /** One attempt at a delivery. `retry` tells whether another one may succeed. */
@@ -31,7 +33,6 @@ export type MailTransport = {
 const TIMEOUT_MS = 10_000;
 const IMPLICIT_TLS_PORT = 465;
 
-/** The whole of a delivery, however slowly a relay answers each step. */
 const DELIVERY_TIMEOUT_MS = 60_000;
 
 /** What nodemailer calls a failure that only another configuration, or another mail, would mend. */
@@ -48,11 +49,12 @@ export function problemWith({ host, port, credentials, from }: SmtpOptions): str
 
 export function createSmtpTransport(options: SmtpOptions): MailTransport {
   const transport = createTransport(nodemailerOptions(options));
+  const { deliveryTimeoutMs = DELIVERY_TIMEOUT_MS } = options;
   return {
     deliver: ({ to, subject, text }) =>
       // An object, not a text: an address in it is taken as it is, never split at a comma or read for a name.
-      attempt(() => transport.sendMail({ from: options.from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true, signal: AbortSignal.timeout(DELIVERY_TIMEOUT_MS) })),
-    check: () => attempt(() => transport.verify()),
+      attempt(() => transport.sendMail({ from: options.from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true, signal: AbortSignal.timeout(deliveryTimeoutMs) })),
+    check: () => attempt(() => within(deliveryTimeoutMs, transport.verify())),
     close: () => transport.close(),
   };
 }
@@ -73,6 +75,13 @@ function nodemailerOptions({ host, port, credentials, ca, timeoutMs = TIMEOUT_MS
     greetingTimeout: timeoutMs,
     socketTimeout: 2 * timeoutMs,
   };
+}
+
+/** The library knows no end for a check; a connection that drips on is left to it. */
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error('the relay never came to the end of its answer')), timeoutMs); });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 async function attempt(work: () => Promise<unknown>): Promise<Delivery> {

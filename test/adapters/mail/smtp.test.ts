@@ -142,6 +142,21 @@ test('a relay that hangs is given up, and holds up the shutdown no longer than i
   expect(Date.now() - start).toBeLessThan(2000);
 });
 
+test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
+  const dripping = createServer((socket) => {
+    socket.on('error', () => undefined).write('220 relay\r\n');
+    socket.once('data', () => {
+      const timer = setInterval(() => socket.write('250-SIZE\r\n'), 20);
+      socket.once('close', () => clearInterval(timer));
+    });
+  });
+  await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void dripping.close());
+  const { mailer, lines } = openMailer({ port: (dripping.address() as AddressInfo).port, deliveryTimeoutMs: 500 });
+  await mailer.send(MAIL);
+  expect(messages(lines)).toEqual(['the mail relay does not answer yet', 'mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+});
+
 test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {
   const relay = await startRelay({}, 1);
   const { mailer } = openMailer({ port: relay.port });
