@@ -13,10 +13,10 @@ export type ApiKeyStore = {
   /** Every key, also revoked and expired ones, in any order. */
   all(): Promise<Result<readonly ApiKey[], Fault>>;
   /**
-   * The keys that were created or revoked at or after that time. For gateways that share a store; each asks with room
-   * for clocks that differ and for writes that were slow to commit.
+   * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that
+   * share a store: their clocks may differ from its and from one another. Each asks with room for writes that were slow to commit.
    */
-  changedSince(sinceMs: number): Promise<Result<readonly ApiKey[], Fault>>;
+  changedWithin(ms: number): Promise<Result<readonly ApiKey[], Fault>>;
   /** `exists`: there is a key of this id or digest already, and nothing was written. */
   insert(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
   /** As `insert`, but `exists` also when the store holds any key at all: two gateways that start at once mint one first key. */

@@ -43,7 +43,7 @@ export type ApiKeysDeps = {
 
 const USE_RECORDED_EVERY_MS = 60_000;
 const MAX_NAME_LENGTH = 100;
-/** More than the clocks of gateways that share a store may differ, and longer than a write may take to show. */
+/** Longer than a write to a shared store may take to show. */
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
@@ -78,8 +78,9 @@ export class ApiKeys {
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
     await this.#saveRevocations();
-    const sinceMs = this.#loadedAtMs - REFRESH_OVERLAP_MS;
-    return this.#load((store) => store.changedSince(sinceMs));
+    // Twice, because a clock that was set back runs at half the speed of the store's.
+    const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
+    return this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
   }
 
   /** The usable key of this digest; its use is noted. */

@@ -96,4 +96,15 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX api_keys_by_revocation ON api_keys (revoked_at) WHERE revoked_at IS NOT NULL;
     `,
   },
+  {
+    number: 3,
+    name: 'api keys changed at',
+    sql: `
+      -- By the database's own clock, so that gateways whose clocks differ hear of one another's changes all the same.
+      ALTER TABLE api_keys ADD COLUMN changed_at timestamptz NOT NULL DEFAULT now();
+      CREATE INDEX api_keys_by_change ON api_keys (changed_at);
+      DROP INDEX api_keys_by_creation;
+      DROP INDEX api_keys_by_revocation;
+    `,
+  },
 ];

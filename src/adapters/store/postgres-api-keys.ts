@@ -40,7 +40,7 @@ const keyOf = (row: ApiKeyRow): ApiKey => ({
 export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
   return {
     all: () => postgres.attempt((on) => select(on, '', [])),
-    changedSince: (sinceMs) => postgres.attempt((on) => select(on, 'WHERE created_at >= $1 OR revoked_at >= $1', [at(sinceMs)])),
+    changedWithin: (ms) => postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),
     insert: (key) => postgres.attempt((on) => insert(on, key)),
     insertFirst: (key) =>
       postgres.transact(async (on) => {
@@ -50,7 +50,7 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
         return ok(rowCount > 0 ? 'exists' : await insert(on, key));
       }),
     revoke: (id, revokedAtMs) =>
-      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL', [id, at(revokedAtMs)]))),
+      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL', [id, at(revokedAtMs)]))),
     touch: (uses) =>
       postgres.attempt(async (on) => {
         await on.query(

@@ -50,15 +50,19 @@ test('the first revocation counts, and the latest use', async () => {
   expect(await store.all()).toEqual(ok([{ ...KEY, revokedAtMs: 3000, lastUsedAtMs: 2500 }]));
 });
 
-test('another gateway is told what was created or revoked since it last asked', async () => {
-  const { store } = await open();
-  await store.insert(KEY);
-  await store.insert(OTHER);
-  const idsSince = async (ms: number) => valueOf(await store.changedSince(ms)).map(({ id }) => id).sort();
-  expect(await idsSince(1000)).toEqual(['k1', 'k2']);
-  expect(await idsSince(1001)).toEqual(['k2']);
+test('another gateway is told what was created or revoked since it last asked, however wrong the clock of either is', async () => {
+  const { store, postgres } = await open();
+  await store.insert(KEY); // by a clock of 1970
+  await store.insert({ ...OTHER, createdAtMs: Date.UTC(2099, 0, 1) });
+  const idsWithin = async (ms: number) => valueOf(await store.changedWithin(ms)).map(({ id }) => id).sort();
+  expect(await idsWithin(60_000)).toEqual(['k1', 'k2']);
+  valueOf(await postgres.attempt((on) => on.query(`UPDATE api_keys SET changed_at = changed_at - interval '1 hour'`)));
+  expect(await idsWithin(60_000)).toEqual([]);
   await store.revoke('k1', 3000);
-  expect(await idsSince(2001)).toEqual(['k1']);
+  expect(await idsWithin(60_000)).toEqual(['k1']);
+  await store.touch([{ id: 'k2', lastUsedAtMs: 2500 }]);
+  expect(await idsWithin(60_000)).toEqual(['k1']);
+  expect(await idsWithin(3_700_000)).toEqual(['k1', 'k2']);
 });
 
 test('the keys of the embedded store move once, and none stays behind', async () => {
