@@ -1,7 +1,4 @@
 /** Puts the gateway together, and takes it apart again in the order in which nothing is lost. */
-import { chmodSync, mkdirSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { Logger } from './adapters/log.ts';
 import { createClock } from './adapters/clock.ts';
 import { createMetrics } from './adapters/metrics.ts';
@@ -9,20 +6,18 @@ import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapte
 import { watchPolicies } from './adapters/policy-watch.ts';
 import { randomHashKey, secrets } from './adapters/secrets.ts';
 import { openSigningKeys } from './adapters/signing-keys.ts';
-import { lockDataDir } from './adapters/store/data-dir-lock.ts';
 import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
 import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import { createLmdbBudgets } from './adapters/store/lmdb-budgets.ts';
 import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts';
-import { damagedStoreFile, openEmbeddedStore } from './adapters/store/lmdb.ts';
-import type { Address, Config } from './config.ts';
+import { openEmbeddedStore } from './adapters/store/lmdb.ts';
+import type { Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
 import { explain } from './core/fault.ts';
 import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
-import { loginBounds, openDatabase, startAccounts } from './accounts-start.ts';
-import type { IoData } from './io-thread.ts';
+import { openDatabase, startAccounts } from './accounts-start.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
 import { createAuthenticator } from './gateway/authenticate.ts';
@@ -31,21 +26,21 @@ import { readLog } from './gateway/logs.ts';
 import { PolicyKeeper } from './gateway/policies.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
+import type { SigningKeys } from './gateway/signing-keys.ts';
 import { createTokenIssuer } from './gateway/tokens.ts';
+import type { Clock } from './gateway/ports.ts';
 import type { UseCases } from './gateway/use-cases.ts';
 import { WsTickets } from './gateway/ws-tickets.ts';
-import type { AuditThreadOptions } from './threads/audit-thread.ts';
 import { AuditReaderLink } from './threads/audit-reader-link.ts';
 import { AuditLink } from './threads/audit-link.ts';
-import { createCryptoPool } from './threads/crypto-pool.ts';
+import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
 import { metricsOf } from './metrics-table.ts';
-import { packageVersion, STARTER_POLICY, WEB_FOLDER } from './package-files.ts';
-
-/** Why the gateway does not start, in words for whoever started it. */
-export class StartError extends Error {}
+import { packageVersion, STARTER_POLICY } from './package-files.ts';
+import { choosePort, holdDataDir, orStartError, readPolicies, refuseDamagedStore, valueOrStartError } from './start-checks.ts';
+import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 
 export type Gateway = {
   readonly listening: Listening;
@@ -58,9 +53,9 @@ export type Gateway = {
   stop(): Promise<void>;
 };
 
-const DAY_MS = 24 * 3_600_000;
 const RELOAD_RETRY_MS = 5_000;
-const API_KEY_USES_EVERY_MS = 60_000;
+/** How often it is noted which API keys were used, and forgotten whose tokens have all run out. */
+const TIDY_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
@@ -76,10 +71,8 @@ export async function startGateway(config: Config, log: Logger): Promise<Gateway
 
 async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): Promise<Gateway> {
   const dataDir = config.SVC_DATA_DIR;
-  makeDataDir(dataDir);
-  const lock = await lockDataDir(dataDir);
-  if (!lock.ok) throw new StartError(`the data directory ${dataDir} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
-  undo.push(() => lock.value.release());
+  const lock = await holdDataDir(dataDir);
+  undo.push(() => lock.release());
   const httpPort = await choosePort('SVC_HTTP_ADDR', config.SVC_HTTP_ADDR, config.SVC_IO_THREADS > 1);
   await choosePort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR, false);
 
@@ -91,31 +84,16 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
   undo.push(() => policyWatcher.close());
   const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? '' : ' of SVC_POLICY_PATH');
-  const damaged = damagedStoreFile(dataDir);
-  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+  refuseDamagedStore(dataDir);
   const store = openEmbeddedStore(dataDir);
   undo.push(() => store.close());
-  const crypto = createCryptoPool({
-    threads: config.SVC_CRYPTO_THREADS,
-    cost: { memoryKib: config.SVC_ARGON2_MEMORY_KIB, iterations: config.SVC_ARGON2_ITERATIONS, parallelism: config.SVC_ARGON2_PARALLELISM },
-    maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
-    uvThreads: config.UV_THREADPOOL_SIZE,
-    onError: (message, cause) => log.error(message, { cause }),
-  });
+  const crypto = startCrypto(config, log);
   undo.push(() => crypto.close());
 
   const budgets = new BudgetTracker(policies.policies.budget, clock.nowMs());
   const budgetStore = createLmdbBudgets(store);
   budgets.restore(budgetStore.load(), clock.nowMs());
-  const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
-  const governor = new Governor({
-    policies: policies.policies,
-    budgets,
-    maxOps: config.SVC_MAX_OPS,
-    sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
-    hashKey: randomHashKey(),
-    redact: (attributes) => redactAttributes(attributes, redacted),
-  });
+  const governor = createGovernor(config, policies, budgets);
   const agents = createLmdbAgents(store);
   for (const registration of agents.load()) governor.restoreAgent(registration);
 
@@ -125,22 +103,19 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   });
   const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) });
 
-  const signingKeys = await openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }).catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message, error) => onError(error, message) });
 
-  const database = await openDatabase(config, store, log).catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  const database = await orStartError(openDatabase(config, store, log));
   undo.push(() => database?.close());
-  const openedKeys = await ApiKeys.open({ store: database?.apiKeys ?? createLmdbApiKeyStore(store), audit, clock, secrets });
-  if (!openedKeys.ok) throw new StartError(explain(openedKeys.fault));
-  const apiKeys = openedKeys.value;
+  const apiKeys = valueOrStartError(await ApiKeys.open({ store: database?.apiKeys ?? createLmdbApiKeyStore(store), audit, clock, secrets }));
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const tickets = new WsTickets({ authenticator, clock });
   const limiters = { credential: new RateLimiter(config.SVC_RATE_LIMIT_API), address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH), check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK) };
 
-  const auditDirectory = join(dataDir, 'audit');
-  const auditReader = new AuditReaderLink({ directory: auditDirectory }, (message) => log.error('failed: reading the audit log', { error: message }));
+  const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) => log.error('failed: reading the audit log', { error: message }));
   undo.push(() => auditReader.close());
 
   const policyKeeper = new PolicyKeeper({
@@ -192,70 +167,26 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
 
-  const logins = loginBounds(config);
-  const ioData: IoData = {
-    httpHost: config.SVC_HTTP_ADDR.host,
-    grpcHost: config.SVC_GRPC_ADDR.host,
-    maxPending: config.SVC_MAX_PENDING,
-    webFolder: WEB_FOLDER,
-    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
-    corsOrigins: config.SVC_CORS_ORIGINS,
-    bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
-    hasAccountStore: config.SVC_DATABASE_URL !== undefined,
-    maxLogins: logins.atOnce + logins.waiting,
-    ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
-    maxStreams: config.SVC_MAX_STREAMS,
-    opsTtlSecs: config.SVC_OPS_TTL_SECS,
-    maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
-  };
   const supervisor = new Supervisor({
-    switchboard, audit, ioData,
+    switchboard, audit,
+    ioData: ioDataOf(config),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort, grpcPort: config.SVC_GRPC_ADDR.port },
-    auditData: {
-      directory: auditDirectory,
-      fsync: config.SVC_AUDIT_FSYNC,
-      counters: audit.counters,
-      checkpointKeyPath: join(dataDir, 'keys', 'audit-checkpoint.pem'),
-      checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
-      retention: {
-        maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
-        maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * 1024 * 1024,
-      },
-    } satisfies AuditThreadOptions,
+    auditData: auditDataOf(config, audit.counters),
     note: (level, message, fields) => log[level](message, fields),
   });
   const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, limiters, version: packageVersion() }));
   undo.push(() => metrics.close());
-  const opened = await supervisor.startAudit().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  const opened = await orStartError(supervisor.startAudit());
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
 
-  const bootstrap = await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY);
-  if (!bootstrap.ok) throw new StartError(explain(bootstrap.fault));
+  const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY));
   await accounts?.start();
   undo.push(() => supervisor.drainIo(0));
-  const listening = await supervisor.startIo().catch((error: unknown) => { throw new StartError(String((error as Error).message)); });
+  const listening = await orStartError(supervisor.startIo());
 
-  // A full disk makes the embedded store reject.
-  const flushUses = async (): Promise<void> => {
-    try {
-      const flushed = await apiKeys.flushUses();
-      if (!flushed.ok) log.warn('the use of API keys was not noted', { reason: explain(flushed.fault) });
-    } catch (error) {
-      onError(error, 'noting the use of API keys');
-    }
-  };
-  const timers = [
-    ...(database === undefined ? [] : [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)]),
-    setInterval(() => {
-      sweep(governor, clock.nowMs());
-      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
-    }, config.SVC_OPS_SWEEP_SECS * 1000),
-    setInterval(() => void flushUses(), API_KEY_USES_EVERY_MS),
-    setInterval(() => revocations.prune(), API_KEY_USES_EVERY_MS),
-  ];
-
+  const timers = startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared: database !== undefined });
   onPolicyChange = () => void policyKeeper.reload('gateway').then(
     (reloaded) => {
       // Nobody will say again that the files have changed.
@@ -266,12 +197,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   if (isPolicyStale) onPolicyChange();
   const reload = async (actor: string): Promise<void> => {
     await policyKeeper.reload(actor);
-    try {
-      const { kid, changed } = await signingKeys.reload();
-      log.info('signing keys reloaded', { kid, changed });
-    } catch (error) {
-      log.error('signing keys were not reloaded', { reason: error instanceof Error ? error.message : String(error) });
-    }
+    await reloadSigningKeys(signingKeys, log);
   };
 
   let stopping: Promise<void> | undefined;
@@ -280,54 +206,85 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     policyWatcher.close();
     await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
     await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
-    await flushUses();
+    await noteUses(apiKeys, log, onError);
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();
     await supervisor.closeAudit();
     await crypto.close();
     await database?.close();
     await store.close();
-    await lock.value.release();
+    await lock.release();
   };
-  return { listening, policies, bootstrap: bootstrap.value, reload, stop: () => (stopping ??= stop()) };
+  return { listening, policies, bootstrap, reload, stop: () => (stopping ??= stop()) };
+}
+
+const startCrypto = (config: Config, log: Logger): CryptoPool => createCryptoPool({
+  threads: config.SVC_CRYPTO_THREADS,
+  cost: { memoryKib: config.SVC_ARGON2_MEMORY_KIB, iterations: config.SVC_ARGON2_ITERATIONS, parallelism: config.SVC_ARGON2_PARALLELISM },
+  maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
+  uvThreads: config.UV_THREADPOOL_SIZE,
+  onError: (message, cause) => log.error(message, { cause }),
+});
+
+function createGovernor(config: Config, { policies }: LoadedPolicies, budgets: BudgetTracker): Governor {
+  const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
+  return new Governor({
+    policies,
+    budgets,
+    maxOps: config.SVC_MAX_OPS,
+    sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
+    hashKey: randomHashKey(),
+    redact: (attributes) => redactAttributes(attributes, redacted),
+  });
 }
 
 /** Entries that may be on their way to the audit log; some seconds' worth at full speed. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
+async function reloadSigningKeys(signingKeys: SigningKeys, log: Logger): Promise<void> {
+  try {
+    const { kid, changed } = await signingKeys.reload();
+    log.info('signing keys reloaded', { kid, changed });
+  } catch (error) {
+    log.error('signing keys were not reloaded', { reason: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+type Timed = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly clock: Clock;
+  readonly governor: Governor;
+  readonly switchboard: Switchboard;
+  readonly apiKeys: ApiKeys;
+  readonly revocations: RevocationList;
+  /** Other gateways may be on the same database. */
+  readonly isShared: boolean;
+};
+
+function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
+  return [
+    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
+    setInterval(() => {
+      sweep(governor, clock.nowMs());
+      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+    }, config.SVC_OPS_SWEEP_SECS * 1000),
+    setInterval(() => void noteUses(apiKeys, log, onError), TIDY_EVERY_MS),
+    setInterval(() => revocations.prune(), TIDY_EVERY_MS),
+  ];
+}
+
+async function noteUses(apiKeys: ApiKeys, log: Logger, onError: Timed['onError']): Promise<void> {
+  try {
+    const noted = await apiKeys.flushUses();
+    if (!noted.ok) log.warn('the use of API keys was not noted', { reason: explain(noted.fault) });
+  } catch (error) {
+    onError(error, 'noting the use of API keys'); // a full disk makes the embedded store reject
+  }
+}
+
 /** A slice at a time, with the checks in between. */
 function sweep(governor: Governor, nowMs: number): void {
   if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
 }
-
-function makeDataDir(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    chmodSync(path, 0o700);
-  } catch (error) {
-    throw new StartError(`cannot make the data directory ${path}: ${(error as Error).message}; choose another SVC_DATA_DIR`);
-  }
-}
-
-async function readPolicies(path: string, from: string): Promise<LoadedPolicies> {
-  const loaded = await loadPolicies(path);
-  if (loaded.ok) return loaded.value;
-  throw new StartError([`the policies${from} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
-}
-
-/**
- * The I/O threads may share their port among themselves, but not with another program. Sockets on a port that the system
- * has chosen cannot be shared, so where several threads want one, a free one is chosen here.
- */
-function choosePort(variable: string, { host, port }: Address, isShared: boolean): Promise<number> {
-  if (port === 0 && !isShared) return Promise.resolve(0);
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
-    probe.listen({ host, port }, () => {
-      const chosen = (probe.address() as AddressInfo).port;
-      probe.close(() => resolve(chosen));
-    });
-  });
-}
-

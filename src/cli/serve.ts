@@ -2,7 +2,8 @@
 import { relative } from 'node:path';
 import { createLogger } from '../adapters/log.ts';
 import { readConfig, unknownVariables, type Config } from '../config.ts';
-import { startGateway, StartError, type Gateway } from '../main.ts';
+import { startGateway, type Gateway } from '../main.ts';
+import { StartError } from '../start-checks.ts';
 
 /** Resolves with the exit status when the gateway has stopped. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {

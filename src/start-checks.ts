@@ -1,0 +1,66 @@
+/** What must be right before a gateway starts, each with the words for whoever starts it. */
+import { chmodSync, mkdirSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
+import { damagedStoreFile } from './adapters/store/lmdb.ts';
+import type { Address } from './config.ts';
+import { explain, type Fault } from './core/fault.ts';
+import type { Result } from './core/result.ts';
+
+/** Why the gateway does not start, in words for whoever started it. */
+export class StartError extends Error {}
+
+/** For what rejects with such words of its own. */
+export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
+  starting.catch((error: unknown) => { throw new StartError(error instanceof Error ? error.message : String(error)); });
+
+export function valueOrStartError<T>(result: Result<T, Fault>): T {
+  if (!result.ok) throw new StartError(explain(result.fault));
+  return result.value;
+}
+
+export async function holdDataDir(path: string): Promise<DataDirLock> {
+  makeDataDir(path);
+  const lock = await lockDataDir(path);
+  if (!lock.ok) throw new StartError(`the data directory ${path} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
+  return lock.value;
+}
+
+function makeDataDir(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+  } catch (error) {
+    throw new StartError(`cannot make the data directory ${path}: ${(error as Error).message}; choose another SVC_DATA_DIR`);
+  }
+}
+
+export function refuseDamagedStore(dataDir: string): void {
+  const damaged = damagedStoreFile(dataDir);
+  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+}
+
+/** `from` says which setting they are of, where one is. */
+export async function readPolicies(path: string, from: string): Promise<LoadedPolicies> {
+  const loaded = await loadPolicies(path);
+  if (loaded.ok) return loaded.value;
+  throw new StartError([`the policies${from} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+}
+
+/**
+ * The I/O threads may share their port among themselves, but not with another program. Sockets on a port that the system
+ * has chosen cannot be shared, so where several threads want one, a free one is chosen here.
+ */
+export function choosePort(variable: string, { host, port }: Address, isShared: boolean): Promise<number> {
+  if (port === 0 && !isShared) return Promise.resolve(0);
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
+    probe.listen({ host, port }, () => {
+      const chosen = (probe.address() as AddressInfo).port;
+      probe.close(() => resolve(chosen));
+    });
+  });
+}
+

@@ -1,0 +1,42 @@
+/** What the main thread gives the others of the configuration: plain data. */
+import { join } from 'node:path';
+import { loginBounds } from './accounts-start.ts';
+import type { Config } from './config.ts';
+import type { IoData } from './io-thread.ts';
+import { WEB_FOLDER } from './package-files.ts';
+import type { AuditThreadOptions } from './threads/audit-thread.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
+
+export function ioDataOf(config: Config): IoData {
+  const logins = loginBounds(config);
+  return {
+    httpHost: config.SVC_HTTP_ADDR.host,
+    grpcHost: config.SVC_GRPC_ADDR.host,
+    maxPending: config.SVC_MAX_PENDING,
+    webFolder: WEB_FOLDER,
+    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
+    corsOrigins: config.SVC_CORS_ORIGINS,
+    bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
+    hasAccountStore: config.SVC_DATABASE_URL !== undefined,
+    maxLogins: logins.atOnce + logins.waiting,
+    ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
+    maxStreams: config.SVC_MAX_STREAMS,
+    opsTtlSecs: config.SVC_OPS_TTL_SECS,
+    maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
+  };
+}
+
+export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditThreadOptions => ({
+  directory: auditFolderOf(config),
+  fsync: config.SVC_AUDIT_FSYNC,
+  counters,
+  checkpointKeyPath: join(config.SVC_DATA_DIR, 'keys', 'audit-checkpoint.pem'),
+  checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
+  retention: {
+    maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
+    maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * 1024 * 1024,
+  },
+});
