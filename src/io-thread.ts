@@ -35,7 +35,7 @@ export type IoData = {
   readonly maxGrpcConnections: number;
 };
 
-const STATS_EVERY_MS = 1_000;
+const TICK_EVERY_MS = 1_000;
 const DRAIN_POLL_MS = 10;
 
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
@@ -100,10 +100,11 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     notice({ type: 'drained' });
   }
 
-  const stats = setInterval(() => {
+  const ticks = setInterval(() => {
+    grpc?.recheckBearers();
     link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: http.stream.size, droppedEvents: http.stream.dropped, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
-  }, STATS_EVERY_MS);
-  stats.unref();
+  }, TICK_EVERY_MS);
+  ticks.unref();
 
   try {
     const httpPort = await http.listen(data.httpHost, start.ports.httpPort, start.threads > 1);

@@ -163,6 +163,15 @@ test('revoking a key closes within 100 ms the control streams it vouched for, an
   await own.received(1);
 });
 
+test('a key that expires ends the control streams it vouched for', async () => {
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'for a moment', scopes: ['write'], org_id: 'acme', expires_at: new Date(Date.now() + 2_000).toISOString() });
+  const feed = await connect(name, '', body.key).control();
+  const opId = await running('a');
+  await control(opId, 'pause');
+  await feed.received(1);
+  expect(await feed.ended).toBe('UNAUTHENTICATED');
+});
+
 test('an agent hears the operators of its own org only', async () => {
   const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'stranger', scopes: ['write'], org_id: 'globex' });
   expect(await (await connect(name, '', body.key).control()).ended).toBe('PERMISSION_DENIED');

@@ -67,7 +67,7 @@ export class CheckStream {
     this.#endIfDone();
   }
 
-  /** Closes the stream when its bearer has been revoked. */
+  /** Closes the stream when its bearer is not in force any more. */
   async recheckBearer(ports: WirePorts): Promise<void> {
     if (this.#authorization === undefined) return;
     const principal = await voucherPrincipal(ports, '', this.#authorization);

@@ -32,6 +32,8 @@ export class ControlStream {
   readonly #control: ControlSwitch;
   /** Its number in the switch, while it is there. */
   #stream: number | undefined;
+  /** The authorization that vouched for the agent; undefined when the agent's own credential has. */
+  #authorization: string | undefined;
   #isOver = false;
   #lastSequence = 0;
   /** What arrives before the list of pending signals does; undefined from then on. */
@@ -58,6 +60,13 @@ export class ControlStream {
     this.#call.emit('error', grpcError(fault));
   }
 
+  /** Ends the stream when the bearer that has opened it is not in force any more. */
+  async recheckBearer(ports: WirePorts): Promise<void> {
+    if (this.#authorization === undefined || this.#isOver) return;
+    const principal = await voucherPrincipal(ports, '', this.#authorization);
+    if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
+  }
+
   async #open(ports: WirePorts): Promise<void> {
     const opened = await this.#ask(ports);
     if (this.#isOver) return;
@@ -77,6 +86,7 @@ export class ControlStream {
     const command = controlOf(request.value, principal.value);
     if (!command.ok) return command;
     if (this.#isOver) return { ok: true, value: { pending: [] } };
+    this.#authorization = principal.value === undefined ? undefined : bearerOf(this.#call.metadata);
     this.#lastSequence = request.value.resumeAfter ?? 0;
     // Listens before it is asked what is pending: a signal right behind the answer would be lost.
     this.#stream = this.#control.open({

@@ -25,7 +25,7 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
-  /** After a revocation: ends the streams of checks whose bearer is not valid any more. */
+  /** Ends the streams whose bearer is not in force any more: to be called after a revocation, and from time to time for what expires. */
   readonly recheckBearers: () => void;
   /** Calls since the start, each message of a stream of checks counted as one. */
   readonly calls: () => number;
@@ -91,7 +91,7 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
       injector.drain(graceMs);
     },
     recheckBearers: () => {
-      for (const stream of checkStreams) stream.recheckBearer(ports).catch(onDefect);
+      for (const stream of [...checkStreams, ...controlStreams]) stream.recheckBearer(ports).catch(onDefect);
     },
     calls: () => calls,
   };
