@@ -1,7 +1,7 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Fault } from './core/fault.ts';
-import { ok, type Result } from './core/result.ts';
+import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
 import type { Interest } from './gateway/events.ts';
@@ -82,6 +82,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
         return control.revokeSubject(message.subject);
       case 'agent-revoked': return control.revokeAgent(message.agent);
       case 'drain': return void drain(message.graceMs);
+      default: return assertNever(message);
     }
   }
 

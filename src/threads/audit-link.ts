@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { encodeDraft } from '../core/audit-line.ts';
 import type { AuditDraft } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
-import { fail, ok, type Result } from '../core/result.ts';
+import { assertNever, fail, ok, type Result } from '../core/result.ts';
 import type { AuditLog, Clock } from '../gateway/ports.ts';
 import { encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoIndex } from './protocol.ts';
@@ -100,7 +100,7 @@ export class AuditLink implements AuditLog {
   /** Learns what has been written by now. */
   catchUp(): void { this.#settleWritten(); }
 
-  receive(message: AuditToMain): void {
+  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
     switch (message.type) {
       case 'written': return this.#settleWritten();
       case 'not-written':
@@ -112,7 +112,7 @@ export class AuditLink implements AuditLog {
       case 'writable':
         this.#isWritable = true;
         return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
-      default:
+      default: return assertNever(message);
     }
   }
 

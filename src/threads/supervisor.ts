@@ -1,4 +1,5 @@
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import { assertNever } from '../core/result.ts';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
 import { decode, encodeToAudit } from './codec.ts';
@@ -140,6 +141,7 @@ export class Supervisor {
             return this.#checkDrained();
           case 'error':
             return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
+          default: return assertNever(message);
         }
       });
       worker.on('error', (error) => { failure ??= error; });
