@@ -12,7 +12,7 @@ export type Fault =
   | { readonly kind: 'invalid_argument'; readonly field: string; readonly problem: string }
   | { readonly kind: 'unauthenticated'; readonly detail: string }
   | { readonly kind: 'insufficient_scope'; readonly needed: Scope; readonly held: readonly Scope[] }
-  /** `orgId` undefined: what concerns every org, asked for with a credential that is bound to one. */
+  /** `orgId` '': what has none. Undefined: what concerns every org, asked for with a credential that is bound to one. */
   | { readonly kind: 'org_forbidden'; readonly orgId: string | undefined }
   | { readonly kind: 'role_forbidden'; readonly role: Role }
   | { readonly kind: 'not_owner'; readonly opId: OpId }
@@ -49,7 +49,7 @@ export function explain(fault: Fault): string {
     case 'invalid_argument': return `${fault.field}: ${fault.problem}`;
     case 'unauthenticated': return fault.detail;
     case 'insufficient_scope': return `this needs the ${fault.needed} scope; the credential holds ${fault.held.join(', ') || 'none'}`;
-    case 'org_forbidden': return fault.orgId === undefined ? 'this concerns every org, and the credential is bound to one' : `this credential does not reach org ${fault.orgId}`;
+    case 'org_forbidden': return fault.orgId === undefined ? 'this concerns every org, and the credential is bound to one' : `this credential does not reach ${fault.orgId === '' ? 'what has no org' : `org ${fault.orgId}`}`;
     case 'role_forbidden': return `this credential may not give or take the role ${fault.role}`;
     case 'not_owner': return `operation ${fault.opId} belongs to another agent`;
     case 'impersonation': return REFUSAL.impersonation;
