@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { createCliHome, SVC, type CliHome, type CliOptions } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -183,6 +185,25 @@ test('a live table whose key is revoked gives the terminal back, says why, and e
   expect(await terminal.ended).toBe(1);
   const [, after = ''] = terminal.shown().split('\u001b[?1049l');
   expect(after).toBe(`error: not logged in to ${gateway.url}: the gateway rejected the API key\r\nRun \`svc login\` first.\r\n`);
+});
+
+test('a live table that has missed changes begins anew with what is there now', async () => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const op = (id: string) => JSON.stringify({ event_type: 'ops_change', org_id: 'acme', agent_id: 'a', payload: { op_id: id, state: 'running', updated_at: '2026-01-31T12:00:00.000Z', team_id: 't' } });
+  server.once('connection', (first) => {
+    first.send(op('before:1'));
+    server.once('connection', (second) => second.send(op('after:1')));
+    setTimeout(() => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } })), 300);
+  });
+  const terminal = cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]);
+  await terminal.until('before:1');
+  await terminal.until('The connection was lost (changes came too fast); trying again.');
+  await terminal.until('after:1');
+  expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
+  server.close();
 });
 
 test('NO_COLOR is kept to on a terminal', async () => {

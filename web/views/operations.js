@@ -40,6 +40,8 @@ export function operationsView({ model, status, onChange }) {
   /** @type {readonly Op[]} */
   let shown = [];
   let isDue = false;
+  /** The orgs that are offered to choose from. @type {readonly string[]} */
+  let offered = [];
 
   let pointedAtMs = -Infinity;
   let pointedAt = '';
@@ -79,7 +81,8 @@ export function operationsView({ model, status, onChange }) {
     scroller.classList.toggle('stale', !isLive);
     setText(empty, shown.length > 0 ? '' : isReading ? 'Reading what is in flight …' : !isKnown ? 'Not connected: what is in flight is not known.' : model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.');
     const known = model.orgs();
-    if (orgs.childElementCount !== known.length) replace(orgs, known.map((name) => h('option', { value: name })));
+    if (known.length !== offered.length || known.some((name, at) => name !== offered[at])) replace(orgs, known.map((name) => h('option', { value: name })));
+    offered = known;
   }
 
   function soon() {
