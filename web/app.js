@@ -71,7 +71,7 @@ function showInside() {
       h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
       h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
       h('div', { class: 'who' }, status,
-        h('span', { class: 'name', title: `Scopes: ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId)),
+        h('span', { class: 'name', title: `${session?.name}, with ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId)),
         button('Sign out', leave, { class: 'small' }))),
     main);
 

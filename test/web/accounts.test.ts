@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of signing in at the dashboard are skipped: ${NO_BROWSER}`);
 
-const OWNER = 'owner@example.com';
+const OWNER = 'the-owner-with-a-long-name@subsidiary.of.the.example.com';
 const PASSWORD = 'a horse that nobody corrects';
 
 describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
@@ -48,6 +48,11 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await live(owner);
     await owner.reload();
     await live(owner);
+    // A name of any length leaves the names of the views whole.
+    for (const width of [1300, 1100, 950]) {
+      await owner.setViewportSize({ width, height: 700 });
+      expect(await owner.getByRole('navigation').evaluate((nav: { scrollWidth: number; clientWidth: number }) => nav.scrollWidth - nav.clientWidth)).toBe(0);
+    }
     const kept = await owner.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie])');
     expect(kept).toBe('[[["svc.account","1"]],[],""]');
 
