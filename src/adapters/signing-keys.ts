@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CLOCK_SKEW_MS, SECS_FROM_KEY } from '../core/token-claims.ts';
-import { fail, ok } from '../core/result.ts';
+import { assert, fail, ok } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
 import { replaceFile } from './durable-file.ts';
@@ -87,7 +87,7 @@ class KeyRing implements SigningKeys {
   }
 
   #inForce(): Ring {
-    if (this.#ring === undefined) throw new Error('broken invariant: the key ring is loaded when it is opened');
+    assert(this.#ring !== undefined, 'the key ring is loaded when it is opened');
     return this.#ring;
   }
 

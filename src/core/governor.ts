@@ -175,14 +175,14 @@ export class Governor {
     if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
     const problem = parent === undefined ? undefined : this.#parentProblem(agent, parent);
     if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
-    const rotated = this.agents.get(key)?.isRegistered ?? false;
+    const before = this.agents.registrationOf(key);
+    const rotated = before !== undefined;
     const registration: AgentRegistration = {
       identity: agent,
       credential,
-      registeredAtMs: rotated ? this.agents.get(key)!.registeredAtMs : nowMs,
-      parent: parent === undefined ? this.agents.get(key)?.parent : agentKeyOf(parent),
+      registeredAtMs: before?.registeredAtMs ?? nowMs,
+      parent: parent === undefined ? before?.parent : agentKeyOf(parent),
     };
-    const before = this.agents.registrationOf(key);
     const entry = this.agents.register(registration);
     return {
       reply: ok({ agent: viewOfAgent(entry), rotated }),

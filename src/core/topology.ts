@@ -37,6 +37,8 @@ export type Lineage = {
   readonly isCut: boolean;
 };
 
+export type LineagePage = { readonly lineages: readonly Lineage[]; readonly next: string | undefined };
+
 export type Stats = {
   readonly orgCount: number;
   readonly teamCount: number;
@@ -117,7 +119,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 }
 
 /** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
-export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<{ readonly lineages: readonly Lineage[]; readonly next: string | undefined }> {
+export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<LineagePage> {
   const after = cursor === undefined ? 0 : numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];

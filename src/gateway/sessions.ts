@@ -28,7 +28,10 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
   });
   if (!read.ok) return read;
   if (read.value.kind === 'dead') return sessionEnded();
-  if (read.value.kind === 'replayed') return endReplayed(context, digest);
+  if (read.value.kind === 'replayed') {
+    const ended = await endSessionOf(context, digest, REPLAY);
+    return ended.ok ? sessionEnded() : ended;
+  }
 
   // Before the cookie is exchanged: one that was exchanged and not answered would look stolen the next time.
   const before = read.value;
@@ -58,10 +61,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
 export async function logout(context: AccountsContext, { refreshToken }: LogoutInput): Promise<Result<void, Fault>> {
   const digest = refreshToken === undefined ? undefined : digestOfPresented(refreshToken);
   if (digest === undefined) return ok(undefined);
-  const ended = await context.store.transact(async (transaction) => {
-    const token = await transaction.lockRefreshToken(digest);
-    return token === undefined ? ok('ended' as const) : endSession(context, transaction, token, 'logout');
-  });
+  const ended = await endSessionOf(context, digest, 'logout');
   return ended.ok ? ok(undefined) : ended;
 }
 
@@ -73,13 +73,12 @@ function standingOf(token: RefreshToken | undefined, account: StoredAccount | un
   return token.rotatedAtMs === null ? { kind: 'live', token, account } : { kind: 'replayed', token };
 }
 
-async function endReplayed(context: AccountsContext, digest: RefreshToken['digest']): Promise<Result<never, Fault>> {
-  const ended = await context.store.transact(async (transaction) => {
+/** Nothing to end is no fault. */
+const endSessionOf = (context: AccountsContext, digest: RefreshToken['digest'], reason: string): Promise<Result<'ended', Fault>> =>
+  context.store.transact(async (transaction) => {
     const token = await transaction.lockRefreshToken(digest);
-    return token === undefined ? ok('ended' as const) : endSession(context, transaction, token, REPLAY);
+    return token === undefined ? ok('ended') : endSession(context, transaction, token, reason);
   });
-  return ended.ok ? sessionEnded() : ended;
-}
 
 async function endSession(context: AccountsContext, transaction: AccountTransaction, token: RefreshToken, reason: string): Promise<Result<'ended', Fault>> {
   const account = await transaction.accountById(token.session.accountId);

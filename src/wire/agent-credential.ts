@@ -9,7 +9,6 @@ export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; lea
 
 const TOKEN_BYTES = 32;
 
-
 /** The token that is given, or a fresh one of 256 bits, with the digest that the gateway keeps of it. */
 export function agentCredential(given: string | undefined): { readonly token: string; readonly digest: SecretDigest; readonly isMinted: boolean } {
   const token = given ?? `svcagent_${randomBytes(TOKEN_BYTES).toString('base64url')}`;

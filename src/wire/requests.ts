@@ -25,7 +25,7 @@ const invalid = (field: string, problem: string): Invalid => fail({ kind: 'inval
 
 const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
 const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/"';
-const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
+export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 
 // A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
 const isLongerThan = (text: string, bytes: number): boolean => text.length * 3 > bytes && Buffer.byteLength(text) > bytes;

@@ -7,7 +7,7 @@ import { closeSync, existsSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, r
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
-import { codeOf, syncDirectory } from './segments.ts';
+import { readIfThere, syncDirectory } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';
@@ -142,14 +142,5 @@ function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined; // No JSON, so no statement of ours.
-  }
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fail, ok, type Result } from '../../core/result.ts';
-import { codeOf } from './segments.ts';
+import { codeOf, readIfThere } from './segments.ts';
 
 export type Lock = { release(): void };
 /** `holder` is the process id found in the lock, as text for a human; it may be of another pid namespace. */
@@ -72,15 +72,6 @@ function isAlive(holder: string): boolean {
 function startOf(pid: number): string {
   const stat = readIfThere(`/proc/${pid}/stat`) ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 function unlinkIfThere(path: string): void {

@@ -1,5 +1,5 @@
 /** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
-import { closeSync, fsyncSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
 export type Segment = { readonly firstId: number; readonly name: string; readonly path: string };
@@ -46,6 +46,15 @@ export function syncDirectory(directory: string): void {
     fsyncSync(fd);
   } finally {
     closeSync(fd);
+  }
+}
+
+export function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

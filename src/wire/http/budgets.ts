@@ -2,14 +2,14 @@
 import { z } from 'zod';
 import type { BudgetStatusRow, PeriodStatus } from '../../core/budget-status.ts';
 import { parseOpId } from '../../core/ids.ts';
-import { MAX_COST_USD, microToUsd, usdToMicro } from '../../core/money.ts';
+import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
+import { COST_RULE } from '../requests.ts';
 import { agentIdentity, OP_ID_RULE, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 
-const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 const USAGE_ID_RULE = 'must be 1 to 256 characters';
 
 const usage = z.strictObject({

@@ -1,17 +1,15 @@
 /** Policies: which are in force, and put new ones in force (contract: HTTP shapes). */
 import { z } from 'zod';
-import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
+import { usdToMicro } from '../../core/money.ts';
 import type { RuleTrace } from '../../core/policy.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
-import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
+import { COST_RULE, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
 import { agentIdentity, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
-
-const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 
 const textOf = (bytes: number) => z.string().refine((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
 

@@ -77,7 +77,7 @@ const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authoriz
       team_count: teamCount,
       agent_count: agentCount,
       agents_seen: agentsSeen,
-      active_ops: ops.pending + ops.running + ops.paused,
+      active_ops: activeOps(ops),
       ops,
       ops_ttl_secs: opsTtlSecs,
       groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
@@ -86,11 +86,13 @@ const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authoriz
   });
 };
 
+const activeOps = ({ pending, running, paused }: GroupStats['ops']): number => pending + running + paused;
+
 const groupView = ({ orgId, agentCount, agentsSeen, ops }: GroupStats) => ({
   org_id: orgId,
   agent_count: agentCount,
   agents_seen: agentsSeen,
-  active_ops: ops.pending + ops.running + ops.paused,
+  active_ops: activeOps(ops),
   ops,
 });
 
