@@ -108,6 +108,17 @@ test('what is installed is used, and what is used is installed', () => {
 
 const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
 
+test('what a file exports is wanted by another', () => {
+  const wanted = new Set(filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
+    [...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g)].flatMap(([, names, from, lazily, name]) => {
+      const file = normalize(join(dirname(path), from ?? lazily ?? ''));
+      return (names?.split(',') ?? [name ?? '']).map((each) => `${file} ${each.trim().replace(/^type /, '').split(/[ :]/, 1)[0]}`);
+    })));
+  const exported = filesIn('src').filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
+    .flatMap((path) => [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(([, name]) => `${path} ${name}`));
+  expect(exported.filter((each) => !wanted.has(each))).toEqual([]);
+});
+
 test('no default exports, no enums, no barrels', () => {
   const found = everything.flatMap((path) => read(path).split('\n').flatMap((line) => (/^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line) ? [`${path}: ${line}`] : [])));
   // The tool asks for it.

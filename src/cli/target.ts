@@ -22,7 +22,7 @@ export const resolveTarget = async (globals: Globals, env: Environment): Promise
  * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming a
  * context stands for an unnamed one: the key and the session of the context in use are not for another gateway.
  */
-export function targetFrom(globals: Globals, env: Environment, config: CliConfig): Target {
+function targetFrom(globals: Globals, env: Environment, config: CliConfig): Target {
   const urlFlag = given(globals.apiUrl);
   const urlVariable = given(env.SVC_CLI_API_URL);
   const named = given(globals.context) ?? given(env.SVC_CLI_CONTEXT);
