@@ -12,9 +12,9 @@ import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support
 
 const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
 
-/** Mounts a small file system where the audit log belongs; undefined with the reason where that is not allowed. */
-function mountAuditLog(dataDir: string, size: string): string | undefined {
-  const folder = join(dataDir, 'data', 'audit');
+/** Mounts a small file system where the audit log belongs, or the store; undefined with the reason where that is not allowed. */
+function mountSmall(dataDir: string, size: string, part: 'audit' | 'store' = 'audit'): string | undefined {
+  const folder = join(dataDir, 'data', part);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'pipe' });
@@ -26,7 +26,7 @@ function mountAuditLog(dataDir: string, size: string): string | undefined {
 
 function probeMount(): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'svc-mount-'));
-  const refused = process.platform === 'linux' ? mountAuditLog(folder, '1m') : 'no tmpfs here';
+  const refused = process.platform === 'linux' ? mountSmall(folder, '1m') : 'no tmpfs here';
   if (refused === undefined) execFileSync('umount', [join(folder, 'data', 'audit')]);
   rmSync(folder, { recursive: true, force: true });
   return refused;
@@ -34,11 +34,11 @@ function probeMount(): string | undefined {
 
 const refused = probeMount();
 
-async function startOnSmallDisk(env: Record<string, string> = {}): Promise<TestGateway> {
+async function startOnSmallDisk(env: Record<string, string> = {}, part: 'audit' | 'store' = 'audit'): Promise<TestGateway> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-full-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
-  mountAuditLog(dataDir, '2m');
-  onTestFinished(() => void execFileSync('umount', ['-l', join(dataDir, 'data', 'audit')]));
+  mountSmall(dataDir, '2m', part);
+  onTestFinished(() => void execFileSync('umount', ['-l', join(dataDir, 'data', part)]));
   const gateway = await startTestGateway({ dataDir, env });
   onTestFinished(async () => { await gateway.stop('SIGKILL'); });
   await registerLoadAgent(gateway);
@@ -46,8 +46,8 @@ async function startOnSmallDisk(env: Record<string, string> = {}): Promise<TestG
 }
 
 /** Leaves `leftBytes`, and returns what makes room again. */
-function fillDisk(gateway: TestGateway, leftBytes: number): () => void {
-  const folder = join(gateway.dataDir, 'audit');
+function fillDisk(gateway: TestGateway, leftBytes: number, part: 'audit' | 'store' = 'audit'): () => void {
+  const folder = join(gateway.dataDir, part);
   const { bavail, bsize } = statfsSync(folder);
   const ballast = join(folder, '.ballast');
   writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
@@ -127,5 +127,25 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(load.failed).toEqual([]);
     await eventually(() => expect(gateway.output.stderr).toMatch(/"entriesLost":\d+,"msg":"the audit log is written again"/));
     expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
+  });
+
+  test('the store takes nothing: what it should keep is answered with an error, checks go on, and nothing is lost or counted twice', async () => {
+    const gateway = await startOnSmallDisk({}, 'store');
+    const use = async (usageId: string) => {
+      const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'buyer' }, cost_usd: 1, usage_id: usageId });
+      return status === 200 ? body.status : status;
+    };
+    expect(await use('first')).toBe('ok');
+    const makeRoom = fillDisk(gateway, 0, 'store');
+    const refusedIds: string[] = [];
+    for (let nth = 0; nth < 200 && refusedIds.length < 3; nth += 1) if ((await use(`full-${nth}`)) === 500) refusedIds.push(`full-${nth}`);
+    expect(refusedIds).toHaveLength(3);
+    expect((await check(gateway, 'full')).decision).toBe('DECISION_ALLOW');
+    makeRoom();
+    for (const usageId of refusedIds) expect(await use(usageId)).toBe('ok');
+    const spent = async () => (await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets[0].daily.spent_usd;
+    const lastRefused = Number(refusedIds.at(-1)?.slice('full-'.length));
+    expect(await spent()).toBe(1 + lastRefused + 1);
+    expect(await gateway.stop()).toBe(0);
   });
 });

@@ -62,10 +62,35 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   chmodSync(path, 0o700);
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   const environment = open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
+  process.on('unhandledRejection', passOverFailedCommit);
   return {
     table: (name) => tableOf(environment.openDB({ name })),
-    close: () => environment.close(),
+    close: async () => {
+      await environment.close();
+      process.off('unhandledRejection', passOverFailedCommit);
+    },
   };
+}
+
+/**
+ * A commit that fails, on a full disk say, rejects what its callers wait for, and they deal with it. But the library also
+ * rejects promises of its own, and Node.js ends the process for one that nobody handles. Any other ends it as before.
+ */
+function passOverFailedCommit(reason: unknown): void {
+  if (!isFailedCommit(reason)) throw reason;
+}
+
+/** `commitError` rejects with the cause, which the library writes to standard error. */
+const isFailedCommit = (error: unknown): error is Error & { readonly commitError: Promise<unknown> } =>
+  error instanceof Error && 'commitError' in error && error.commitError instanceof Promise;
+
+async function committed<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (isFailedCommit(error)) error.commitError.catch(() => undefined); // this error says as much
+    throw error;
+  }
 }
 
 function tableOf<K extends Key, Row>(database: Database<Row, K>): Table<K, Row> {
@@ -78,13 +103,13 @@ function tableOf<K extends Key, Row>(database: Database<Row, K>): Table<K, Row> 
   return {
     get: (key) => database.get(key),
     put: async (key, row) => {
-      await database.put(key, row);
+      await committed(database.put(key, row));
     },
     remove: async (key) => {
-      await database.remove(key);
+      await committed(database.remove(key));
     },
     entries: () => database.getRange().map(({ key, value }) => [key, value] as const),
     // A child transaction is undone when the action throws; a plain one would keep the half that was written.
-    transaction: (action) => database.childTransaction(() => action(inTransaction)),
+    transaction: (action) => committed(database.childTransaction(() => action(inTransaction))),
   };
 }
