@@ -64,11 +64,11 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     authenticate: (bearer: string) => credentials.authenticate(bearer),
     origins: data.ownOrigins,
     maxStreams: data.maxStreams,
-    name: `${Date.now().toString(36)}-${start.io}`,
+    name: `${Date.now().toString(36)}-${start.place}`,
   };
   const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
-  const servesGrpc = start.io === 0 || canSharePort();
+  const servesGrpc = start.place === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
 
   function receive(message: Exclude<MainToIo, Reply>): void {

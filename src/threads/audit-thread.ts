@@ -14,7 +14,7 @@ export type AuditThreadOptions = UpkeepOptions & {
   readonly counters: SharedArrayBuffer;
 };
 
-/** Connects an I/O thread that was started, or started again, so that its answers can be released to it. */
+/** Connects an I/O thread that was started, so that its answers can be released to it. */
 export type ConnectIo = { readonly io: IoIndex; readonly port: MessagePort };
 
 type Append = Extract<MainToAudit, { type: 'append' }>;
@@ -44,7 +44,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
 
   const take = (message: Uint8Array | ConnectIo): void => {
     if (!(message instanceof Uint8Array)) {
-      ios.set(message.io, message.port);
+      ios.set(message.io, message.port.once('close', () => ios.delete(message.io)));
       return;
     }
     const decoded = decodeToAudit(message);

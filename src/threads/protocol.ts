@@ -5,7 +5,7 @@ import type { AgentKey } from '../core/ids.ts';
 import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
 
-/** Index of an I/O thread, from 0. */
+/** Number of an I/O thread, given only once: what was for one that died must not reach the one in its place, which counts its requests from 1 again. */
 export type IoIndex = number;
 
 export type IoToMain =
@@ -19,7 +19,8 @@ export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
 /** What an I/O thread is started with. `data` is its entry's own. Port 0 takes a free one. */
 export type IoStart = {
-  readonly io: IoIndex;
+  /** From 0. */
+  readonly place: number;
   readonly data: unknown;
   readonly auditPort: MessagePort;
   readonly ports: Ports;

@@ -21,6 +21,8 @@ export type SupervisorOptions = {
 export type Listening = Extract<IoNotice, { type: 'listening' }>;
 type Opened = Extract<AuditToMain, { type: 'opened' }>;
 type IoThread = { readonly worker: Worker; isDrained: boolean };
+/** Of `ioThreads` places, which one a thread has, and whoever is started instead of it. */
+type Place = number;
 
 /** A thread that dies again at once is not worth starting again at once. */
 const FIRST_DELAY_MS = 100;
@@ -33,6 +35,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #io = new Map<IoIndex, IoThread>();
   #ports: Ports;
+  #lastIo = -1;
   #auditWorker: Worker | undefined;
   #onAuditClosed: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
@@ -116,12 +119,13 @@ export class Supervisor {
     await worker.terminate();
   }
 
-  #startIoThread(io: IoIndex): Promise<Listening> {
+  #startIoThread(place: Place): Promise<Listening> {
+    const io = this.#lastIo += 1;
     const { switchboard, ioData, ioThreads, note } = this.#options;
     const auditPort = this.#auditPortFor(io);
-    const start: IoStart = { io, data: ioData, auditPort, ports: this.#ports, threads: ioThreads };
+    const start: IoStart = { place, data: ioData, auditPort, ports: this.#ports, threads: ioThreads };
     return new Promise((resolve, reject) => {
-      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name: `io-${io}` });
+      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name: `io-${place}` });
       const thread: IoThread = { worker, isDrained: false };
       let failure: Error | undefined;
       let isListening = false;
@@ -148,9 +152,9 @@ export class Supervisor {
       worker.on('exit', () => {
         this.#io.delete(io);
         switchboard.disconnect(io);
-        reject(failure ?? new Error(`I/O thread ${io} ended before it listened`));
+        reject(failure ?? new Error(`I/O thread ${place} ended before it listened`));
         if (this.#isStopping) return this.#checkDrained();
-        if (isListening) void this.#restart(`I/O thread ${io}`, failure, () => this.#startIoThread(io));
+        if (isListening) void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place));
       });
     });
   }

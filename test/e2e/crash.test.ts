@@ -1,5 +1,5 @@
 /** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -36,8 +36,8 @@ async function expectAllRecorded(gateway: TestGateway, answered: readonly Answer
   expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true, entries: byId.size });
 }
 
-const check = async (gateway: TestGateway, traceId: string) =>
-  (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }, null)).body;
+const check = async (gateway: TestGateway, traceId: string, resource = 'web_search') =>
+  (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource }, null)).body;
 
 describe('the whole process', () => {
   test('after kill -9 under load every answered decision is in the log, what must survive has survived, and it starts again at once', async () => {
@@ -138,11 +138,11 @@ describe('the whole process', () => {
 });
 
 describe('a thread', () => {
-  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void }> {
+  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; mend(kind: string): void }> {
     const folder = dataFolder();
     const gateway = await start({ env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
     await registerLoadAgent(gateway);
-    return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), '') };
+    return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), ''), mend: (kind) => unlinkSync(join(folder, kind)) };
   }
 
   test.each([['audit', 'the audit thread'], ['io', 'I/O thread \\d']])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
@@ -165,6 +165,22 @@ describe('a thread', () => {
     await expectAllRecorded(gateway, load.answered);
     expect(gateway.process.exitCode).toBeNull();
   }, 60_000);
+
+  test('an answer that was for a thread which has died reaches no request of the one in its place', async () => {
+    const { gateway, breakThread, mend } = await breakable({ SVC_IO_THREADS: '1' });
+    const decided = async (decision: string, count: number): Promise<void> =>
+      eventually(async () => expect((await gateway.call('GET', '/metrics')).body).toMatch(new RegExp(`^svc_checks_total\\{decision="${decision}"\\} ${count}$`, 'm')));
+    breakThread('audit.pause'); // answers are held back from here on
+    const allowed = Promise.allSettled(Array.from({ length: 40 }, (_, at) => check(gateway, `before-${at}`)));
+    await decided('allow', 40);
+    breakThread('io');
+    expect((await allowed).every(({ status }) => status === 'rejected')).toBe(true);
+    await decided('allow', 40); // the next thread listens
+    const denied = Array.from({ length: 80 }, (_, at) => check(gateway, `after-${at}`, 'no_tool_of_any_policy'));
+    await decided('deny', 80);
+    mend('audit.pause');
+    expect((await Promise.all(denied)).filter(({ decision }) => decision !== 'DECISION_DENY')).toEqual([]);
+  });
 
   test('operations whose check could not be recorded while the audit thread was gone are over', async () => {
     const { gateway, breakThread } = await breakable();
