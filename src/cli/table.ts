@@ -10,6 +10,8 @@ export type Column = {
   readonly cell: string | ((row: Row) => unknown);
   /** Never shortened, because people copy it into the next command. */
   readonly isWhole?: boolean;
+  /** Left out, the last one first, where what is whole would not fit the terminal beside it. */
+  readonly isSpare?: boolean;
 };
 
 const GAP = '  ';
@@ -19,6 +21,8 @@ const LEAST_WIDTH = 6;
 export function tableLines(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly string[] {
   const cells = rows.map((row) => columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))));
   const natural = columns.map(({ title }, at) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)));
+  const spare = columns.findLastIndex(({ isSpare }) => isSpare === true);
+  if (width !== undefined && spare !== -1 && leastWidth(columns, natural) > width) return tableLines(columns.filter((_, at) => at !== spare), rows, width);
   const widths = width === undefined ? natural : fitted(columns, natural, cells, width);
   return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(columns, row, widths));
 }
@@ -26,12 +30,17 @@ export function tableLines(columns: readonly Column[], rows: readonly Row[], wid
 const lineOf = (columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string =>
   cells.map((cell, at) => padded(columns[at]?.isWhole === true ? cell : clipped(cell, widths[at] ?? 0), widths[at] ?? 0)).join(GAP).trimEnd();
 
+const gapsOf = (columns: readonly Column[]): number => GAP.length * (columns.length - 1);
+
+/** What is left when all that may be shortened is. */
+const leastWidth = (columns: readonly Column[], natural: readonly number[]): number =>
+  natural.reduce((sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)), gapsOf(columns));
+
 /** Takes columns away from the widest cells until all fit, or until nothing more may be taken. */
 function fitted(columns: readonly Column[], natural: readonly number[], cells: readonly (readonly string[])[], width: number): readonly number[] {
-  const gaps = GAP.length * (natural.length - 1);
-  const least = natural.reduce((sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)), gaps);
+  const least = leastWidth(columns, natural);
   const widths = natural.map((each, at) => (columns[at]?.isWhole === true ? widestWithin(each - (least - width), each, cells.map((row) => widthOf(row[at] ?? ''))) : each));
-  let excess = widths.reduce((sum, each) => sum + each, gaps) - width;
+  let excess = widths.reduce((sum, each) => sum + each, gapsOf(columns)) - width;
   while (excess > 0) {
     const widest = columns.reduce((best, { isWhole }, at) => (isWhole !== true && (widths[at] ?? 0) > (widths[best] ?? 0) ? at : best), -1);
     if (widest === -1 || (widths[widest] ?? 0) <= LEAST_WIDTH) break;

@@ -1,9 +1,13 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startFakeServer } from '../support/hostile-server.ts';
 
 let cli: CliHome;
 beforeEach(() => { cli = createCliHome(); });
@@ -145,4 +149,39 @@ test('the log is exported from the gateway and from its folder alike, to a file 
   expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `error: ${file} is there already\nName another file, or give --force to replace it.\n` });
   expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
   expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
+});
+
+test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
+  const server = await startFakeServer((request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');
+    if (request.url?.includes('org_id=cut') === true) setTimeout(() => response.destroy(), 50);
+  });
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url };
+  const file = write('log.ndjson', 'from before\n');
+  const absent = join(cli.home, 'absent.ndjson');
+  const before = readdirSync(cli.home).sort();
+  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', absent], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the export was cut before its end\n${absent} is as it was before: run it again.\n` });
+  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', file, '--force'], { env })).toMatchObject({ status: 1 });
+  const terminal = cli.inTerminal(['audit', 'export', '--file', file, '--force'], { env });
+  await eventually(() => expect(readdirSync(cli.home).some((name) => name.endsWith('.partial'))).toBe(true));
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(130);
+  expect(terminal.shown()).toContain('error: the export was interrupted');
+  expect(readFileSync(file, 'utf8')).toBe('from before\n');
+  expect(readdirSync(cli.home).sort()).toEqual(before);
+});
+
+test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {
+  const file = write('log.ndjson', 'from before\n');
+  const linked = join(cli.home, 'linked.ndjson');
+  symlinkSync(file, linked);
+  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', linked, '--force'])).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(lstatSync(linked).isSymbolicLink()).toBe(true);
+  expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(3);
+  const pipe = join(cli.home, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const [text, { status }] = await Promise.all([readFile(pipe, 'utf8'), cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', pipe, '--force'])]);
+  expect({ status, lines: text.trim().split('\n').length }).toEqual({ status: 0, lines: 3 });
+  expect(lstatSync(pipe).isFIFO()).toBe(true);
 });

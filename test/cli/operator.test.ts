@@ -115,7 +115,10 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
   expect((await svc('topology tree --org topo')).stdout).toBe('topo\n  forest\n    root\n      leaf  1 operation\n  desert\n    lone\n');
   expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^topo\/forest\/leaf +topo\/forest\/root +1 /m);
-  expect((await svc('topology stats --org topo')).stdout).toMatch(/^1 org, 2 teams, 3 agents\n/);
+  expect((await svc('topology stats --org topo')).stdout).toMatch(/^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS .*\n(?:topo +(?:forest|desert) .*\n){2}$/);
+  const everywhere = (await svc('topology stats')).stdout;
+  expect(everywhere).toMatch(/^ORG +AGENTS +SEEN +PENDING +RUNNING +PAUSED$/m);
+  expect(everywhere).toMatch(/^topo +3 +0 +0 +1 +0$/m);
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
   expect(await svc('topology tree --org nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agent is registered.\n' });
   for (const wrong of ['topology map', 'topology constructor', 'topology tree --team forest']) expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
@@ -141,6 +144,29 @@ test('the audit log is read with filters, the newest entry last', async () => {
   expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual(['deny']);
   expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entry matches.\n' });
   expect(await svc('logs --since yesterday')).toMatchObject({ status: 2 });
+});
+
+test('a log of more entries than are shown says so, unless as many were asked for', async () => {
+  await Promise.all(Array.from({ length: 101 }, (_, index) => gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } })));
+  const { stdout, stderr } = await svc('logs --team many');
+  expect(stdout.trim().split('\n')).toHaveLength(100);
+  expect(stderr).toBe('There are more than these 100: raise --limit to see them.\n');
+  expect((await svc('logs --team many --limit 3')).stderr).toBe('');
+  expect((await svc('logs --team many --limit 101')).stderr).toBe('');
+});
+
+test('budgets fit a narrow terminal: the amounts stay whole, and what matters least is left out', async () => {
+  await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'a-narrow-org', team_id: 'a-team-of-it', agent_id: 'an-agent-of-that' }, cost_usd: 1.25 });
+  const linesAt = async (columns: number): Promise<readonly string[]> => {
+    const terminal = cli.inTerminal(['budgets', '--org', 'a-narrow-org'], { columns, env: { NO_COLOR: '1' } });
+    await terminal.ended;
+    return terminal.shown().trim().split(/\r*\n/);
+  };
+  const [narrow, wide] = [await linesAt(60), await linesAt(120)];
+  for (const line of narrow) expect(line.length).toBeLessThanOrEqual(60);
+  expect(narrow[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH/);
+  expect(narrow.at(-1)).toMatch(/^agent +a-nar.*… +\$1\.25.* +\$1\.25/);
+  expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
 });
 
 test('a followed log shows entries as they are written, each once', async () => {

@@ -46,6 +46,15 @@ test('a table takes its width from its cells, and gives way where it may when th
   expect(tableLines(columns, rows, 30)).toEqual(['ID          NAME             N', '0123456789  a long name th…  1', '1           -                -']);
 });
 
+test('of a table that cannot fit otherwise what is spare is left out, the last first', () => {
+  const columns = [{ title: 'ID', cell: 'id', isWhole: true }, { title: 'NAME', cell: 'name' }, { title: 'SUM', cell: 'sum', isWhole: true, isSpare: true }, { title: 'LEFT', cell: 'left', isSpare: true }];
+  const rows = [{ id: '0123456789', name: 'a long name', sum: '$1000.00', left: '12h' }];
+  expect(tableLines(columns, rows, 34)).toEqual(['ID          NAME    SUM       LEFT', '0123456789  a lon…  $1000.00  12h']);
+  expect(tableLines(columns, rows, 31)).toEqual(['ID          NAME       SUM', '0123456789  a long n…  $1000.00']);
+  expect(tableLines(columns, rows, 27)).toEqual(['ID          NAME', '0123456789  a long name']);
+  expect(tableLines(columns, rows, undefined)).toEqual(['ID          NAME         SUM       LEFT', '0123456789  a long name  $1000.00  12h']);
+});
+
 test('a cell shows nothing as a dash, a list with commas, and an object as JSON', () => {
   expect([undefined, null, '', [], ['a', 'b'], { a: 1 }, false, 0].map(cellText)).toEqual(['-', '-', '-', '-', 'a,b', '{"a":1}', 'false', '0']);
   expect(fieldLines([['a', 1], ['long', undefined]])).toEqual(['a     1', 'long  -']);

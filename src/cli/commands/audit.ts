@@ -1,5 +1,5 @@
 /** `svc audit verify|export`: proves that a log is whole, and hands it on. */
-import { createWriteStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -10,6 +10,7 @@ import type { Query } from '../http.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable, printableLines } from '../printable.ts';
+import { writeWhole } from '../whole-file.ts';
 import { counted } from '../words.ts';
 import { logQuery } from './logs.ts';
 
@@ -80,12 +81,12 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   const format = options.text('format') === 'csv' ? 'csv' : 'ndjson';
   const query = logQuery(options, Date.now());
   const dir = options.text('dir');
-  const source = dir === undefined ? await remoteExport(invocation, query, format) : Readable.from(await offlineExport(dir, query, format));
+  const open = async (): Promise<Readable> => (dir === undefined ? remoteExport(invocation, query, format) : Readable.from(await offlineExport(dir, query, format)));
   const file = options.text('file');
   try {
-    if (file !== undefined) return await pipeline(source, createWriteStream(file, { mode: 0o600, flags: options.isSet('force') ? 'w' : 'wx' }));
-    if (process.stdout.isTTY === true) await pipeline(source, escapingForTerminal(), process.stdout, { end: false });
-    else await pipeline(source, process.stdout, { end: false });
+    if (file !== undefined) await writeWhole(file, options.isSet('force'), open);
+    else if (process.stdout.isTTY === true) await pipeline(await open(), escapingForTerminal(), process.stdout, { end: false });
+    else await pipeline(await open(), process.stdout, { end: false });
   } catch (error) {
     throw exportFault(error, file);
   }
@@ -125,11 +126,13 @@ function escapingForTerminal(): Transform {
 }
 
 function exportFault(error: unknown, file: string | undefined): unknown {
-  switch (codeOf(error)) {
-    case 'EPIPE': return new CliError('what read the export has stopped reading');
-    case 'EEXIST': return new CliError(`${printable(file ?? '')} is there already`, 'Name another file, or give --force to replace it.');
-    case undefined: return error instanceof TypeError ? new CliError('the export was cut before its end', `What came so far is not the whole log: run it again${file === undefined ? '' : ' with --force'}.`, undefined, error) : error;
-    default: return file === undefined ? error : new CliError(`cannot write ${printable(file)}: ${String(codeOf(error))}`, undefined, undefined, error);
+  const code = codeOf(error);
+  if (code === 'EPIPE') return new CliError('what read the export has stopped reading');
+  if (error instanceof TypeError && code === undefined) return new CliError('the export was cut before its end', file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`, undefined, error);
+  if (file === undefined || code === undefined) return error;
+  switch (code) {
+    case 'EEXIST': return new CliError(`${printable(file)} is there already`, 'Name another file, or give --force to replace it.');
+    case 'ABORT_ERR': return new CliError('the export was interrupted', `${printable(file)} is as it was before.`, EXIT.interrupted);
+    default: return new CliError(`cannot write ${printable(file)}: ${code}`, undefined, undefined, error);
   }
 }
-

@@ -17,8 +17,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'OF', cell: ({ org_id: org, team_id: team, agent_id: agent }) => [org, team, agent].filter((part) => typeof part === 'string').join('/') },
   { title: 'TODAY', cell: periodCell('daily'), isWhole: true },
   { title: 'THIS MONTH', cell: periodCell('monthly'), isWhole: true },
-  { title: 'RESERVED', cell: ({ reserved_usd: reserved }) => usd(reserved), isWhole: true },
-  { title: 'DAY LEFT', cell: awayAt('daily.reset') },
+  { title: 'RESERVED', cell: ({ reserved_usd: reserved }) => usd(reserved), isWhole: true, isSpare: true },
+  { title: 'DAY LEFT', cell: awayAt('daily.reset'), isSpare: true },
 ];
 
 export async function run(invocation: Invocation): Promise<void> {

@@ -55,10 +55,13 @@ const GROUPS: readonly Column[] = [
   { title: 'PAUSED', cell: 'ops.paused' },
 ];
 
+/** In numbers, the orgs stand for themselves; only of one org alone its teams do. */
+const numbersTable = (groups: readonly Row[]): readonly string[] => tableOf(groups.some(({ team_id: team }) => team !== undefined) ? GROUPS : GROUPS.filter(({ cell }) => cell !== 'team_id'), groups);
+
 const VIEWS: ReadonlyMap<string, View> = new Map([
   ['overview', { path: '/api/v1/topology/overview', lines: (answer) => blocks([countsOf(answer)], ...teamTables(answer)) }],
   ['tree', { path: '/api/v1/topology/tree', lines: (answer) => rowsIn(answer, 'orgs').flatMap(orgLines) }],
-  ['stats', { path: '/api/v1/topology/stats', lines: (answer) => blocks([countsOf(answer)], tableOf(GROUPS, rowsIn(answer, 'groups'))) }],
+  ['stats', { path: '/api/v1/topology/stats', lines: (answer) => blocks([countsOf(answer)], numbersTable(rowsIn(answer, 'groups'))) }],
 ]);
 
 const teamTables = (answer: Row): readonly (readonly string[])[] => [tableOf(GROUPS, rowsIn(answer, 'teams')), tableOf(AGENTS, rowsIn(answer, 'agents'))];

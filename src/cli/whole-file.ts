@@ -1,0 +1,57 @@
+/** A file that a command writes for a person: under its name it is whole, or as it was before. */
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, type Stats } from 'node:fs';
+import { link, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { codeOf } from './errors.ts';
+
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Writes what `open` brings, readable by its owner only. Rejects with the error of the system or of the source: EEXIST when
+ * the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when it is interrupted.
+ */
+export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
+  const present = await statOf(path);
+  if (present !== undefined && !mayReplace) throw Object.assign(new Error(`${path} is there already`), { code: 'EEXIST' });
+  // A device or a pipe is written to: nothing may come in its place.
+  if (present?.isFile() === false) return pipeline(await open(), createWriteStream(path));
+  const target = present === undefined ? path : await realpath(path);
+  await writeBeside(target, await open(), (partial) => (mayReplace ? rename(partial, target) : linkOrRename(partial, target)));
+}
+
+/** Writes under a passing name in the same folder, which is gone afterwards, whatever happens. */
+async function writeBeside(target: string, source: Readable, publish: (partial: string) => Promise<void>): Promise<void> {
+  const partial = join(dirname(target), `.svc-${randomBytes(6).toString('hex')}.partial`);
+  const interrupted = new AbortController();
+  const interrupt = (): void => interrupted.abort();
+  for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
+  try {
+    await pipeline(source, createWriteStream(partial, { mode: 0o600, flags: 'wx', flush: true }), { signal: interrupted.signal });
+    await publish(partial);
+  } finally {
+    for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
+    await rm(partial, { force: true });
+  }
+}
+
+/** A link replaces nothing that has come meanwhile. Some file systems, as that of a memory stick, have none. */
+async function linkOrRename(partial: string, target: string): Promise<void> {
+  try {
+    await link(partial, target);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
+    await rename(partial, target);
+  }
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
