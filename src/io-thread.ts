@@ -1,6 +1,6 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
 import type { MessagePort } from 'node:worker_threads';
-import type { Fault } from './core/fault.ts';
+import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
@@ -42,6 +42,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const data = start.data as IoData;
   const notice = (message: IoNotice): void => main.postMessage(message);
   const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: error instanceof Error ? error.stack ?? error.message : String(error) });
+  const onCut = (fault: Fault, doing: string): void => notice({ type: 'cut', doing, reason: explain(fault) });
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
   process.on('uncaughtException', (error) => {
@@ -66,7 +67,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     maxStreams: data.maxStreams,
     name: `${Date.now().toString(36)}-${start.place}`,
   };
-  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, stream });
+  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, onCut, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.place === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

@@ -33,6 +33,8 @@ export type IoNotice =
   | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly httpImplementation: 'native' | 'javascript' }
   | { readonly type: 'cannot-listen'; readonly reason: string }
   | { readonly type: 'drained' }
+  /** An answer that had begun could not go on, because of what happened meanwhile: no defect. */
+  | { readonly type: 'cut'; readonly doing: string; readonly reason: string }
   | { readonly type: 'error'; readonly doing: string; readonly message: string };
 
 /** `auditIndex` is the reply's place among the entries its batch writes to the audit log; -1: it writes none. */

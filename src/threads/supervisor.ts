@@ -143,6 +143,8 @@ export class Supervisor {
           case 'drained':
             thread.isDrained = true;
             return this.#checkDrained();
+          case 'cut':
+            return note('warn', `the answer to ${message.doing} was cut off before its end`, { reason: message.reason });
           case 'error':
             return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
           default: return assertNever(message);

@@ -7,6 +7,7 @@ import { openAuditWriter } from '../../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../../src/core/audit-line.ts';
 import { logPage } from '../../src/wire/http/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 
@@ -148,6 +149,7 @@ test('an export ends where its credential does: the connection is cut, so that n
   socket.resume();
   await closed;
   expect(tail.endsWith('\r\n0\r\n\r\n')).toBe(false);
+  await eventually(() => expect(big.output.stderr).toMatch(/"level":"warn".*"reason":"the credential is unknown, revoked or expired".*"the answer to GET \/api\/v1\/logs\/export was cut off before its end"/));
 });
 
 function writeLog(directory: string, entries: number): void {

@@ -1,4 +1,5 @@
 import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
+import type { Fault } from '../../core/fault.ts';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-line.ts';
@@ -126,9 +127,10 @@ export class Exchange {
     else other.cork(upgrade);
   }
 
-  send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean): void {
+  /** `onCut` learns why a body that is sent piece by piece ends before its end, unless the client has gone. */
+  send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
     if (this.#isOver) return;
-    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders);
+    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
     this.#isOver = true;
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
     const type = response.text?.type ?? (response.body === undefined ? undefined : 'application/json');
@@ -151,18 +153,25 @@ export class Exchange {
     for (const [name, value] of extraHeaders) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
   }
 
-  /** Asks for the next piece only when the last one has left, so that a slow reader costs no memory. */
-  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[]): Promise<void> {
+  /**
+   * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent, the
+   * one honest sign that the body is not whole is a cut connection.
+   */
+  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[], onCut?: (fault: Fault) => void): Promise<void> {
     this.#res.cork(() => this.#writeHead(response, type, extraHeaders));
     try {
       for await (const chunk of chunks) {
         if (this.#isOver) return;
+        if (!chunk.ok) {
+          onCut?.(chunk.fault);
+          return this.close();
+        }
         let isThrough = true;
-        this.#res.cork(() => { isThrough = this.#res.write(chunk); });
+        this.#res.cork(() => { isThrough = this.#res.write(chunk.value); });
         if (!isThrough) await this.#drained();
       }
-    } catch {
-      // The head is sent, so the one honest sign that the body is not whole is a cut connection.
+    } catch (error) {
+      this.#onDefect(error);
       return this.close();
     }
     if (this.#isOver) return;

@@ -1,6 +1,6 @@
 /** The audit log: a page of it, or all of it as a stream (contract: HTTP shapes). */
 import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
-import { explain, type Fault } from '../../core/fault.ts';
+import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { LogFormat, LogText } from '../../gateway/logs.ts';
 import type { Link } from '../../gateway/link.ts';
@@ -71,14 +71,14 @@ const readPiece = ({ principal }: Authorized, link: Link, filter: AuditFilter, f
   link.call('readLog', { principal, filter, format, perPage: ENTRIES_PER_PIECE, cursor });
 
 /** Each piece is asked for when the one before has left, by a credential that is still good. */
-async function* pieces(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, first: LogText): AsyncGenerator<Uint8Array> {
+async function* pieces(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, first: LogText): AsyncGenerator<Result<Uint8Array, Fault>> {
   let piece = first;
   for (;;) {
-    if (piece.text.length > 0) yield piece.text;
+    if (piece.text.length > 0) yield ok(piece.text);
     if (piece.nextCursor === null) return;
     const known = await link.call('authenticate', { bearer: request.bearer ?? '' });
     const next = known.ok ? await readPiece(request, link, filter, format, piece.nextCursor) : known;
-    if (!next.ok) throw new Error(explain(next.fault));
+    if (!next.ok) return yield next;
     piece = next.value;
   }
 }

@@ -31,8 +31,8 @@ export type HttpResponse = {
   readonly body?: unknown;
   /** Sent as it is, with its own content type, instead of `body`. */
   readonly text?: { readonly type: string; readonly content: string | Uint8Array };
-  /** Sent piece by piece, as fast as the client reads, instead of `body`. */
-  readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Uint8Array | string> };
+  /** Sent piece by piece, as fast as the client reads, instead of `body`. A fault in place of a piece cuts it off. */
+  readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Result<Uint8Array, Fault>> };
   readonly headers?: readonly (readonly [name: string, value: string])[];
 };
 

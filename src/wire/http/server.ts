@@ -26,6 +26,8 @@ export type RouteServerOptions = {
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
   readonly onError: (error: unknown, doing: string) => void;
+  /** Told of an answer that was cut off because it could not go on, as an export whose credential was revoked meanwhile. */
+  readonly onCut: (fault: Fault, doing: string) => void;
   /** Told of every request, for the metrics. */
   readonly onRequest?: () => void;
 };
@@ -54,7 +56,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (!isSoundlyFramed(req)) return exchange.close();
   const head = readHead(req, exchange);
   const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
-  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead);
+  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead, (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`));
   const match = router.match(method, path);
   if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match)));
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));

@@ -32,6 +32,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
     routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },
+    onCut: () => { throw new Error('these rows answer in one piece'); },
   });
   onTestFinished(() => http.close());
   const port = await http.listen('127.0.0.1', 0, false);

@@ -63,6 +63,7 @@ async function serve() {
     },
     corsOrigins: [], bodyTimeoutMs: 30_000,
     onError: (error) => { throw error; },
+    onCut: () => { throw new Error('these rows answer in one piece'); },
   });
   onTestFinished(() => http.close());
   const port = await http.listen('127.0.0.1', 0, false);

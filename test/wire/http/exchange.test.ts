@@ -1,0 +1,56 @@
+/** Answers that are sent piece by piece, over a real socket of either implementation. */
+import { expect, onTestFinished, test } from 'vitest';
+import { explain, type Fault } from '../../../src/core/fault.ts';
+import { fail, ok, type Result } from '../../../src/core/result.ts';
+import type { Link } from '../../../src/gateway/link.ts';
+import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
+import { createNodeApp } from '../../../src/wire/http/node-app.ts';
+import { serveRoutes } from '../../../src/wire/http/server.ts';
+import { sendRaw } from '../../support/raw-http.ts';
+
+type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
+
+const unexpected = (error: unknown): void => { throw error; };
+const NO_LINK = {} as Link; // the row below asks nothing
+
+/** What a client gets of a body that is made of these pieces, and what the gateway says of it. */
+async function answerOf(http: HttpApp, pieces: () => Pieces) {
+  const said: string[] = [];
+  serveRoutes(http.app, {
+    link: NO_LINK,
+    routes: [{ method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle: async () => ok({ status: 200, stream: { type: 'text/plain', chunks: pieces() } }) }],
+    authenticate: async () => fail({ kind: 'internal' }),
+    corsOrigins: [],
+    bodyTimeoutMs: 1_000,
+    onError: (error, doing) => said.push(`defect at ${doing}: ${String(error)}`),
+    onCut: (fault, doing) => said.push(`cut ${doing}: ${explain(fault)}`),
+  });
+  const port = await http.listen('127.0.0.1', 0, false);
+  onTestFinished(() => http.close());
+  const { text, isClosed } = await sendRaw({ url: `http://127.0.0.1:${port}` }, ['GET /export HTTP/1.1\r\nHost: gateway\r\n\r\n']);
+  return { isWhole: text.endsWith('\r\n0\r\n\r\n'), isClosed, said };
+}
+
+const first = ok(Buffer.from('first'));
+const apps = [['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const;
+
+test.each(apps)('over %s a body comes to its end, and nothing is said of it', async (_, create) => {
+  async function* pieces(): Pieces { yield first; }
+  expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: true, isClosed: false, said: [] });
+});
+
+test.each(apps)('over %s a body that may not go on is cut, and it is said why', async (_, create) => {
+  async function* pieces(): Pieces {
+    yield first;
+    yield fail({ kind: 'unauthenticated', detail: 'the key was revoked' });
+  }
+  expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: false, isClosed: true, said: ['cut GET /export: the key was revoked'] });
+});
+
+test.each(apps)('over %s a body that meets a defect is cut, and the defect is told as one', async (_, create) => {
+  async function* pieces(): Pieces {
+    yield first;
+    throw new Error('a defect');
+  }
+  expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: false, isClosed: true, said: ['defect at an HTTP request: Error: a defect'] });
+});
