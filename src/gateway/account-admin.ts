@@ -1,11 +1,12 @@
 /** Looking after accounts: list, role, disable, sessions (admin scope), and who am I. */
-import { accountIdOf, mayManageRole, type Account, type AccountId } from '../core/account.ts';
+import { accountIdOf, mayManageRole, parseAccountId, type Account } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
-import type { Page, PageRequest } from '../core/commands.ts';
+import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
+import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
-import type { AccountTransaction, StoredAccount } from './account-store.ts';
+import { orgInReach, refuseWithout, type Principal, type Role } from '../core/scope.ts';
+import type { AccountReads, AccountTransaction, StoredAccount } from './account-store.ts';
 import { announce, auditEntry, publicAccount, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
 import type { AccountEvent } from './ports.ts';
 
@@ -20,25 +21,33 @@ export async function me(context: AccountsContext, { principal }: { readonly pri
   return found.value === undefined ? unauthenticated('this account is gone') : ok(publicAccount(found.value));
 }
 
-/** In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`, `invalid_argument` for the cursor, and those of the store. */
-export async function listAccounts(context: AccountsContext, input: PageRequest & { readonly principal: Principal }): Promise<Result<Page<Account>, Fault>> {
-  const refused = refuseWithout('admin', input.principal);
+/**
+ * In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`,
+ * `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
+ */
+export async function listAccounts(context: AccountsContext, { principal, orgId, perPage, cursor }: PageRequest & OrgFilter): Promise<Result<Page<Account>, Fault>> {
+  const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  const afterSequence = input.cursor === undefined ? 0 : Number(input.cursor);
-  if (!Number.isSafeInteger(afterSequence) || afterSequence < 0) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that a list gave out' });
-  // One more than asked for tells whether there is a next page.
-  const found = await context.store.read((reads) => reads.accounts({ orgId: input.principal.orgId, afterSequence, limit: input.perPage + 1 }));
+  const org = orgInReach(principal, orgId);
+  if (!org.ok) return org;
+  const found = await context.store.read(async (reads) => {
+    // The last account shown, and not its place among all of them, which would tell an org how many others there are.
+    const last = cursor === undefined ? undefined : visible(principal, await accountOf(reads, cursor));
+    if (last?.ok === false) return undefined;
+    // One more than asked for tells whether there is a next page.
+    return reads.accounts({ orgId: org.value ?? null, afterSequence: last?.value.sequence ?? 0, limit: perPage + 1 });
+  });
   if (!found.ok) return found;
-  const page = found.value.slice(0, input.perPage);
-  const next = found.value.length > page.length ? page.at(-1)?.sequence : undefined;
-  return ok({ items: page.map(publicAccount), next: next === undefined ? undefined : String(next) });
+  if (found.value === undefined) return BAD_CURSOR;
+  const page = found.value.slice(0, perPage);
+  return ok({ items: page.map(publicAccount), next: found.value.length > page.length ? page.at(-1)?.id : undefined });
 }
 
 /** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */
 export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<Account, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  const found = await context.store.read((reads) => reads.accountById(accountId as AccountId));
+  const found = await context.store.read((reads) => accountOf(reads, accountId));
   if (!found.ok) return found;
   const seen = visible(principal, found.value);
   return seen.ok ? ok(publicAccount(seen.value)) : seen;
@@ -103,7 +112,8 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
   const taken = await context.store.transact<{ account: StoredAccount; measure: Measure | undefined }>(async (transaction) => {
     // One change of roles after the other, so that two owners cannot remove each other at once.
     await transaction.lockRoles();
-    const seen = visible(principal, await transaction.lockAccount(accountId as AccountId));
+    const id = parseAccountId(accountId);
+    const seen = visible(principal, id && (await transaction.lockAccount(id)));
     if (!seen.ok) return seen;
     const account = seen.value;
     const decided = await decide(transaction, account);
@@ -126,6 +136,11 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
     announce(context, measure.announcement, account);
   }
   return ok(publicAccount(account));
+}
+
+async function accountOf(reads: AccountReads, accountId: string): Promise<StoredAccount | undefined> {
+  const id = parseAccountId(accountId);
+  return id && (await reads.accountById(id));
 }
 
 /** One's own account, and those of one's org; others do not exist. */

@@ -90,9 +90,9 @@ test('an admin of one org sees and touches the accounts of that org only', async
   const colleague = await inviteAccount(scene, 'b@example.com', 'viewer', 'acme');
   const rival = await inviteAccount(scene, 'c@example.com', 'viewer', 'rival');
   const principal = principalOf(acme);
-  const listed = valueOf(await scene.listAccounts({ principal, perPage: 50, cursor: undefined }));
+  const listed = valueOf(await scene.listAccounts({ principal, orgId: undefined, perPage: 50, cursor: undefined }));
   expect(listed.items.map((account) => account.email)).toEqual(['a@example.com', 'b@example.com']);
-  for (const accountId of [owner.id, rival.id, 'nobody']) {
+  for (const accountId of [owner.id, rival.id, 'nobody', '\u0000']) {
     expect(await scene.getAccount({ principal, accountId })).toEqual(NOT_FOUND);
     expect(await scene.changeRole({ principal, accountId, role: 'viewer' })).toEqual(NOT_FOUND);
     expect(await scene.setDisabled({ principal, accountId, disabled: true })).toEqual(NOT_FOUND);
@@ -106,13 +106,35 @@ test('the list goes on where it stopped', async () => {
   const scene = await openScene(await newDatabase());
   const principal = principalOf(await registerOwner(scene));
   for (const name of ['a', 'b', 'c']) await inviteAccount(scene, `${name}@example.com`, 'viewer');
-  const first = valueOf(await scene.listAccounts({ principal, perPage: 2, cursor: undefined }));
-  const second = valueOf(await scene.listAccounts({ principal, perPage: 2, cursor: first.next }));
+  const first = valueOf(await scene.listAccounts({ principal, orgId: undefined, perPage: 2, cursor: undefined }));
+  const second = valueOf(await scene.listAccounts({ principal, orgId: undefined, perPage: 2, cursor: first.next }));
   expect([...first.items, ...second.items].map((account) => account.email)).toEqual(['owner@example.com', 'a@example.com', 'b@example.com', 'c@example.com']);
   expect(second.next).toBeUndefined();
   expect(Object.keys(first.items[0]!)).not.toContain('passwordHash');
-  for (const cursor of ['x', '-1', '1.5', '9'.repeat(40)]) expect(await scene.listAccounts({ principal, perPage: 2, cursor })).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
-  expect(await scene.listAccounts({ principal: { ...principal, scopes: ['write'] }, perPage: 2, cursor: undefined })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+  for (const cursor of ['x', '2', '\u0000', '00000000-0000-4000-8000-000000000000']) expect(await scene.listAccounts({ principal, orgId: undefined, perPage: 2, cursor })).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
+  expect(await scene.listAccounts({ principal: { ...principal, scopes: ['write'] }, orgId: undefined, perPage: 2, cursor: undefined })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
+});
+
+test('an org does not learn from the cursor of the list how many accounts others have, and cannot go on from theirs', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = await registerOwner(scene);
+  const principal = principalOf(await inviteAccount(scene, 'a@example.com', 'admin', 'acme'));
+  const rival = await inviteAccount(scene, 'b@example.com', 'viewer', 'rival');
+  await inviteAccount(scene, 'c@example.com', 'viewer', 'acme');
+  const first = valueOf(await scene.listAccounts({ principal, orgId: undefined, perPage: 1, cursor: undefined }));
+  expect(first.next).toBe(first.items[0]!.id);
+  for (const { id } of [owner, rival]) expect(await scene.listAccounts({ principal, orgId: undefined, perPage: 1, cursor: id })).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
+});
+
+test('the list is of one org where one is asked for, and of another org it is refused', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = principalOf(await registerOwner(scene));
+  const acme = principalOf(await inviteAccount(scene, 'a@example.com', 'admin', 'acme'));
+  await inviteAccount(scene, 'b@example.com', 'viewer', 'rival');
+  const emailsOf = async (orgId: string | undefined) => valueOf(await scene.listAccounts({ principal: owner, orgId, perPage: 50, cursor: undefined })).items.map(({ email }) => email);
+  expect(await emailsOf('rival')).toEqual(['b@example.com']);
+  expect(await emailsOf('nowhere')).toEqual([]);
+  expect(await scene.listAccounts({ principal: acme, orgId: 'rival', perPage: 50, cursor: undefined })).toEqual(fail({ kind: 'org_forbidden', orgId: 'rival' }));
 });
 
 test('who am I', async () => {

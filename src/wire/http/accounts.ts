@@ -126,7 +126,7 @@ async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
   const page = readPage(query);
   if (!page.ok) return page;
-  const listed = await link.call('listAccounts', { principal, ...page.value });
+  const listed = await link.call('listAccounts', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
   return listed.ok ? ok({ status: 200, body: { accounts: listed.value.items.map(accountView), next_cursor: listed.value.next ?? null } }) : listed;
 }
 
@@ -168,7 +168,7 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
   { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', body: resetConfirmation, answers: { 204: 'empty' }, refusals: [422], handle: confirmPasswordReset },
   { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', answers: { 200: ownAccount }, handle: me },
   { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the account that asks out everywhere', answers: { 204: 'empty' }, handle: revokeSessions },
-  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', query: ['per_page', 'cursor'], answers: { 200: accountPage }, handle: list },
+  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', query: ['org_id', 'per_page', 'cursor'], answers: { 200: accountPage }, handle: list },
   { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', answers: { 200: shownAccount }, handle: get },
   { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', body: roleChange, answers: { 200: shownAccount }, refusals: [409], handle: changeRole },
   { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Shuts an account out', answers: { 200: shownAccount }, refusals: [409], handle: setDisabled(true) },

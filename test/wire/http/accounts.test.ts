@@ -192,10 +192,10 @@ test('an admin lists accounts, changes a role, shuts out, lets in and signs out'
   const { id } = (await call('POST', '/api/v1/auth/register', { body: { email: 'dev@example.com', password: GOOD_PASSWORD } })).body.account;
   const { token } = await signIn(call);
   const listed = await call('GET', '/api/v1/accounts?per_page=1', { bearer: token });
-  expect(listed.body).toEqual({ accounts: [expect.objectContaining({ email: 'owner@example.com', disabled: false })], next_cursor: '1' });
-  expect((await call('GET', '/api/v1/accounts?cursor=1', { bearer: token })).body).toEqual({ accounts: [expect.objectContaining({ id, role: 'developer' })], next_cursor: null });
+  expect(listed.body).toEqual({ accounts: [expect.objectContaining({ email: 'owner@example.com', disabled: false })], next_cursor: expect.any(String) });
+  expect((await call('GET', `/api/v1/accounts?cursor=${listed.body.next_cursor}`, { bearer: token })).body).toEqual({ accounts: [expect.objectContaining({ id, role: 'developer' })], next_cursor: null });
   expect((await call('GET', `/api/v1/accounts/${id}`, { bearer: token })).body.account).toMatchObject({ id, last_login_at: null });
-  expect((await call('GET', '/api/v1/accounts/nobody', { bearer: token })).status).toBe(404);
+  for (const nobody of ['nobody', '%00', '00000000-0000-4000-8000-000000000000']) expect((await call('GET', `/api/v1/accounts/${nobody}`, { bearer: token })).status).toBe(404);
   expect((await call('POST', `/api/v1/accounts/${id}/role`, { bearer: token, body: { role: 'viewer' } })).body.account.role).toBe('viewer');
   expect((await call('POST', `/api/v1/accounts/${id}/disable`, { bearer: token })).body.account.disabled).toBe(true);
   expect((await call('POST', `/api/v1/accounts/${id}/enable`, { bearer: token })).body.account.disabled).toBe(false);
