@@ -36,6 +36,8 @@ export class CheckStream {
   readonly #call: CheckCall;
   readonly #options: CheckStreamOptions;
   readonly #authorization: string | undefined;
+  /** A check of the stream has come without a credential of its agent. */
+  #needsBearer = false;
   #unanswered = 0;
   #isHalfClosed = false;
   #isOver = false;
@@ -67,9 +69,9 @@ export class CheckStream {
     this.#endIfDone();
   }
 
-  /** Closes the stream when its bearer is not in force any more. */
+  /** Closes the stream when the bearer that vouches for its agents is not in force any more. */
   async recheckBearer(ports: WirePorts): Promise<void> {
-    if (this.#authorization === undefined) return;
+    if (!this.#needsBearer || this.#isOver) return;
     const principal = await voucherPrincipal(ports, '', this.#authorization);
     if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
   }
@@ -86,7 +88,8 @@ export class CheckStream {
     }
     this.#unanswered += 1;
     if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
-    const { correlationId } = request.value;
+    const { correlationId, credentialToken } = request.value;
+    if (credentialToken === '') this.#needsBearer = true;
     this.#options.check(request.value, this.#authorization).then(
       (answer) => this.#answer(correlationId, answer),
       (error: unknown) => {

@@ -245,6 +245,18 @@ test('revoking a bearer closes the streams of checks it has opened, idle or not'
   expect(await other.ended).toMatchObject({ code: 'OK' });
 });
 
+test('a bearer that is not in force closes no stream whose agents present credentials of their own', async () => {
+  const { call, answers, ended } = openChecks(bearer('of a proxy'));
+  call.write(check({ correlationId: 'before' }));
+  await until(() => answers.length === 1);
+  server.recheckBearers();
+  await checkAction(check());
+  call.write(check({ correlationId: 'after' }));
+  call.end();
+  expect(await ended).toMatchObject({ code: 'OK' });
+  expect(answers).toMatchObject([{ correlationId: 'before', decision: 'allow' }, { correlationId: 'after', decision: 'allow' }]);
+});
+
 test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
   const waiting: (() => void)[] = [];
   gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
