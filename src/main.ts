@@ -54,7 +54,7 @@ export type Gateway = {
 };
 
 const RELOAD_RETRY_MS = 5_000;
-/** How often it is noted which API keys were used, and forgotten whose tokens have all run out. */
+/** How often it is written which API keys were used, and forgotten whose tokens have all run out. */
 const TIDY_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
@@ -206,7 +206,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
     policyWatcher.close();
     await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
     await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
-    await noteUses(apiKeys, log, onError);
+    await flushKeys(apiKeys, log, onError);
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();
     await supervisor.closeAudit();
@@ -270,17 +270,17 @@ function startTimers({ config, log, onError, clock, governor, switchboard, apiKe
       sweep(governor, clock.nowMs());
       switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
-    setInterval(() => void noteUses(apiKeys, log, onError), TIDY_EVERY_MS),
+    setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
   ];
 }
 
-async function noteUses(apiKeys: ApiKeys, log: Logger, onError: Timed['onError']): Promise<void> {
+async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: Timed['onError']): Promise<void> {
   try {
-    const noted = await apiKeys.flushUses();
-    if (!noted.ok) log.warn('the use of API keys was not noted', { reason: explain(noted.fault) });
+    const written = await apiKeys.flush();
+    if (!written.ok) log.warn('revocations or uses of API keys are not in the store yet', { reason: explain(written.fault) });
   } catch (error) {
-    onError(error, 'noting the use of API keys'); // a full disk makes the embedded store reject
+    onError(error, 'writing revocations and uses of API keys'); // a full disk makes the embedded store reject
   }
 }
 

@@ -77,10 +77,11 @@ export class ApiKeys {
 
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
-    await this.#saveRevocations();
     // Twice, because a clock that was set back runs at half the speed of the store's.
     const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
-    return this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
+    const taken = await this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
+    await this.#saveRevocations(); // after it, so that a store that only reads still tells; `flush` says what it does not take
+    return taken;
   }
 
   /** The usable key of this digest; its use is noted. */
@@ -140,13 +141,11 @@ export class ApiKeys {
     return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
   }
 
-  /** Writes the times of last use that were noted since the last call, and revocations that the store could not take. */
-  async flushUses(): Promise<Result<void, Fault>> {
-    await this.#saveRevocations();
-    if (this.#unsavedUses.size === 0) return ok(undefined);
-    const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
-    this.#unsavedUses.clear();
-    return this.#deps.store.touch(uses);
+  /** Writes revocations that the store could not take, and the times of last use that were noted since the last call. */
+  async flush(): Promise<Result<void, Fault>> {
+    const revoked = await this.#saveRevocations();
+    const used = await this.#saveUses();
+    return revoked.ok ? used : revoked;
   }
 
   get size(): number {
@@ -242,8 +241,19 @@ export class ApiKeys {
   }
 
   /** What the store cannot take now comes again with the next call. */
-  async #saveRevocations(): Promise<void> {
-    for (const id of [...this.#unsavedRevocations.keys()]) if (!(await this.#saveRevocation(id)).ok) return;
+  async #saveRevocations(): Promise<Result<void, Fault>> {
+    for (const id of [...this.#unsavedRevocations.keys()]) {
+      const saved = await this.#saveRevocation(id);
+      if (!saved.ok) return saved;
+    }
+    return ok(undefined);
+  }
+
+  async #saveUses(): Promise<Result<void, Fault>> {
+    if (this.#unsavedUses.size === 0) return ok(undefined);
+    const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
+    this.#unsavedUses.clear();
+    return this.#deps.store.touch(uses);
   }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {

@@ -118,7 +118,7 @@ describe('revoking', () => {
   test.each([
     ['revoking it once more', (keys: ApiKeys, id: string) => keys.revoke(ADMIN, id)],
     ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
-    ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flushUses()],
+    ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
   ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let isAway = true;
@@ -129,6 +129,31 @@ describe('revoking', () => {
     isAway = false;
     must<unknown>(await next(keys, record.id));
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
+  });
+
+  test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    await keys.revoke(ADMIN, record.id);
+    expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    const { record: other } = must(await keys.create(ADMIN, { name: 'o', scopes: ['read'] }));
+    keys.authenticate(other.digest);
+    expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    expect(must(await store.all()).find(({ id }) => id === other.id)?.lastUsedAtMs).toBe(START_MS);
+  });
+
+  test('a store that refuses to write a revocation keeps no revocation of another gateway from being felt', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys: other } = await start(store);
+    const { keys } = await start({ ...store, revoke: () => Promise.reject(new Error('permission denied for table api_keys')) });
+    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const { record: own } = must(await keys.create(ADMIN, { name: 'o', scopes: ['read'] }));
+    await expect(keys.revoke(ADMIN, own.id)).rejects.toThrow('permission denied');
+    must(await other.refresh());
+    must(await other.revoke(ADMIN, record.id));
+    await expect(keys.refresh()).rejects.toThrow('permission denied');
+    expect(keys.authenticate(record.digest)).toBeUndefined();
   });
 
   test('what another gateway creates and revokes in a shared store is felt after a refresh', async () => {
@@ -200,7 +225,7 @@ test('the last use is noted to the minute and written when it is flushed', async
   expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
   clock.advance(1);
   keys.authenticateId(record.id);
-  must(await keys.flushUses());
+  must(await keys.flush());
   expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
   expect(must((await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
 });
