@@ -12,10 +12,10 @@ export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFor
 /** Text in UTF-8, ready to be sent: entries may be many, and pass through threads that have better things to do than to look at them. */
 export type LogText = { readonly text: Uint8Array; readonly nextCursor: string | null };
 
-/** Reads entries, newest first. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
-export type AuditReads = { read(request: LogRequest): Promise<Result<LogText, Fault>> };
+/** Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
+export type AuditReads = { read(request: LogRequest, orgId: Principal['orgId']): Promise<Result<LogText, Fault>> };
 
 export async function readLog(reads: AuditReads, principal: Principal, request: LogRequest): Promise<Result<LogText, Fault>> {
   const org = orgInReach(principal, request.filter.orgId);
-  return org.ok ? reads.read({ ...request, filter: { ...request.filter, orgId: org.value } }) : org;
+  return org.ok ? reads.read({ ...request, filter: { ...request.filter, orgId: org.value } }, principal.orgId) : org;
 }

@@ -4,13 +4,14 @@ import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
+import { OrgShares } from './org-shares.ts';
 import type { Clock } from './ports.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 import type { Authenticated } from './use-cases.ts';
 
 const TICKET_SECS = 30;
 const TICKET_MS = TICKET_SECS * 1000;
-/** Tickets in force at once. Of one subject far fewer, so that nobody can use up everybody's. */
+/** Tickets in force at once. Of one org half as many, and of one subject far fewer, so that nobody can use up everybody's. */
 const MAX_TICKETS = 10_000;
 const MAX_TICKETS_OF_SUBJECT = 100;
 
@@ -24,6 +25,7 @@ export class WsTickets {
   /** In the order of issue, which is that of expiry. */
   readonly #tickets = new Map<SecretDigest, Ticket>();
   readonly #bySubject = new Map<string, Set<SecretDigest>>();
+  readonly #shares = new OrgShares(MAX_TICKETS);
   #revocations = 0;
 
   constructor(deps: WsTicketsDeps) {
@@ -41,7 +43,7 @@ export class WsTickets {
     this.#forgetExpired();
     const siblings = this.#bySubject.get(principal.subject);
     if (siblings !== undefined && siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
-    if (this.#tickets.size >= MAX_TICKETS) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
+    if (this.#tickets.size >= MAX_TICKETS || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
     const { secret, digest } = mintSecret();
     this.#tickets.set(digest, { authenticated: known.value, untilMs: this.#deps.clock.nowMs() + TICKET_MS });
     const ofSubject = this.#bySubject.get(principal.subject);
@@ -73,8 +75,7 @@ export class WsTickets {
 
   #drop(subject: string): void {
     this.#revocations += 1;
-    for (const digest of this.#bySubject.get(subject) ?? []) this.#tickets.delete(digest);
-    this.#bySubject.delete(subject);
+    for (const digest of [...this.#bySubject.get(subject) ?? []]) this.#remove(digest);
   }
 
   #forgetExpired(): void {
@@ -86,9 +87,11 @@ export class WsTickets {
   }
 
   #remove(digest: SecretDigest): void {
-    const subject = this.#tickets.get(digest)?.authenticated.principal.subject;
+    const owner = this.#tickets.get(digest)?.authenticated.principal;
+    if (owner === undefined) return;
+    const { subject, orgId } = owner;
     this.#tickets.delete(digest);
-    if (subject === undefined) return;
+    this.#shares.giveBack(orgId);
     const siblings = this.#bySubject.get(subject);
     siblings?.delete(digest);
     if (siblings?.size === 0) this.#bySubject.delete(subject);

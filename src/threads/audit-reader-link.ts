@@ -2,13 +2,14 @@ import { Worker } from 'node:worker_threads';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
+import { OrgShares } from '../gateway/org-shares.ts';
 import type { AuditReaderOptions, ReadMessage, ReadReply } from './audit-reader-thread.ts';
 import { decode, encode } from './codec.ts';
 import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once; they take turns in one thread, so more would only make all of them slow. */
+/** Searches at once; they take turns in one thread, so more would only make all of them slow. Half of them, for one org. */
 const MAX_READS = 64;
 
 /** A page is cut short long before this; so long it takes only where the disk does not answer. */
@@ -20,6 +21,7 @@ export class AuditReaderLink implements AuditReads {
   readonly #onDefect: (message: string) => void;
   readonly #deadlineMs: number;
   readonly #waiting = new Map<number, Settle>();
+  readonly #shares = new OrgShares(MAX_READS);
   #worker: Worker | undefined;
   #lastId = 0;
 
@@ -29,8 +31,8 @@ export class AuditReaderLink implements AuditReads {
     this.#deadlineMs = deadlineMs;
   }
 
-  read(request: LogRequest): Promise<Result<LogText, Fault>> {
-    if (this.#waiting.size >= MAX_READS) return Promise.resolve(OVERLOADED);
+  read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
+    if (this.#waiting.size >= MAX_READS || !this.#shares.take(orgId)) return Promise.resolve(OVERLOADED);
     this.#worker ??= this.#start();
     this.#lastId += 1;
     const id = this.#lastId;
@@ -41,6 +43,7 @@ export class AuditReaderLink implements AuditReads {
       const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
       this.#waiting.set(id, (reply) => {
         clearTimeout(timer);
+        this.#shares.giveBack(orgId);
         resolve(reply);
       });
     });

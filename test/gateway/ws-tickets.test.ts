@@ -5,6 +5,9 @@ import { WsTickets } from '../../src/gateway/ws-tickets.ts';
 
 const USED = { ok: false, fault: { kind: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' } };
 
+/** By the first letter of the bearer; others are bound to no org. */
+const ORG_OF: Readonly<Record<string, string>> = { k: 'acme', g: 'globex' };
+
 function scene() {
   let nowMs = 1_000;
   let revoke: (subject: string) => void = () => undefined;
@@ -15,7 +18,7 @@ function scene() {
       const isDead = dead.has(bearer);
       beforeAnswer?.();
       if (isDead) return fail({ kind: 'unauthenticated', detail: 'revoked' });
-      return ok({ principal: { subject: `key:${bearer}`, scopes: bearer === 'mute' ? [] : ['read'], orgId: 'acme' }, expiresAtMs: bearer === 'short' ? 6_000 : Infinity, credentialId: `key:${bearer}` });
+      return ok({ principal: { subject: `key:${bearer}`, scopes: bearer === 'mute' ? [] : ['read'], orgId: ORG_OF[bearer[0]!] ?? null }, expiresAtMs: bearer === 'short' ? 6_000 : Infinity, credentialId: `key:${bearer}` });
     },
     onRevoked: (listener) => { revoke = listener; },
   };
@@ -77,6 +80,16 @@ test('of one credential the oldest tickets give way, and nobody can use up the t
   expect(tickets.redeem(first)).toEqual(USED);
   for (let subject = 0; subject < 9_900; subject += 1) await issue(`s${subject}`);
   expect(await tickets.issue('late')).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }));
+});
+
+test('an org has half of the tickets at most, however many keys it makes, and has them again once they are used', async () => {
+  const { tickets, issue } = scene();
+  const first = await issue('k');
+  for (let key = 1; key < 5_000; key += 1) await issue(`k${key}`);
+  expect(await tickets.issue('k-late')).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }));
+  await issue('g1');
+  expect(tickets.redeem(first).ok).toBe(true);
+  await issue('k-late');
 });
 
 test('what was never a ticket is none', () => {

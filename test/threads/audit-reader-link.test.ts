@@ -8,25 +8,44 @@ import { eventually } from '../support/eventually.ts';
 
 const EVERYTHING = { filter: {}, format: 'page', perPage: 10, cursor: undefined } as const;
 
-test.skipIf(process.platform === 'win32')('while the disk does not answer, readers of the audit log are told to come back, and later ones at once', async () => {
+/** A log whose only segment is a pipe that nobody writes to: whoever opens it waits. */
+function stuckLog(): { readonly directory: string; readonly segment: string } {
   const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-  // A pipe nobody writes to: whoever opens it waits.
   const segment = join(directory, '0000000000000001.ndjson');
   execFileSync('mkfifo', [segment]);
+  return { directory, segment };
+}
+
+test.skipIf(process.platform === 'win32')('while the disk does not answer, readers of the audit log are told to come back, and later ones at once', async () => {
+  const { directory, segment } = stuckLog();
   const link = new AuditReaderLink({ directory }, () => {}, 200);
   const overloaded = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } };
   const startedMs = performance.now();
-  expect(await Promise.all(Array.from({ length: 64 }, () => link.read(EVERYTHING)))).toEqual(Array.from({ length: 64 }, () => overloaded));
+  expect(await Promise.all(Array.from({ length: 64 }, () => link.read(EVERYTHING, null)))).toEqual(Array.from({ length: 64 }, () => overloaded));
   expect(performance.now() - startedMs).toBeGreaterThan(150);
   const againMs = performance.now();
-  expect(await link.read(EVERYTHING)).toEqual(overloaded);
+  expect(await link.read(EVERYTHING, null)).toEqual(overloaded);
   expect(performance.now() - againMs).toBeLessThan(100);
 
   // The disk answers again, and what is left is an empty log.
   const writer = openSync(segment, constants.O_RDWR);
   rmSync(segment);
-  await eventually(async () => expect(await link.read(EVERYTHING)).toMatchObject({ ok: true, value: { nextCursor: null } }));
+  await eventually(async () => expect(await link.read(EVERYTHING, null)).toMatchObject({ ok: true, value: { nextCursor: null } }));
+  closeSync(writer);
+  await link.close();
+});
+
+test.skipIf(process.platform === 'win32')('an org that asks for ever more of the log gets half of the readings, and others find theirs', async () => {
+  const { directory, segment } = stuckLog();
+  const link = new AuditReaderLink({ directory }, () => {}, 60_000);
+  const waiting = (orgId: string | null) => Promise.race([link.read(EVERYTHING, orgId).then(() => 'refused', () => 'refused'), new Promise((resolve) => setTimeout(resolve, 20, 'taken'))]);
+  expect(await Promise.all(Array.from({ length: 33 }, () => waiting('acme')))).toEqual([...Array.from({ length: 32 }, () => 'taken'), 'refused']);
+  expect(await waiting('globex')).toBe('taken');
+  expect(await waiting(null)).toBe('taken');
+  const writer = openSync(segment, constants.O_RDWR);
+  rmSync(segment);
+  await eventually(async () => expect(await link.read(EVERYTHING, 'acme')).toMatchObject({ ok: true }));
   closeSync(writer);
   await link.close();
 });

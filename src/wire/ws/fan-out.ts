@@ -5,11 +5,13 @@ import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
 import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
+import { OrgShares } from '../../gateway/org-shares.ts';
 import { Channel, channelKeyOf, type Entry, type Interest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
 
 export type FanOutOptions = {
+  /** Half of them, for readers of one org. */
   readonly maxReaders: number;
   /** Told whenever the orgs change whose events this thread has readers for. */
   readonly onInterest: (interest: ThreadInterest) => void;
@@ -38,6 +40,7 @@ type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #readers = new Set<Reader>();
+  readonly #shares: OrgShares;
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Map<string | null, Set<Channel>>();
@@ -59,6 +62,7 @@ export class FanOut {
 
   constructor(options: FanOutOptions) {
     this.#options = options;
+    this.#shares = new OrgShares(options.maxReaders);
     this.#release = (entry) => this.#let(entry);
     this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#timer.unref();
@@ -77,7 +81,7 @@ export class FanOut {
 
   /** A place for a reader that is not connected yet: from now on nothing of what it wants to see passes it by. */
   reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
-    if (this.#readers.size >= this.#options.maxReaders) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
+    if (this.#readers.size >= this.#options.maxReaders || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
     const channel = this.#channelFor(interest);
     const reader = new Reader({ principal, expiresAtMs, channel, cursor: this.#seq, wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change') });
     channel.readers.add(reader);
@@ -95,6 +99,7 @@ export class FanOut {
   leave(reader: Reader): void {
     reader.closed();
     if (!this.#readers.delete(reader)) return;
+    this.#shares.giveBack(reader.principal.orgId);
     this.#droppedBefore += reader.dropped;
     this.#pageQueue.delete(reader);
     reader.channel.readers.delete(reader);

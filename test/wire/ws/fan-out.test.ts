@@ -235,6 +235,18 @@ test('one reader too many is refused', () => {
     .toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' }));
 });
 
+test('an org that opens ever more streams gets half of them, and others find theirs', () => {
+  const { fanOut, join } = scene({ maxReaders: 4 });
+  const of = (orgId: string) => ({ orgId, principal: { ...ANYBODY, orgId } });
+  const [first] = [join(of('acme')), join(of('acme'))];
+  expect(() => join(of('acme'))).toThrow('overloaded');
+  join(of('globex'));
+  fanOut.leave(first!.reader);
+  join(of('acme'));
+  join();
+  expect(() => join(of('globex'))).toThrow('overloaded');
+});
+
 const row = (opId: string, state: OpState): OpView => ({ opId: opId as OpId, state, registeredAtMs: 500, updatedAtMs: 900, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, acknowledgedAtMs: undefined });
 
 test('a page of the snapshot comes before the events that follow it, and never over a newer one', async () => {
