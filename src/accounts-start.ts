@@ -22,10 +22,13 @@ export type Database = { readonly postgres: Postgres; readonly apiKeys: ApiKeySt
 /** A database that does not answer for so long at the start is taken for a mistake in SVC_DATABASE_URL. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects in words for whoever started the gateway. */
-export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger): Promise<Database | undefined> {
+/**
+ * Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects in words for whoever
+ * started the gateway; soon, and with nothing left running, when `signal` is aborted.
+ */
+export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database | undefined> {
   if (config.SVC_DATABASE_URL === undefined) return undefined;
-  const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR }, log) : undefined;
+  const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
   const close = async (): Promise<void> => {
     await postgres?.close();
@@ -34,7 +37,7 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
   try {
     postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
-    await startWithin(postgres, START_TIMEOUT_MS);
+    await startWithin(postgres, START_TIMEOUT_MS, signal);
     const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
     if (!moved.ok) throw new Error(`the API keys cannot be moved to the database: ${explain(moved.fault)}`);
     if (moved.value > 0) log.info('moved the API keys of the embedded store to the database', { keys: moved.value });
@@ -45,10 +48,12 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
   }
 }
 
-async function startWithin(postgres: Postgres, timeoutMs: number): Promise<void> {
+async function startWithin(postgres: Postgres, timeoutMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it does not answer: ${postgres.trouble ?? 'it took the connection and has said nothing since'}`)), timeoutMs);
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
   await Promise.race([postgres.start(), late]).finally(() => clearTimeout(timer));
 }

@@ -59,17 +59,18 @@ const TIDY_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
-export async function startGateway(config: Config, log: Logger): Promise<Gateway> {
+/** Aborted by `signal`, it rejects with the reason, or is started all the same, and has to be stopped. */
+export async function startGateway(config: Config, log: Logger, signal: AbortSignal): Promise<Gateway> {
   const undo: (() => unknown)[] = [];
   try {
-    return await assemble(config, log, undo);
+    return await assemble(config, log, signal, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
   }
 }
 
-async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): Promise<Gateway> {
+async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: (() => unknown)[]): Promise<Gateway> {
   const dataDir = config.SVC_DATA_DIR;
   const lock = await holdDataDir(dataDir);
   undo.push(() => lock.release());
@@ -107,8 +108,9 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message, error) => onError(error, message) });
 
-  const database = await orStartError(openDatabase(config, store, log));
+  const database = await orStartError(openDatabase(config, store, log, signal));
   undo.push(() => database?.close());
+  signal.throwIfAborted();
   const apiKeys = valueOrStartError(await ApiKeys.open({ store: database?.apiKeys ?? createLmdbApiKeyStore(store), audit, clock, secrets }));
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
@@ -183,6 +185,7 @@ async function assemble(config: Config, log: Logger, undo: (() => unknown)[]): P
 
   const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY));
   await accounts?.start();
+  signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0));
   const listening = await orStartError(supervisor.startIo());
 

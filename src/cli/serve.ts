@@ -16,34 +16,37 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
   for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
+  const ending = new AbortController();
+  const asked = untilAsked(ending, log.info);
+  const starting = startGateway(config.value, log, ending.signal);
+  process.on('SIGHUP', () => void starting.then((gateway) => gateway.reload('gateway')).catch((error: unknown) => log.error('failed: reloading', { error: String(error) })));
   try {
-    const gateway = await startGateway(config.value, log);
-    // Listens before it says that it is ready: whoever reads that may send a signal at once.
-    const stopped = untilStopped(gateway, log.info);
-    const onHangup = (): void => void gateway.reload('gateway').catch((error: unknown) => log.error('failed: reloading', { error: String(error) }));
-    process.on('SIGHUP', onHangup);
-    process.stdout.write(welcome(config.value, gateway));
-    return await stopped;
+    const gateway = await starting;
+    if (!ending.signal.aborted) process.stdout.write(welcome(config.value, gateway));
+    await asked;
+    await gateway.stop();
+    return 0;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     process.stderr.write(`svc-gateway does not start: ${error.message}\n`);
-    return 1;
+    return ending.signal.aborted ? 0 : 1;
   }
 }
 
 /**
- * Resolves once a signal has ended the gateway in order. A second one ends it at once, and by itself: to exit would end the
- * I/O threads with their sockets open, and Node.js aborts the process for that.
+ * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and by itself:
+ * to exit would end the I/O threads with their sockets open, and Node.js aborts the process for that.
  */
-function untilStopped(gateway: Gateway, say: (message: string) => void): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const stop = (signal: NodeJS.Signals): void => {
+function untilAsked(ending: AbortController, say: (message: string) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (signal: NodeJS.Signals): void => {
       for (const name of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(name).once(name, dieOf);
       say(`${signal}: answering what is in flight, then stopping`);
-      gateway.stop().then(() => resolve(0), reject);
+      ending.abort(new StartError(`${signal} came first`));
+      resolve();
     };
-    process.once('SIGTERM', stop);
-    process.once('SIGINT', stop);
+    process.once('SIGTERM', end);
+    process.once('SIGINT', end);
   });
 }
 

@@ -26,12 +26,14 @@ export type GatewayOptions = {
   /** A data folder to start on; it is then not deleted. */
   readonly dataDir?: string;
   readonly startTimeoutMs?: number;
+  /** What to do to the process while it starts. */
+  readonly meanwhile?: (child: ChildProcess) => unknown;
 };
 
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
-export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000 }: GatewayOptions = {}): Promise<TestGateway> {
+export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
@@ -52,6 +54,7 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_
   child.stdout.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
   child.stderr.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
   const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)));
+  void meanwhile?.(child);
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => { child.kill('SIGKILL'); reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`)); }, startTimeoutMs);
     void ended.then((status) => { clearTimeout(timer); reject(new Error(`the gateway ended with ${status}:\n${output.stdout}\n${output.stderr}`)); });

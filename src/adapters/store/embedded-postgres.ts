@@ -28,6 +28,8 @@ export type EmbeddedOptions = {
   readonly settings?: Readonly<Record<string, string>>;
   /** As whom to run it; unset: what `chooseRunAs` finds. */
   readonly runAs?: RunAs;
+  /** Aborted: what has been started ends again, and the start rejects. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 const USER = 'svc';
@@ -55,6 +57,7 @@ type Home = {
   readonly binaries: PostgresBinaries;
   readonly runAs: RunAs;
   readonly settings: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal | undefined;
 };
 
 /** Rejects with a sentence that says what stands in the way. */
@@ -67,7 +70,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
   const { server, port } = await startOnFreePort(home);
-  await createDatabase(home, port);
+  try {
+    await createDatabase(home, port);
+  } catch (error) {
+    await stopServer(server);
+    throw error;
+  }
   log.info('started the embedded PostgreSQL', { port, dir: home.cluster, version: home.binaries.version });
   const keeper = new Keeper(home, port, server, log);
   return { url: urlOf(home, port), stop: () => keeper.stop() };
@@ -118,14 +126,14 @@ class Keeper {
   }
 }
 
-async function prepareHome({ dataDir, settings = {}, ...options }: EmbeddedOptions): Promise<Home> {
+async function prepareHome({ dataDir, settings = {}, signal, ...options }: EmbeddedOptions): Promise<Home> {
   const root = join(resolve(dataDir), 'postgres');
   const runAs = options.runAs ?? await chooseRunAs();
   await mkdir(root, { recursive: true, mode: 0o700 });
   await openTheWay(runAs, resolve(dataDir), root);
   const binaries = await locatePostgres(root, runAs);
   const password = await keptPassword(join(root, 'password'));
-  return { root, cluster: join(root, 'cluster'), logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings } };
+  return { root, cluster: join(root, 'cluster'), logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings }, signal };
 }
 
 /** Written before the cluster is made with it, readable by the gateway's own account only. */
@@ -164,7 +172,7 @@ async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProc
       return { server: await startServer(home, port), port };
     } catch (error) {
       // Between asking for a port and taking it, anybody else may have taken it.
-      if (attempt === PORT_TRIES) throw error;
+      if (attempt === PORT_TRIES || home.signal?.aborted) throw error;
     }
   }
 }
@@ -184,17 +192,18 @@ async function startServer(home: Home, port: number): Promise<ChildProcess> {
   failed.catch(() => undefined); // after the start, the keeper watches
   await log.close();
   try {
-    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'), server)]);
+    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'), server, home.signal)]);
   } catch (error) {
-    server.kill('SIGQUIT');
+    await stopServer(server, ['SIGQUIT', 'SIGKILL']);
     throw error;
   }
   return server;
 }
 
-async function untilItAnswers(url: string, server: ChildProcess): Promise<void> {
+async function untilItAnswers(url: string, server: ChildProcess, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
+    signal?.throwIfAborted();
     try {
       await withClient(url, async (client) => void (await client.query('SELECT 1')));
       return;
@@ -213,9 +222,9 @@ async function createDatabase(home: Home, port: number): Promise<void> {
 }
 
 /** First disconnects clients and checkpoints, then gives up writing one, then ends it the hard way. */
-async function stopServer(server: ChildProcess): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    if (server.exitCode !== null || server.signalCode !== null) return;
+async function stopServer(server: ChildProcess, signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGKILL']): Promise<void> {
+  for (const signal of signals) {
+    if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, STOP_TIMEOUT_MS);
       server.once('exit', () => {
@@ -230,12 +239,14 @@ async function stopServer(server: ChildProcess): Promise<void> {
 /** Runs a program to its end; rejects with what it complained about. */
 async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
   const child = spawnAs(home.runAs, program, args, { cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  const end = (): void => void child.kill();
+  home.signal?.addEventListener('abort', end);
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${program} failed: ${complaint.trim()}`))));
-  });
+    child.once('close', (code) => (code === 0 ? resolve() : reject(home.signal?.aborted ? home.signal.reason : new Error(`${program} failed: ${complaint.trim()}`))));
+  }).finally(() => home.signal?.removeEventListener('abort', end));
 }
 
 /** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
