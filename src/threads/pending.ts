@@ -3,7 +3,7 @@ const FIRST_PLACES = 64;
 /**
  * What waits for an answer, by the number that it was given. Not a Map: one that things enter and leave all the time makes a
  * new table every few dozen of them, and each old table that has come into the old generation keeps all later ones alive, with
- * the requests in them, until the next full collection. Scavenges of an I/O thread took five times as long for it.
+ * the requests in them, until the next full collection. Scavenges of an I/O thread took several times as long for it.
  */
 export class Pending<T> {
   /** Twice as many places as there is waiting, at least, so that a free one is always near. */
