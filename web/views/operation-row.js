@@ -1,0 +1,58 @@
+/** The row of an operation: what it is and what may be done to it, drawn once and kept up to date. */
+import { query } from '../api.js';
+import { button, h, parts, setText } from '../dom.js';
+import { agentName, duration, SLASH } from '../format.js';
+import { ACTIONS, isFinished, shownState } from '../ops-model.js';
+import { can } from '../session.js';
+
+/** @typedef {import('../ops-model.js').Op} Op */
+/** @typedef {import('../ops-model.js').Action} Action */
+/** @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row: HTMLTableRowElement, link: HTMLAnchorElement }} Parts */
+
+const LABEL = { pause: 'Pause', resume: 'Resume', terminate: 'Terminate' };
+const DOING = { pause: 'pausing', resume: 'resuming', terminate: 'terminating' };
+
+/**
+ * @param {Op} op
+ * @param {(opId: string, action: Action) => unknown} act
+ * @returns {{ element: HTMLTableRowElement, parts: Parts }}
+ */
+export function createRow(op, act) {
+  const name = agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId });
+  const state = h('span', { class: 'state' });
+  const since = h('td', { class: 'since', 'data-label': 'Since' });
+  /** @param {Action} action */
+  const control = (action) => button(LABEL[action], () => act(op.opId, action), { class: `small${action === 'terminate' ? ' danger' : ''}`, 'aria-label': `${LABEL[action]} ${op.opId}` });
+  const actions = { pause: control('pause'), resume: control('resume'), terminate: control('terminate') };
+  const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}` }, parts(op.opId, ':'));
+  const row = h('tr', { 'data-op': op.opId },
+    h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, link),
+    h('td', { class: 'clip', 'data-label': 'Agent', title: name }, parts(name, SLASH)),
+    h('td', { 'data-label': 'State' }, state),
+    since,
+    h('td', { class: 'row-actions', 'data-label': 'Actions' }, can('write') ? [actions.pause, actions.resume, actions.terminate] : null));
+  return { element: row, parts: { state, since, actions, row, link } };
+}
+
+/** @param {Parts} parts @param {Op} op @param {boolean} isGone the gateway does not keep it any more */
+export function updateRow({ state, since, actions, row, link }, op, isGone) {
+  const word = shownState(op);
+  state.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
+  setText(state, op.asked === undefined ? word : DOING[op.asked]);
+  setText(since, duration(Date.now() - op.sinceMs));
+  row.classList.toggle('finished', isFinished(op.state) || isGone);
+  row.classList.toggle('gone', isGone);
+  updateActions(actions, op, isGone || op.asked !== undefined ? [] : ACTIONS[op.state], link);
+}
+
+/** @param {Parts['actions']} actions @param {Op} op @param {readonly Action[]} allowed @param {HTMLAnchorElement} link */
+function updateActions(actions, op, allowed, link) {
+  const focused = Object.values(actions).find((control) => control === document.activeElement);
+  for (const action of /** @type {const} */ (['pause', 'resume', 'terminate'])) {
+    actions[action].hidden = !ACTIONS[op.state].includes(action);
+    // Not `disabled`, which would take the focus from it while the gateway is asked.
+    actions[action].ariaDisabled = String(!allowed.includes(action));
+  }
+  // The keyboard goes on from where it was: with what can be done next, else with the row.
+  if (focused?.hidden === true) (Object.values(actions).find(({ hidden }) => !hidden) ?? link).focus();
+}
