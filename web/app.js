@@ -15,7 +15,7 @@ import { operationsView } from './views/operations.js';
 import { policiesView } from './views/policies.js';
 import { signInView, tokenView } from './views/sign-in.js';
 
-/** @typedef {{ element: HTMLElement, dispose?: () => void }} View */
+/** @typedef {{ element: HTMLElement, renew?: () => Promise<void>, dispose?: () => void }} View what reads on request is renewed when the line is back */
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 const model = new OpsModel();
@@ -105,7 +105,10 @@ function showInside() {
     onStatus: (state) => {
       changed();
       status.className = `live ${state.kind}`;
-      if (state.kind === 'live') setText(status, 'Live');
+      if (state.kind === 'live') {
+        setText(status, 'Live');
+        void view?.renew?.();
+      }
       else if (state.kind === 'connecting') setText(status, 'Connecting …');
       else replace(status, 'Connection lost – ', button('retry', () => stream?.retry(), { class: 'link' }));
     },

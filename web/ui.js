@@ -172,16 +172,20 @@ export function pagedTable({ label, columns, load, render, empty }) {
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;
+  /** Whether what could not be read last was the beginning, or what follows; undefined when nothing failed. @type {boolean | undefined} */
+  let failed;
 
   /** @param {boolean} isFresh begins anew instead of going on */
   async function fill(isFresh) {
     generation += 1;
     const mine = generation;
     const { rows, next } = await load(isFresh ? undefined : cursor).catch((problem) => {
-      if (mine === generation && body.childElementCount === 0) replace(note, 'This could not be read. Try again with Refresh.');
+      if (mine === generation) failed = isFresh;
+      if (mine === generation && body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : 'This could not be read. Try again with Refresh.');
       throw problem;
     });
     if (mine !== generation) return; // a newer question was asked meanwhile
+    failed = undefined;
     const elements = rows.map((row) => labelled(render(row), columns));
     if (isFresh) keepingFocus(body, () => body.replaceChildren(...elements));
     else body.append(...elements);
@@ -189,7 +193,17 @@ export function pagedTable({ label, columns, load, render, empty }) {
     more.hidden = next === null;
     replace(note, body.childElementCount === 0 ? empty : '');
   }
-  return { element, body, reload: () => fill(true) };
+
+  /** Reads what could not be read while the gateway was away. When that fails again, it waits for the next time. */
+  async function renew() {
+    if (failed === undefined) return;
+    try {
+      await fill(failed);
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+    }
+  }
+  return { element, body, reload: () => fill(true), renew };
 }
 
 /**

@@ -118,6 +118,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await eventually(async () => expect(await shown()).toEqual(['find-b:s']));
   });
 
+  test('the orgs that have operations are offered to choose from, as they come', async () => {
+    const fresh = await startTestGateway();
+    onTestFinished(async () => { await fresh.stop(); });
+    const start = (org: string) => fresh.call('POST', '/api/v1/ops', { op_id: `${org}:s`, agent: { org_id: org, team_id: 't', agent_id: 'a' } });
+    await start('zeta');
+    const page = await signedIn(ADMIN_KEY, fresh.url);
+    const offered = () => page.locator('datalist option').evaluateAll((options: { value: string }[]) => options.map(({ value }) => value));
+    await eventually(async () => expect(await offered()).toEqual(['zeta']));
+    expect(await page.getByLabel('Org').getAttribute('list')).toBe(await page.locator('datalist').getAttribute('id'));
+    await start('alpha');
+    await eventually(async () => expect(await offered()).toEqual(['alpha', 'zeta']));
+  });
+
   test('of thousands of operations only those in view are drawn, and the last can be reached', async () => {
     const crowd = await startTestGateway();
     onTestFinished(async () => { await crowd.stop(); });
@@ -274,6 +287,62 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('link', { name: 'Operations' }).click();
     await rowOf(page, 'focus-1:s').getByRole('link').press('Enter');
     await focusOn(page.getByRole('main'));
+  });
+
+  test('a form that was refused keeps the keyboard where it was', async () => {
+    const page = await openPage();
+    await page.getByLabel('API key').fill('svc_wrong_key');
+    await page.getByLabel('API key').press('Enter');
+    await page.getByRole('alert').getByText('not known here').waitFor();
+    await focusOn(page.getByLabel('API key'));
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Register agent' }).press('Enter');
+    await page.getByRole('dialog').getByLabel('Team').fill('a/b');
+    await page.getByRole('dialog').getByLabel('Agent', { exact: true }).fill('refused');
+    const register = page.getByRole('dialog').getByRole('button', { name: 'Register' });
+    await register.press('Enter');
+    await page.getByRole('alert').getByText('team').waitFor();
+    await focusOn(register);
+  });
+
+  test('a notice moves nothing, and covers nothing that can be clicked', async () => {
+    for (let index = 0; index < 30; index += 1) await agent('acme', 'crowded', `n${index}`);
+    const page = await signedIn();
+    await page.setViewportSize({ width: 1000, height: 600 });
+    await page.getByRole('link', { name: 'Agents' }).click();
+    const rowTops = () => page.locator('tbody tr').evaluateAll((rows: { getBoundingClientRect(): { top: number } }[]) => rows.map((row) => row.getBoundingClientRect().top));
+    await page.getByRole('button', { name: 'Remove acme / crowded / n29' }).waitFor();
+    const before = await rowTops();
+    await page.route('**/api/v1/agents?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('Out of order').waitFor();
+    expect(await rowTops()).toEqual(before);
+    const covered = `(() => {
+      const frame = document.getElementById('app').getBoundingClientRect();
+      const buttons = [...document.querySelectorAll('main button')].map((button) => [button, button.getBoundingClientRect()]);
+      const inView = buttons.filter(([, { width, top, bottom }]) => width > 0 && top >= frame.top && bottom <= frame.bottom && bottom <= innerHeight);
+      return { inView: inView.length, covered: inView.filter(([button, { left, right, top, bottom }]) => document.elementFromPoint((left + right) / 2, (top + bottom) / 2) !== button).length };
+    })()`;
+    const seen = await page.evaluate(covered) as { inView: number; covered: number };
+    expect(seen.covered).toBe(0);
+    expect(seen.inView).toBeGreaterThan(10);
+  });
+
+  test('what could not be read while the network was away is read by itself when it is back', async () => {
+    await agent('acme', 'search', 'waited-for');
+    const page = await signedIn();
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    for (const [view, label] of [['Policies', 'starter'], ['Keys', 'yours'], ['Agents', 'waited-for']] as const) {
+      await page.getByRole('link', { name: view, exact: true }).click();
+      await page.getByText('This is read when the connection is back, or with Refresh.').waitFor();
+      await page.context().setOffline(false);
+      await page.getByRole('main').getByText(label, { exact: true }).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      await page.context().setOffline(true);
+      await page.getByText('Connection lost').waitFor();
+    }
   });
 
   test('a notice stays for as long as somebody points at it', async () => {

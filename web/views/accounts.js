@@ -73,5 +73,5 @@ export function accountsView() {
   }
 
   void reload();
-  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element) };
+  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element), renew: list.renew };
 }

@@ -70,7 +70,7 @@ export function agentsView() {
     viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),
     boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
     list.element);
-  return { element };
+  return { element, renew: list.renew };
 }
 
 /** @param {string} value */

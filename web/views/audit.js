@@ -77,7 +77,7 @@ export function auditView(asked) {
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
       field('From', since), field('To', until))),
     list.element);
-  return { element, dispose: () => { isDisposed = true; } };
+  return { element, renew: list.renew, dispose: () => { isDisposed = true; } };
 }
 
 const search = () => h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });

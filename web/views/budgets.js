@@ -38,7 +38,7 @@ export function budgetsView() {
     viewHead('Budgets', button('Refresh', reload)), note,
     boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
     list.element);
-  return { element, dispose: () => clearInterval(timer) };
+  return { element, renew: list.renew, dispose: () => clearInterval(timer) };
 }
 
 /** @param {string} label @param {any} period @param {number} reserved */

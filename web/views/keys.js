@@ -62,7 +62,7 @@ export function keysView() {
   }
 
   void reload();
-  return { element: h('section', { class: 'view' }, viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })), list.element) };
+  return { element: h('section', { class: 'view' }, viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })), list.element), renew: list.renew };
 }
 
 /** @param {any} key */

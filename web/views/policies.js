@@ -46,5 +46,5 @@ export function policiesView() {
   void refresh();
   const element = h('section', { class: 'view' },
     viewHead('Policies', button('Refresh', refresh), can('admin') && button('Reload files', reload, { class: 'solid' })), version, report, list.element);
-  return { element };
+  return { element, renew: list.renew };
 }
