@@ -37,6 +37,8 @@ export class Supervisor {
   #ports: Ports;
   #lastIo = -1;
   #auditWorker: Worker | undefined;
+  /** It has not opened the log yet. */
+  #startingAudit: Worker | undefined;
   #onAuditClosed: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   #isStopping = false;
@@ -60,10 +62,12 @@ export class Supervisor {
     const { audit, auditData } = this.#options;
     return new Promise((resolve, reject) => {
       const worker = new Worker(workerFile('audit'), { workerData: auditData, name: 'audit' });
+      this.#startingAudit = worker;
       let failure: Error | undefined;
       worker.on('error', (error) => { failure = error; });
       worker.on('exit', () => {
         reject(failure ?? new Error('the audit thread ended before the log was open'));
+        if (this.#startingAudit === worker) this.#startingAudit = undefined;
         if (this.#auditWorker !== worker) return;
         this.#auditWorker = undefined;
         this.#onAuditClosed?.();
@@ -75,6 +79,7 @@ export class Supervisor {
         if (message.type === 'closed') return this.#onAuditClosed?.();
         if (message.type === 'note') return this.#options.note(message.level, message.message);
         if (message.type !== 'opened') return audit.receive(message);
+        this.#startingAudit = undefined;
         this.#auditWorker = worker;
         audit.connect(worker);
         for (const [io, thread] of this.#io) {
@@ -111,6 +116,7 @@ export class Supervisor {
   /** Writes what is on its way, and closes the log. */
   async closeAudit(): Promise<void> {
     this.#isStopping = true;
+    await this.#startingAudit?.terminate(); // nothing was handed to it
     const worker = this.#auditWorker;
     if (worker === undefined) return;
     const closed = new Promise<void>((resolve) => { this.#onAuditClosed = resolve; });

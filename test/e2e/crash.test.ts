@@ -1,5 +1,5 @@
 /** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
-import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -138,11 +138,11 @@ describe('the whole process', () => {
 });
 
 describe('a thread', () => {
-  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; mend(kind: string): void }> {
+  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; mend(kind: string): void; isLeft(kind: string): boolean }> {
     const folder = dataFolder();
     const gateway = await start({ env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
     await registerLoadAgent(gateway);
-    return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), ''), mend: (kind) => unlinkSync(join(folder, kind)) };
+    return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), ''), mend: (kind) => unlinkSync(join(folder, kind)), isLeft: (kind) => existsSync(join(folder, kind)) };
   }
 
   test.each([['audit', 'the audit thread'], ['io', 'I/O thread \\d']])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
@@ -216,4 +216,13 @@ describe('a thread', () => {
       expect(performance.now() - startMs).toBeLessThan(11_000);
     }
   });
+
+  test('SIGTERM while the audit thread is started again ends with 0 too', async () => {
+    const { gateway, breakThread, isLeft } = await breakable();
+    breakThread('audit.hold');
+    breakThread('audit');
+    await eventually(() => expect(isLeft('audit.hold')).toBe(false));
+    const ended = gateway.stop('SIGTERM');
+    expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 11_000, 'still there'))])).toBe(0);
+  }, 30_000);
 });

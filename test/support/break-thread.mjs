@@ -1,6 +1,7 @@
 /**
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
  * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does.
+ * One that starts takes `<kind>.hold` away, and comes no further.
  */
 import { existsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +16,10 @@ const kindOf = (data) => {
 if (!isMainThread) {
   const order = join(process.env.BREAK_DIR, kindOf(workerData));
   const rest = new Int32Array(new SharedArrayBuffer(4));
+  if (existsSync(`${order}.hold`)) {
+    unlinkSync(`${order}.hold`);
+    Atomics.wait(rest, 0, 0);
+  }
   setInterval(() => {
     while (existsSync(`${order}.pause`)) Atomics.wait(rest, 0, 0, 5);
     if (!existsSync(order)) return;
