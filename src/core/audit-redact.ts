@@ -3,10 +3,11 @@ import { isPlain } from './json-text.ts';
 
 const REDACTED = '[redacted]';
 
-/** Compared without case, `-` and `_`; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
+/** Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
 export const DEFAULT_REDACTED_KEYS = [
   'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'api_key', 'access_key', 'secret_key', 'private_key',
-  'cookie', 'set-cookie', 'credential', 'credentials', 'session_id',
+  'cookie', 'set-cookie', 'credential', 'credentials', 'session_id', 'bearer', 'passwords', 'secrets', 'access_tokens',
+  'refresh_tokens', 'api_keys', 'access_keys', 'private_keys', 'cookies',
 ] as const;
 
 /** About how much JSON the attributes of one entry may be, in bytes. */
@@ -19,7 +20,7 @@ const MAX_REMEMBERED_KEY_LENGTH = 64;
 
 export type RedactedKeys = { covers(key: string): boolean };
 
-const normalize = (key: string): string => key.toLowerCase().replace(/[-_]/g, '');
+const normalize = (key: string): string => key.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 /** `keys` take the place of the default ones; blank ones are ignored. */
 export function redactedKeys(keys: readonly string[] = DEFAULT_REDACTED_KEYS): RedactedKeys {
@@ -77,7 +78,8 @@ function redactArray(items: readonly unknown[], walk: Walk, depth: number): read
   if (!descends(walk, depth)) return items;
   let copy: unknown[] | undefined;
   for (let index = 0; index < items.length && walk.bytesLeft >= 0; index += 1) {
-    const redacted = redactValue(items[index], walk, depth + 1);
+    // Headers and arguments also come as lists, in which a name stands before its value.
+    const redacted = nameCovers(items[index - 1], walk.keys) && typeof items[index] === 'string' ? REDACTED : redactValue(items[index], walk, depth + 1);
     if (redacted !== items[index]) (copy ??= [...items])[index] = redacted;
   }
   return copy ?? items;
@@ -86,17 +88,23 @@ function redactArray(items: readonly unknown[], walk: Walk, depth: number): read
 function redactObject(object: Attributes, walk: Walk, depth: number): Attributes {
   if (!descends(walk, depth)) return object;
   let copy: Record<string, unknown> | undefined;
+  // `{name: 'Authorization', value: …}`, as headers and variables come too.
+  const isNamedSecret = Object.hasOwn(object, 'value') && (nameCovers(object.name, walk.keys) || nameCovers(object.key, walk.keys));
   for (const key in object) {
     walk.bytesLeft -= 2 + jsonBytes(key, walk.bytesLeft);
     if (walk.bytesLeft < 0) return object;
     const value = object[key];
-    const redacted = walk.keys.covers(key) ? REDACTED : redactValue(value, walk, depth + 1);
+    const redacted = walk.keys.covers(key) || (isNamedSecret && key === 'value') ? REDACTED : redactValue(value, walk, depth + 1);
     const shownKey = looksSecret(key) ? REDACTED : key;
     if (copy === undefined && (redacted !== value || shownKey !== key)) copy = copyBefore(object, key);
     if (copy !== undefined) copy[shownKey] = redacted;
   }
   return copy ?? object;
 }
+
+/** One word that is called like a secret. A sentence that ends in one is none. */
+const nameCovers = (name: unknown, keys: RedactedKeys): boolean => typeof name === 'string' && ONE_NAME.test(name) && keys.covers(name);
+const ONE_NAME = /^[\w.:-]{1,64}$/;
 
 /** What stands before `end` needed no change. */
 function copyBefore(object: Attributes, end: string): Record<string, unknown> {
@@ -141,26 +149,53 @@ const API_KEY = /(?<![\w-])svc_[A-Za-z0-9]+_[\w-]{24,}/;
 const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
+// What widely used services give out.
+const SERVICE_TOKEN = /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
 const SHORTEST_SECRET = 22;
 
 // Neither of their runs can hold what they begin with, so that each character is looked at once.
-const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#@]+@/g;
-const URL_PARAMETER = /([?&;][\w.-]{1,64}=)[^\s&#;]+/g;
-const IN_URL = redactedKeys();
+const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#]+@/g;
+const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
 
 /**
  * A free text, such as a resource, as it may be logged: without it as soon as something in it looks like a credential;
- * of a URL, without its password and the values of parameters that are called like a secret.
+ * of a URL, without its password; and without what follows a name that is called like a secret, be it of a parameter, a
+ * header, an option, a variable or a member of an object in JSON.
  */
 export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
-  if (!text.includes('=') && !text.includes('@')) return text;
-  return text
-    .replace(URL_PASSWORD, `$1:${REDACTED}@`)
-    .replace(URL_PARAMETER, (whole, name: string) => (IN_URL.covers(name.slice(1, -1)) ? `${name}${REDACTED}` : whole));
+  const shown = text.includes('@') ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`) : text;
+  return STEM.test(shown) ? redactAssigned(shown) : shown;
+}
+
+// Every name in DEFAULT_REDACTED_KEYS has one of them.
+const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
+/** `name=`, `name: `, `--name `, with or without quotes, where the name may be one of a secret. */
+const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(\\{0,3}["']?\s{0,2}[=:]\s{0,2}\\{0,3}(["']?)|\s{1,2}(["']?))`, 'gi');
+const HEADERS = redactedKeys(['authorization', 'cookie']);
+const NAMED = redactedKeys();
+/** Where the value of such a name ends: with its quote, a header with its line, any other with what cannot be part of it. */
+const VALUE = { '"': /[^"]+/y, "'": /[^']+/y, header: /[^\r\n"']+/y, word: /[^\s&#;"']+/y } as const;
+
+function redactAssigned(text: string): string {
+  let shown = '';
+  let kept = 0;
+  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: quote = '', 4: quoteOfOption = '' } of text.matchAll(ASSIGNED)) {
+    const from = index + whole.length;
+    const isOption = name.startsWith('--');
+    if (from <= kept || (!isOption && !/[=:]/.test(sign)) || !NAMED.covers(name)) continue;
+    const kind = quote || quoteOfOption || (sign.includes(':') && HEADERS.covers(name) ? 'header' : 'word');
+    const value = VALUE[kind as keyof typeof VALUE];
+    value.lastIndex = from;
+    const [secret] = value.exec(text) ?? [];
+    if (secret === undefined || secret.startsWith(REDACTED) || (isOption && secret.startsWith('--'))) continue;
+    shown += text.slice(kept, from) + REDACTED;
+    kept = from + secret.length;
+  }
+  return kept === 0 ? text : shown + text.slice(kept);
 }
 
 function looksSecret(text: string): boolean {
   return text.length >= SHORTEST_SECRET
-    && (API_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text));
+    && (API_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text));
 }
