@@ -1,4 +1,5 @@
 /** The audit log: a page of it, or all of it as a stream (contract: HTTP shapes). */
+import { setTimeout as pause } from 'node:timers/promises';
 import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
@@ -76,10 +77,21 @@ async function* pieces(request: Authorized, link: Link, filter: AuditFilter, for
   for (;;) {
     if (piece.text.length > 0) yield ok(piece.text);
     if (piece.nextCursor === null) return;
-    const known = await link.call('authenticate', { bearer: request.bearer ?? '' });
-    const next = known.ok ? await readPiece(request, link, filter, format, piece.nextCursor) : known;
+    const next = await nextPiece(request, link, filter, format, piece.nextCursor);
     if (!next.ok) return yield next;
     piece = next.value;
+  }
+}
+
+/** How often a piece is asked for while the reader of the log has no time. An export that was cut has to begin anew, which takes more of it. */
+const MAX_TRIES = 5;
+
+async function nextPiece(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, cursor: string): Promise<Result<LogText, Fault>> {
+  for (let attempt = 1; ; attempt += 1) {
+    const known = await link.call('authenticate', { bearer: request.bearer ?? '' });
+    const next = known.ok ? await readPiece(request, link, filter, format, cursor) : known;
+    if (next.ok || next.fault.kind !== 'overloaded' || attempt === MAX_TRIES) return next;
+    await pause(next.fault.retryAfterSecs * 1000);
   }
 }
 

@@ -1,0 +1,36 @@
+/** The export of the audit log, with a reader of the log that has or has not the time. */
+import { expect, test } from 'vitest';
+import { explain, type Fault } from '../../../src/core/fault.ts';
+import { fail, ok, type Result } from '../../../src/core/result.ts';
+import type { Link } from '../../../src/gateway/link.ts';
+import type { LogText } from '../../../src/gateway/logs.ts';
+import { logRoutes } from '../../../src/wire/http/logs.ts';
+import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
+
+const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 0.01, what: 'the reader of the audit log' } as const);
+const textOf = (text: string, nextCursor: string | null): Result<LogText, Fault> => ok({ text: Buffer.from(text), nextCursor });
+
+/** What an export brings whose pieces are answered like this, one after the other, and the last answer again and again. */
+async function exported(answers: readonly Result<LogText, Fault>[]): Promise<string[]> {
+  let asked = 0;
+  const link = { call: async (name: string) => (name === 'authenticate' ? ok(undefined) : answers[Math.min(asked++, answers.length - 1)]) } as unknown as Link;
+  const request = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, query: new URLSearchParams(), bearer: 'r' } as unknown as Authorized;
+  const handle = logRoutes.find(({ path }) => path === '/api/v1/logs/export')!.handle as (request: Authorized, link: Link) => Promise<HttpReply>;
+  const reply = await handle(request, link);
+  if (!reply.ok) return [explain(reply.fault)];
+  const brought: string[] = [];
+  for await (const piece of reply.value.stream!.chunks) brought.push(piece.ok ? Buffer.from(piece.value).toString() : explain(piece.fault));
+  return brought;
+}
+
+test('an export waits for a reader of the log that has no time for its next piece', async () => {
+  expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', null)])).toEqual(['first', 'second']);
+});
+
+test('an export does not wait for ever', async () => {
+  expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual(['first', 'the reader of the audit log is at its limit; try again in 0.01 seconds']);
+});
+
+test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
+  expect(await exported([OVERLOADED, textOf('first', null)])).toEqual(['the reader of the audit log is at its limit; try again in 0.01 seconds']);
+});
