@@ -235,6 +235,7 @@ function createGovernor(config: Config, { policies }: LoadedPolicies, budgets: B
     policies,
     budgets,
     maxOps: config.SVC_MAX_OPS,
+    maxOrgOps: config.SVC_MAX_ORG_OPS,
     sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
     hashKey: randomHashKey(),
     redact: (attributes) => redactAttributes(attributes, redacted),

@@ -28,6 +28,8 @@ export type CheckState = {
   isWatched: boolean;
   readonly budgets: BudgetTracker;
   readonly maxOps: number;
+  /** Of `maxOps`, for one org. */
+  readonly maxOrgOps: number;
   /** Takes out of the attributes what an audit log must not hold. */
   readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
 };
@@ -62,9 +64,20 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
 
 function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): CheckOutcome {
   if (command.dryRun) return rehearse(state, command, speaker, undefined, nowMs);
-  if (state.ops.size >= state.maxOps) return { reply: fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }), effects: [] };
+  const full = refuseIfFull(state, speaker.entry);
+  if (full !== undefined) return { reply: full, effects: [] };
   const slot = state.ops.ingest(command.opId, state.agents.keep(speaker.entry), nowMs);
   return evaluate(state, command, speaker, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
+}
+
+/** The refusal of an operation more than all orgs, or its own, may have; undefined where there is room. Agents without an org are no org. */
+export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {
+  if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' });
+  // While all orgs together have less, there is nothing to look up.
+  if (orgId === '' || ops.size < maxOrgOps) return undefined;
+  const counts = Object.values(agents.groups.orgs.get(orgId)?.ops ?? {});
+  const isFull = counts.reduce((sum, count) => sum + count, 0) >= maxOrgOps;
+  return isFull ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
 }
 
 /** What a check would be answered, without an operation and without holding any money for it. */

@@ -3,7 +3,7 @@ import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } f
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
-import { checkAction, exceededPayload, exceededReason, type CheckState } from './check.ts';
+import { checkAction, exceededPayload, exceededReason, refuseIfFull, type CheckState } from './check.ts';
 import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, SignalMessage } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Effect } from './effects.ts';
@@ -25,7 +25,7 @@ import { answerTopology } from './topology-commands.ts';
 /** `undo` is there where a change is to be taken back when it cannot be recorded; checks have rules of their own for that. */
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
-export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'redact'> & {
+export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
   /** `HASH_KEY_LENGTH` random numbers. They decide nothing but where things lie in memory. */
@@ -60,10 +60,10 @@ export class Governor {
   readonly #state: CheckState;
   readonly #sweepTtlMs: number;
 
-  constructor({ policies, budgets, maxOps, redact, sweepTtlMs, hashKey }: GovernorOptions) {
+  constructor({ sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
-    this.budgets = budgets;
-    this.#state = { agents: this.agents, ops: this.ops, policies, budgets, maxOps, redact, isWatched: false };
+    this.budgets = given.budgets;
+    this.#state = { ...given, agents: this.agents, ops: this.ops, isWatched: false };
     this.#sweepTtlMs = sweepTtlMs;
   }
 
@@ -136,8 +136,10 @@ export class Governor {
       if (owner.key === agentKeyOf(agent)) return unchanged(ok({ op: this.#viewOf(known), created: false }));
       return unchanged(fail({ kind: 'conflict', detail: `operation ${opId} belongs to another agent` }));
     }
-    if (this.ops.size >= this.#state.maxOps) return unchanged(fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' }));
-    const slot = this.ops.ingest(opId, this.agents.keep(this.agents.lookUp(agent)), nowMs);
+    const entry = this.agents.lookUp(agent);
+    const full = refuseIfFull(this.#state, entry);
+    if (full !== undefined) return unchanged(full);
+    const slot = this.ops.ingest(opId, this.agents.keep(entry), nowMs);
     return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'ingest', opId, atMs: nowMs } };
   }
 

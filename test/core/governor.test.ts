@@ -170,6 +170,21 @@ describe('limits and failures', () => {
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
   });
 
+  test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
+    const governor = openGovernor({ maxOps: 4, maxOrgOps: 2 });
+    const register = (op: string, agent: AgentIdentity) => governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
+    expect(register('t:1', CRAWLER).ok).toBe(true);
+    governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
+    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' } };
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
+    expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
+    expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
+    expect(register('t:4', { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
+    governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
+    governor.sweep(100_000);
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:5'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
+  });
+
   test('an allow that could not be recorded is taken back, and an older operation of the same batch is left alone', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);

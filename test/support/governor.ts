@@ -25,8 +25,8 @@ export const POLICIES = {
       : { kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const,
 };
 
-export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], maxOps = 1_000, sweepTtlMs = 60_000 } = {}): Governor {
-  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, redact: (attributes) => attributes, sweepTtlMs, hashKey: HASH_KEY });
+export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], maxOps = 1_000, maxOrgOps = 1_000, sweepTtlMs = 60_000 } = {}): Governor {
+  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, maxOrgOps, redact: (attributes) => attributes, sweepTtlMs, hashKey: HASH_KEY });
   for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
   return governor;
 }
