@@ -18,7 +18,7 @@ export async function needPolicies(format: OutputFormat, paths: readonly string[
 
 export async function refusedFiles(format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<CliError> {
   await showProblems(format, problems);
-  return new CliError(`${problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`} in these files`, 'Each is named with its line and column.');
+  return new CliError(`${problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`} in these files`, problems.some(({ line }) => line !== undefined) ? 'Each is named with its line and column.' : 'Check the names of the files.');
 }
 
 const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>

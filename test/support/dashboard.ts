@@ -1,0 +1,74 @@
+/** The dashboard in a real browser: a gateway, pages that are signed in, and agents that ask. */
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { openBrowser } from './browser.ts';
+import { eventually } from './eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from './gateway.ts';
+
+export type Dashboard = {
+  gateway(): TestGateway;
+  /** A page of its own, in which any error and any dialog of a script fails the test. */
+  openPage(url?: string): Promise<Page>;
+  signedIn(key?: string, url?: string): Promise<Page>;
+  /** Registers an agent, and returns a function by which it asks whether it may call a tool. */
+  agent(org: string, team: string, name: string): Promise<(trace: string, resource?: string) => Promise<void>>;
+};
+
+/** One gateway and one browser for all tests of the suite in which it is called. */
+export function useDashboard(): Dashboard {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => { [gateway, browser] = await Promise.all([startTestGateway(), openBrowser()]); });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  async function openPage(url = gateway.url): Promise<Page> {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const surprises: string[] = [];
+    page.on('pageerror', (error) => surprises.push(String(error)));
+    page.on('dialog', (dialog) => { surprises.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+    page.on('console', (message) => { if (/Content Security Policy/.test(message.text())) surprises.push(message.text()); });
+    onTestFinished(async () => {
+      await context.close();
+      expect(surprises).toEqual([]);
+    });
+    page.setDefaultTimeout(15_000);
+    await page.goto(url);
+    return page;
+  }
+
+  return {
+    gateway: () => gateway,
+    openPage,
+    async signedIn(key = ADMIN_KEY, url = gateway.url) {
+      const page = await openPage(url);
+      await signIn(page, key);
+      return page;
+    },
+    async agent(org, team, name) {
+      const { body } = await gateway.call('POST', '/api/v1/agents', { agent: { org_id: org, team_id: team, agent_id: name } });
+      return async (trace, resource = 'web_search') => {
+        const { status } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+          agent: { orgId: org, teamId: team, agentId: name }, credentialToken: body.credential_token, traceId: trace, spanId: 's', action: 'tool.call', resource,
+        }, null);
+        expect(status).toBe(200);
+      };
+    },
+  };
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Live', { exact: true }).waitFor();
+}
+
+export const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
+
+export const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(state, { exact: true }).waitFor();
+
+export const focusOn = (control: Locator): Promise<void> =>
+  eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));

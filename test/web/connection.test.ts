@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { freePort } from '../support/free-port.ts';
+import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of notices and the line of the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboard', () => {
+  const { agent, openPage, signedIn } = useDashboard();
+
+  test('a notice moves nothing, and covers nothing that can be clicked', async () => {
+    for (let index = 0; index < 30; index += 1) await agent('acme', 'crowded', `n${index}`);
+    const page = await signedIn();
+    await page.setViewportSize({ width: 1000, height: 600 });
+    await page.getByRole('link', { name: 'Agents' }).click();
+    const rowTops = () => page.locator('tbody tr').evaluateAll((rows: { getBoundingClientRect(): { top: number } }[]) => rows.map((row) => row.getBoundingClientRect().top));
+    await page.getByRole('button', { name: 'Remove acme / crowded / n29' }).waitFor();
+    const before = await rowTops();
+    await page.route('**/api/v1/agents?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('Out of order').waitFor();
+    expect(await rowTops()).toEqual(before);
+    const covered = `(() => {
+      const frame = document.getElementById('app').getBoundingClientRect();
+      const buttons = [...document.querySelectorAll('main button')].map((button) => [button, button.getBoundingClientRect()]);
+      const inView = buttons.filter(([, { width, top, bottom }]) => width > 0 && top >= frame.top && bottom <= frame.bottom && bottom <= innerHeight);
+      return { inView: inView.length, covered: inView.filter(([button, { left, right, top, bottom }]) => document.elementFromPoint((left + right) / 2, (top + bottom) / 2) !== button).length };
+    })()`;
+    const seen = await page.evaluate(covered) as { inView: number; covered: number };
+    expect(seen.covered).toBe(0);
+    expect(seen.inView).toBeGreaterThan(10);
+  });
+
+  test('what could not be read while the network was away is read by itself when it is back', async () => {
+    await agent('acme', 'search', 'waited-for');
+    const page = await signedIn();
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    for (const [view, label] of [['Policies', 'starter'], ['Keys', 'yours'], ['Agents', 'waited-for']] as const) {
+      await page.getByRole('link', { name: view, exact: true }).click();
+      await page.getByText('This is read when the connection is back, or with Refresh.').waitFor();
+      await page.context().setOffline(false);
+      await page.getByRole('main').getByText(label, { exact: true }).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      await page.context().setOffline(true);
+      await page.getByText('Connection lost').waitFor();
+    }
+  });
+
+  test('a notice stays for as long as somebody points at it', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    const notice = page.getByText('The files say what is in force already.');
+    await notice.hover();
+    await page.clock.fastForward(60_000);
+    expect(await notice.count()).toBe(1);
+    await page.mouse.move(0, 0);
+    await page.clock.fastForward(60_000);
+    await notice.waitFor({ state: 'detached' });
+  });
+
+  test('a network that is gone is told at once, and a line that was cut far away as soon as it is missed', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.route('**/healthz', (route) => route.abort());
+    await page.route('**/ws-ticket', (route) => route.abort());
+    await page.clock.fastForward(40_000);
+    await page.getByText('Connection lost').waitFor();
+    await page.unroute('**/ws-ticket');
+    await page.getByRole('button', { name: 'retry' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
+  });
+
+  test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
+    const first = await startTestGateway(options);
+    const page = await signedIn(ADMIN_KEY, first.url);
+    const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
+    await first.call('POST', '/api/v1/ops', { op_id: 'before:s', agent: owner });
+    await rowOf(page, 'before:s').waitFor();
+    await first.stop();
+    await page.getByText('Connection lost').waitFor();
+    await page.getByText('as it was when the connection was lost').waitFor();
+    const second = await startTestGateway(options);
+    onTestFinished(async () => { await second.stop(); });
+    await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await rowOf(page, 'after:s').waitFor();
+    expect(await rowOf(page, 'before:s').count()).toBe(0);
+  }, 60_000);
+});
