@@ -63,6 +63,7 @@ export type AccountsStart = {
   readonly database: Database;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
+  readonly isKeyRevoked: (subject: string) => boolean;
   readonly audit: AuditLog;
   readonly events: AccountEvents;
   readonly clock: Clock;

@@ -137,6 +137,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
     config, database, audit, clock, log,
     passwords: crypto.passwords,
     tokens: issuer,
+    isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
     events: { publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish('account', orgId, null, atMs, { account_id: accountId, ...payload }) },
   });
   undo.push(() => accounts?.stop(0));

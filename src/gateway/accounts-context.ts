@@ -13,6 +13,8 @@ export type AccountsContext = {
   readonly store: AccountStore;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
+  /** Of `key:<id>`. */
+  readonly isKeyRevoked: (subject: string) => boolean;
   readonly audit: AuditLog;
   readonly mailer: Mailer;
   readonly events: AccountEvents;

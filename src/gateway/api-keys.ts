@@ -94,6 +94,12 @@ export class ApiKeys {
     return this.#usable(this.#index.byId(id));
   }
 
+  /** Whether the key of this subject was revoked; one that has expired was not. */
+  isRevoked(subject: string): boolean {
+    const key = this.#index.byId(subject.slice(keySubject('').length));
+    return key === undefined || key.revokedAtMs !== null;
+  }
+
   /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`. */
   async create(principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
     const nowMs = this.#deps.clock.nowMs();

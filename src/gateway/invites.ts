@@ -1,12 +1,12 @@
 /** Invites: made by an admin, handed over out of band, used once (spec: Authentication 8). */
-import { INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
+import { accountIdOf, INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
 import { emailKeyOf, type EmailAddress } from '../core/email.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, seesOrg, type Principal, type Role } from '../core/scope.ts';
-import type { Invite } from './account-store.ts';
+import { holds, refuseWithout, SCOPES_OF_ROLE, seesOrg, type Principal, type Role } from '../core/scope.ts';
+import type { AccountReads, Invite } from './account-store.ts';
 import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
@@ -75,9 +75,9 @@ export async function acceptInvite(context: AccountsContext, input: AcceptInvite
   const digest = digestOfPresented(input.inviteToken);
   if (digest === undefined) return fail({ kind: 'invalid_invite' });
   // Looked at before a password is hashed: guesses cost a query, not a hash.
-  const found = await context.store.read((reads) => reads.invite(digest));
+  const found = await context.store.read(async (reads) => usable(context, reads, await reads.invite(digest)));
   if (!found.ok) return found;
-  const pending = usable(context, found.value);
+  const pending = found.value;
   if (!pending.ok) return pending;
   const passwordHash = await hashNewPassword(context, input.password, pending.value.email);
   return passwordHash.ok ? redeem(context, digest, passwordHash.value) : passwordHash;
@@ -86,7 +86,7 @@ export async function acceptInvite(context: AccountsContext, input: AcceptInvite
 async function redeem(context: AccountsContext, digest: SecretDigest, passwordHash: string): Promise<Result<Account, Fault>> {
   const accepted = await context.store.transact(async (transaction) => {
     // The row is locked from here on: of two uses at once the second finds it used.
-    const pending = usable(context, await transaction.lockInvite(digest));
+    const pending = await usable(context, transaction, await transaction.lockInvite(digest));
     if (!pending.ok) return pending;
     const { email, role, orgId, invitedBy } = pending.value;
     const account = await transaction.insertAccount(newAccount(context, email, passwordHash, role, orgId));
@@ -99,7 +99,15 @@ async function redeem(context: AccountsContext, digest: SecretDigest, passwordHa
   return accepted;
 }
 
-function usable(context: AccountsContext, found: Invite | undefined): Result<Invite, Fault> {
-  const isUsable = found !== undefined && found.usedAtMs === null && found.expiresAtMs > context.clock.nowMs();
-  return isUsable ? ok(found) : fail({ kind: 'invalid_invite' });
+async function usable(context: AccountsContext, reads: AccountReads, found: Invite | undefined): Promise<Result<Invite, Fault>> {
+  const isPending = found !== undefined && found.usedAtMs === null && found.expiresAtMs > context.clock.nowMs();
+  return isPending && (await isVouchedFor(context, reads, found)) ? ok(found) : fail({ kind: 'invalid_invite' });
+}
+
+/** Who was shut out, or has lost the right to invite, must not come back by an invite made before. A key that has only expired was good when it was used. */
+async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<boolean> {
+  const id = accountIdOf(invitedBy);
+  if (id === undefined) return !context.isKeyRevoked(invitedBy);
+  const inviter = await reads.accountById(id);
+  return inviter !== undefined && !inviter.disabled && holds(SCOPES_OF_ROLE[inviter.role], 'admin') && mayManageRole(inviter.role, role);
 }

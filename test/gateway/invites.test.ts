@@ -56,6 +56,26 @@ test('nobody gives what they lack', async () => {
   expect(valueOf(await ask(orgAdmin, 'admin')).orgId).toBe('acme');
 });
 
+test('who is shut out or may invite no more does not come back by an invite of before, nor does who had a key that was revoked', async () => {
+  const scene = await openScene(await newDatabase());
+  const owner = principalOf(await registerOwner(scene));
+  const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
+  const { inviteToken } = valueOf(await scene.invite({ principal: principalOf(admin), email: 'again@example.com', role: 'admin', orgId: undefined }));
+  const ofKey = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'later@example.com', role: 'admin', orgId: undefined }));
+  const accept = (token: string) => scene.acceptInvite({ inviteToken: token, password: GOOD_PASSWORD });
+
+  valueOf(await scene.setDisabled({ principal: owner, accountId: admin.id, disabled: true }));
+  expect(await accept(inviteToken)).toEqual(INVALID);
+  valueOf(await scene.setDisabled({ principal: owner, accountId: admin.id, disabled: false }));
+  valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'developer' }));
+  expect(await accept(inviteToken)).toEqual(INVALID);
+  valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'admin' }));
+  expect((await accept(inviteToken)).ok).toBe(true);
+
+  scene.revokedKeys.add('key:k1');
+  expect(await accept(ofKey.inviteToken)).toEqual(INVALID);
+});
+
 test('an address that has an account is not invited', async () => {
   const scene = await openScene(await newDatabase());
   await registerOwner(scene);

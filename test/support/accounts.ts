@@ -26,6 +26,8 @@ export type Scene = Accounts['useCases'] & {
   /** `account:<id> <epoch>`, in the order in which they were revoked. */
   readonly revoked: string[];
   readonly hashed: string[];
+  /** The subjects of API keys that were revoked. */
+  readonly revokedKeys: Set<string>;
   advance(ms: number): void;
 };
 
@@ -40,6 +42,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
   const mails: Mail[] = [];
   const revoked: string[] = [];
   const hashed: string[] = [];
+  const revokedKeys = new Set<string>();
   let nowMs = START_MS;
   const context: AccountsContext = {
     store: createPostgresAccountStore(postgres),
@@ -49,6 +52,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
         ok({ token: `${id} ${role} ${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
       revokeSubject: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
     },
+    isKeyRevoked: (subject) => revokedKeys.has(subject),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     mailer: { send: async (mail) => void mails.push(mail) },
     events: { publish: (event) => void events.push(event) },
@@ -63,7 +67,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
   await postgres.start();
   const accounts = createAccounts(context);
   await accounts.warmUp();
-  return { ...accounts.useCases, accounts, context, postgres, audit, events, mails, revoked, hashed, advance: (ms) => void (nowMs += ms) };
+  return { ...accounts.useCases, accounts, context, postgres, audit, events, mails, revoked, hashed, revokedKeys, advance: (ms) => void (nowMs += ms) };
 }
 
 function cheapPasswords(memoryKib: number, hashed: string[]): Passwords {
