@@ -187,7 +187,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY));
   await accounts?.start();
   signal.throwIfAborted();
-  undo.push(() => supervisor.drainIo(0));
+  undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));
   const listening = await orStartError(supervisor.startIo());
 
   const timers = startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared: database !== undefined });
@@ -218,6 +218,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
     await database?.close();
     await store.close();
     await lock.release();
+    await supervisor.endIo();
   };
   return { listening, policies, bootstrap, reload, stop: () => (stopping ??= stop()) };
 }

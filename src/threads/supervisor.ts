@@ -29,6 +29,8 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 10_000;
 /** A start that lasted this long is forgotten as a failure. */
 const STABLE_AFTER_MS = 30_000;
+/** A busy thread hears late that it is to drain, and says late that it has. */
+const DRAIN_LATE_MS = 2_000;
 
 /** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
 export class Supervisor {
@@ -99,18 +101,23 @@ export class Supervisor {
     return first;
   }
 
-  /** Takes no more requests, lets those in flight be answered for at most `graceMs`, then ends the I/O threads. */
+  /** Takes no more requests, lets those in flight be answered for at most `graceMs`, then ends the I/O threads that have drained. */
   async drainIo(graceMs: number): Promise<void> {
     this.#isStopping = true;
     let timer: NodeJS.Timeout | undefined;
     const drained = new Promise<void>((resolve) => {
       this.#onDrained = resolve;
-      timer = setTimeout(resolve, graceMs + 250);
+      timer = setTimeout(resolve, graceMs + DRAIN_LATE_MS);
     });
     this.#options.switchboard.broadcast({ type: 'drain', graceMs });
     if (this.#io.size > 0) await drained;
     clearTimeout(timer);
-    await this.#terminateIo();
+    await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
+  }
+
+  /** Ends those that have not drained too. To be done last: their sockets are open still, and Node.js aborts the process for that. */
+  async endIo(): Promise<void> {
+    await this.#terminate([...this.#io.values()]);
   }
 
   /** Writes what is on its way, and closes the log. */
@@ -184,8 +191,8 @@ export class Supervisor {
     }
   }
 
-  async #terminateIo(): Promise<void> {
-    await Promise.all([...this.#io.values()].map(({ worker }) => worker.terminate()));
+  async #terminate(threads: readonly IoThread[]): Promise<void> {
+    await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 
   #checkDrained(): void {

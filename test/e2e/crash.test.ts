@@ -140,7 +140,7 @@ describe('the whole process', () => {
 describe('a thread', () => {
   async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; mend(kind: string): void; isLeft(kind: string): boolean }> {
     const folder = dataFolder();
-    const gateway = await start({ env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
+    const gateway = await start({ dataDir: folder, env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
     await registerLoadAgent(gateway);
     return { gateway, breakThread: (kind) => writeFileSync(join(folder, kind), ''), mend: (kind) => unlinkSync(join(folder, kind)), isLeft: (kind) => existsSync(join(folder, kind)) };
   }
@@ -224,5 +224,13 @@ describe('a thread', () => {
     await eventually(() => expect(isLeft('audit.hold')).toBe(false));
     const ended = gateway.stop('SIGTERM');
     expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 11_000, 'still there'))])).toBe(0);
+  }, 30_000);
+
+  test('an I/O thread that stands still keeps nothing else from being closed in order', async () => {
+    const { gateway, breakThread } = await breakable({ SVC_SHUTDOWN_SECS: '1', SVC_IO_THREADS: '1' });
+    breakThread('io.pause');
+    await expect(fetch(`${gateway.url}/readyz`, { signal: AbortSignal.timeout(1_000) })).rejects.toThrow();
+    await gateway.stop('SIGTERM');
+    expect(existsSync(join(gateway.dataDir, 'lock'))).toBe(false);
   }, 30_000);
 });
