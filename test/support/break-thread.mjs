@@ -1,9 +1,12 @@
 /**
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
  * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does.
- * One that starts takes `<kind>.hold` away, and comes no further.
+ * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold` away,
+ * and comes no further.
  */
+import crypto from 'node:crypto';
 import { existsSync, unlinkSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { isMainThread, workerData } from 'node:worker_threads';
 
@@ -26,4 +29,14 @@ if (!isMainThread) {
     try { unlinkSync(order); } catch { return; } // another thread of the kind was first
     throw new Error('broken by a test');
   }, 5).unref();
+
+  const { sign } = crypto;
+  crypto.sign = (...parts) => {
+    if (existsSync(order)) {
+      unlinkSync(order);
+      process.exit(1);
+    }
+    return sign(...parts);
+  };
+  syncBuiltinESMExports();
 }
