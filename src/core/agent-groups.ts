@@ -82,6 +82,12 @@ export class AgentGroup {
     this.sequence = sequence;
     this.teams = teamId === undefined ? new GroupTable() : NO_TEAMS;
   }
+
+  /** Its operations in the registry, whatever their state. */
+  get opCount(): number {
+    const { pending, running, paused, completing, terminated } = this.ops;
+    return pending + running + paused + completing + terminated;
+  }
 }
 
 const NO_TEAMS = new GroupTable();

@@ -164,6 +164,8 @@ const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
  */
 export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
+  // Neither a URL nor a name with its value is without one of them, and most actions and resources are.
+  if (!SEPARATOR.test(text)) return text;
   const shown = text.includes('@') ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`) : text;
   return IS_ASSIGNED.test(shown) ? redactAssigned(shown) : shown;
 }
@@ -174,6 +176,7 @@ const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
 const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(\\{0,3}["']?\s{0,2}[=:]\s{0,2}\\{0,3}(["']?)|\s{1,2}(["']?))`, 'gi');
 /** What each of those holds. Most texts with such a word in them name no secret, and are done when this is known. */
 const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,3}["']?\s{0,2}[=:]|\s)`, 'i');
+const SEPARATOR = /[=:\s]/;
 const HEADERS = redactedKeys(['authorization', 'cookie']);
 const NAMED = redactedKeys();
 /** Where the value of such a name ends: with its quote, a header with its line, any other with what cannot be part of it. */

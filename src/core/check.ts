@@ -75,9 +75,8 @@ export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { i
   if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' });
   // While all orgs together have less, there is nothing to look up.
   if (orgId === '' || ops.size < maxOrgOps) return undefined;
-  const counts = Object.values(agents.groups.orgs.get(orgId)?.ops ?? {});
-  const isFull = counts.reduce((sum, count) => sum + count, 0) >= maxOrgOps;
-  return isFull ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
+  const ofOrg = agents.groups.orgs.get(orgId)?.opCount ?? 0;
+  return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
 }
 
 /** What a check would be answered, without an operation and without holding any money for it. */
