@@ -54,6 +54,8 @@ export type Gateway = {
 };
 
 const RELOAD_RETRY_MS = 5_000;
+/** Mails that were promised get so much time even where requests have used up the grace of a shutdown. */
+const LEAST_MAIL_GRACE_MS = 1_000;
 /** How often it is written which API keys were used, and forgotten whose tokens have all run out. */
 const TIDY_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
@@ -208,8 +210,10 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const stop = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
     policyWatcher.close();
-    await supervisor.drainIo(config.SVC_SHUTDOWN_SECS * 1000);
-    await accounts?.stop(config.SVC_SHUTDOWN_SECS * 1000);
+    const graceMs = config.SVC_SHUTDOWN_SECS * 1000;
+    const endMs = performance.now() + graceMs;
+    await supervisor.drainIo(graceMs);
+    await accounts?.stop(Math.max(LEAST_MAIL_GRACE_MS, endMs - performance.now()));
     await flushKeys(apiKeys, log, onError);
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();

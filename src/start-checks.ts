@@ -63,4 +63,3 @@ export function choosePort(variable: string, { host, port }: Address, isShared: 
     });
   });
 }
-

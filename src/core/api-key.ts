@@ -28,7 +28,11 @@ export const FIRST_KEY_CREATOR = 'gateway';
 /** Creator of the key that the operator set by SVC_BOOTSTRAP_API_KEY. */
 export const ENVIRONMENT_CREATOR = 'gateway:environment';
 
-export const keySubject = (id: string): string => `key:${id}`;
+const SUBJECT_PREFIX = 'key:';
+export const keySubject = (id: string): string => SUBJECT_PREFIX + id;
+
+/** The id in the subject of a key; undefined for the subject of an account. */
+export const keyIdOf = (subject: string): string | undefined => (subject.startsWith(SUBJECT_PREFIX) ? subject.slice(SUBJECT_PREFIX.length) : undefined);
 
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);

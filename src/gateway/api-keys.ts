@@ -1,4 +1,4 @@
-import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, formatApiKey, hintOf, isUsable, keySubject } from '../core/api-key.ts';
+import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, formatApiKey, hintOf, isUsable, keyIdOf, keySubject } from '../core/api-key.ts';
 import type { ApiKey } from '../core/api-key.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
@@ -96,7 +96,7 @@ export class ApiKeys {
 
   /** Whether the key of this subject was revoked; one that has expired was not. */
   isRevoked(subject: string): boolean {
-    const key = this.#index.byId(subject.slice(keySubject('').length));
+    const key = this.#index.byId(keyIdOf(subject) ?? '');
     return key === undefined || key.revokedAtMs !== null;
   }
 

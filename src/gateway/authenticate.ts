@@ -1,4 +1,5 @@
-import { keySubject, looksLikeApiKey, parseApiKey } from '../core/api-key.ts';
+import { accountIdOf } from '../core/account.ts';
+import { keyIdOf, keySubject, looksLikeApiKey, parseApiKey } from '../core/api-key.ts';
 import type { ApiKey } from '../core/api-key.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok } from '../core/result.ts';
@@ -47,8 +48,9 @@ export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: A
   };
 
   function isInForce({ subject, epoch }: CurrentToken): boolean {
-    if (subject.startsWith('key:')) return apiKeys.authenticateId(subject.slice('key:'.length)) !== undefined;
-    return subject.startsWith('account:') && epoch !== undefined && !revocations.isRevoked(subject, epoch);
+    const keyId = keyIdOf(subject);
+    if (keyId !== undefined) return apiKeys.authenticateId(keyId) !== undefined;
+    return accountIdOf(subject) !== undefined && epoch !== undefined && !revocations.isRevoked(subject, epoch);
   }
 }
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -57,4 +59,26 @@ test('a disabled account loses its token at once', async () => {
   expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
   await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401), 1000);
   expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
+}, 60_000);
+
+test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {
+  const waiting: Socket[] = [];
+  const silent = createServer((socket) => waiting.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  onTestFinished(() => {
+    for (const socket of waiting) socket.destroy();
+    silent.close();
+  });
+  const { port } = silent.address() as AddressInfo;
+  const gateway = await startTestGateway({
+    dataDir: reachableFolder(),
+    env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) },
+  });
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+  expect((await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null)).status).toBe(202);
+  await eventually(async () => expect(waiting).toHaveLength(1), 5000);
+  const startMs = performance.now();
+  expect(await gateway.stop('SIGTERM')).toBe(0);
+  expect(performance.now() - startMs).toBeLessThan(10_000);
 }, 60_000);

@@ -1,6 +1,7 @@
 /** A real browser for a test: the Chromium of the machine. */
 import { existsSync } from 'node:fs';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
 
 const USUAL_PLACES = [
   '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/usr/bin/google-chrome-stable', '/snap/bin/chromium',
@@ -18,4 +19,21 @@ export async function openBrowser(): Promise<Browser> {
     executablePath: BROWSER_PATH,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
+}
+
+/** A page without cookies of others, for one test: any error and any dialog of a script fails that test. */
+export async function openPage(browser: Browser, url: string): Promise<Page> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const surprises: string[] = [];
+  page.on('pageerror', (error) => surprises.push(String(error)));
+  page.on('dialog', (dialog) => { surprises.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+  page.on('console', (message) => { if (/Content Security Policy/.test(message.text())) surprises.push(message.text()); });
+  onTestFinished(async () => {
+    await context.close();
+    expect(surprises).toEqual([]);
+  });
+  page.setDefaultTimeout(15_000);
+  await page.goto(url);
+  return page;
 }

@@ -1,7 +1,7 @@
 /** The dashboard in a real browser: a gateway, pages that are signed in, and agents that ask. */
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { openBrowser } from './browser.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { openBrowser, openPage } from './browser.ts';
 import { eventually } from './eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from './gateway.ts';
 
@@ -24,27 +24,13 @@ export function useDashboard(): Dashboard {
     await gateway?.stop();
   });
 
-  async function openPage(url = gateway.url): Promise<Page> {
-    const context = await browser.newContext();
-    const page = await context.newPage();
-    const surprises: string[] = [];
-    page.on('pageerror', (error) => surprises.push(String(error)));
-    page.on('dialog', (dialog) => { surprises.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
-    page.on('console', (message) => { if (/Content Security Policy/.test(message.text())) surprises.push(message.text()); });
-    onTestFinished(async () => {
-      await context.close();
-      expect(surprises).toEqual([]);
-    });
-    page.setDefaultTimeout(15_000);
-    await page.goto(url);
-    return page;
-  }
+  const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 
   return {
     gateway: () => gateway,
-    openPage,
+    openPage: open,
     async signedIn(key = ADMIN_KEY, url = gateway.url) {
-      const page = await openPage(url);
+      const page = await open(url);
       await signIn(page, key);
       return page;
     },

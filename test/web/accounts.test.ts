@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { SMTPServer } from 'smtp-server';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { BROWSER_PATH, NO_BROWSER, openBrowser } from '../support/browser.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -37,7 +37,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   });
 
   test('the first who comes makes the owner’s account, stays signed in over a reload, invites a colleague and shuts him out again', async () => {
-    const owner = await openPage();
+    const owner = await open();
     await owner.getByRole('heading', { name: 'Create the owner’s account' }).waitFor();
     await owner.getByLabel('E-mail').fill(OWNER);
     await owner.getByLabel('Password').fill('too short');
@@ -64,7 +64,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const link = await owner.getByRole('dialog', { name: 'The invite' }).getByRole('status').textContent() ?? '';
     await owner.getByRole('button', { name: 'Done' }).click();
 
-    const colleague = await openPage(link);
+    const colleague = await open(link);
     expect(new URL(colleague.url()).hash).toBe('');
     await colleague.getByLabel('New password').fill(PASSWORD);
     await colleague.getByLabel('The same again').fill(`${PASSWORD}!`);
@@ -84,9 +84,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   test('a forgotten password is reset by the link of the mail, which ends the session elsewhere', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
-    const elsewhere = await openPage();
+    const elsewhere = await open();
     await signIn(elsewhere, OWNER, PASSWORD);
-    const page = await openPage();
+    const page = await open();
     await page.getByRole('button', { name: 'Forgot the password?' }).click();
     await page.getByLabel('E-mail').fill(OWNER);
     await page.getByRole('button', { name: 'Send the link' }).click();
@@ -118,7 +118,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'tabs@example.com', role: 'viewer' });
     await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
-    const first = await openPage();
+    const first = await open();
     await first.context().clock.install();
     await first.reload();
     await signIn(first, 'tabs@example.com', PASSWORD);
@@ -140,7 +140,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   test('whoever has come with a key is asked for a key again when it is revoked', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'visitor', scopes: ['read'] });
-    const page = await openPage();
+    const page = await open();
     await page.getByRole('button', { name: 'Use an API key' }).click();
     await page.getByLabel('API key').fill(body.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -150,19 +150,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('API key').waitFor();
   });
 
-  async function openPage(url = gateway.url): Promise<Page> {
-    const own = await browser.newContext();
-    const page = await own.newPage();
-    const errors: string[] = [];
-    page.on('pageerror', (error) => errors.push(String(error)));
-    onTestFinished(async () => {
-      await own.close();
-      expect(errors).toEqual([]);
-    });
-    page.setDefaultTimeout(15_000);
-    await page.goto(url);
-    return page;
-  }
+  const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 });
 
 const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
