@@ -46,6 +46,7 @@ export class Outbox implements Mailer {
     const idle = this.#backlog.idle().finally(() => timer.abort());
     await Promise.race([idle, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]); // only ever aborted by idle
     this.#transport.close();
+    await this.#backlog.idle();
   }
 
   async #deliver(mail: Mail): Promise<void> {

@@ -1,6 +1,7 @@
 /** Mail through an SMTP relay (spec: Authentication 12 and 13). nodemailer is named here and nowhere else. */
 import { isIP } from 'node:net';
 import { createTransport, type SMTPTransportOptions } from 'nodemailer';
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Mail } from '../../gateway/ports.ts';
 
 export type SmtpOptions = {
@@ -27,6 +28,7 @@ export type MailTransport = {
   deliver(mail: Mail): Promise<Delivery>;
   /** Connects and signs in, without sending anything. */
   check(): Promise<Delivery>;
+  /** Cuts off what is under way, and makes every later attempt fail. */
   close(): void;
 };
 
@@ -48,15 +50,51 @@ export function problemWith({ host, port, credentials, from }: SmtpOptions): str
 }
 
 export function createSmtpTransport(options: SmtpOptions): MailTransport {
-  const transport = createTransport(nodemailerOptions(options));
+  const settings = nodemailerOptions(options);
+  const transport = createTransport(settings);
+  const closing = new AbortController();
   const { deliveryTimeoutMs = DELIVERY_TIMEOUT_MS } = options;
+  const attempt = async (work: (signal: AbortSignal) => Promise<unknown>): Promise<Delivery> => {
+    try {
+      await work(AbortSignal.any([closing.signal, AbortSignal.timeout(deliveryTimeoutMs)]));
+      return { kind: 'delivered' };
+    } catch (error) {
+      return closing.signal.aborted ? { kind: 'failed', cause: 'the gateway stops', retry: false } : failureOf(error as SmtpError);
+    }
+  };
   return {
     deliver: ({ to, subject, text }) =>
       // An object, not a text: an address in it is taken as it is, never split at a comma or read for a name.
-      attempt(() => transport.sendMail({ from: options.from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true, signal: AbortSignal.timeout(deliveryTimeoutMs) })),
-    check: () => attempt(() => within(deliveryTimeoutMs, transport.verify())),
-    close: () => transport.close(),
+      attempt((signal) => transport.sendMail({ from: options.from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true, signal })),
+    check: () => attempt((signal) => signIn(settings, signal)),
+    close: () => {
+      closing.abort();
+      transport.close();
+    },
   };
+}
+
+/** The transport's own check cannot be cut off, so that a relay that says nothing would hold up the end of the process. */
+function signIn({ auth, ...settings }: SMTPTransportOptions, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const connection = new SMTPConnection(settings);
+    const end = (error?: Error | null): void => {
+      if (error) {
+        reject(error); // first: to close is told as an end of the connection
+        connection.close();
+      } else {
+        resolve();
+        connection.quit();
+      }
+    };
+    signal.addEventListener('abort', () => end(new Error('the relay never came to the end of its answer')), { once: true });
+    connection.once('error', end);
+    connection.once('end', () => end(new Error('the relay closed the connection')));
+    connection.connect((error) => {
+      if (error || auth === undefined || !connection.allowsAuth) end(error);
+      else connection.login(auth, end);
+    });
+  });
 }
 
 function nodemailerOptions({ host, port, credentials, ca, timeoutMs = TIMEOUT_MS }: SmtpOptions): SMTPTransportOptions {
@@ -77,22 +115,11 @@ function nodemailerOptions({ host, port, credentials, ca, timeoutMs = TIMEOUT_MS
   };
 }
 
-/** The library knows no end for a check; a connection that drips on is left to it. */
-async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error('the relay never came to the end of its answer')), timeoutMs); });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
+type SmtpError = Error & { readonly code?: string; readonly responseCode?: number };
 
-async function attempt(work: () => Promise<unknown>): Promise<Delivery> {
-  try {
-    await work();
-    return { kind: 'delivered' };
-  } catch (error) {
-    const { message, code, responseCode } = error as Error & { code?: string; responseCode?: number };
-    const isNoHost = code === 'EDNS' && message.includes('ENOTFOUND');
-    // 5xx is the relay's last word; 4xx asks to come again.
-    const retry = responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500;
-    return { kind: 'failed', cause: message, retry };
-  }
+function failureOf({ message, code, responseCode }: SmtpError): Delivery {
+  const isNoHost = code === 'EDNS' && message.includes('ENOTFOUND');
+  // 5xx is the relay's last word; 4xx asks to come again.
+  const retry = responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500;
+  return { kind: 'failed', cause: message, retry };
 }

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
 import type { SmtpOptions } from '../../../src/adapters/mail/smtp.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const MAIL = { to: 'owner@example.com', subject: 'Reset your password', text: 'open https://gateway.test/#/reset-password/SECRET-TOKEN\n' };
 const CREDENTIALS = { user: 'gateway', pass: 'relay-password' };
@@ -140,6 +141,31 @@ test('a relay that hangs is given up, and holds up the shutdown no longer than i
   const start = Date.now();
   await slow.mailer.close(200);
   expect(Date.now() - start).toBeLessThan(2000);
+});
+
+test('a shutdown cuts off the check and the mail that a silent relay holds, and leaves no connection behind', async () => {
+  const connections = new Set<Socket>();
+  let accepted = 0;
+  const silent = createServer((socket) => {
+    accepted += 1;
+    connections.add(socket);
+    socket.on('error', () => undefined).once('close', () => connections.delete(socket));
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const checking = openMailer({ port, timeoutMs: 30_000 });
+  void checking.mailer.send(MAIL);
+  await eventually(async () => expect(accepted).toBe(1));
+  await checking.mailer.close(0);
+  await eventually(async () => expect(connections.size).toBe(0));
+
+  const sending = openMailer({ port, timeoutMs: 500 });
+  void sending.mailer.send(MAIL);
+  await eventually(async () => expect(accepted).toBe(3)); // the check has given up, and the mail is tried
+  await sending.mailer.close(0);
+  await eventually(async () => expect(connections.size).toBe(0), 300);
+  expect(messages(sending.lines)).toEqual(['the mail relay does not answer yet', 'mail not sent: given up']);
 });
 
 test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
