@@ -169,6 +169,23 @@ test('budgets fit a narrow terminal: the amounts stay whole, and what matters le
   expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
 });
 
+test('operations fit a narrow terminal: their ids stay whole, and what matters least is left out', async () => {
+  const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
+  await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
+  await svc(`check --agent narrow/a-team-of-it/an-agent-of-that --action tool.call --resource web_search --op ${opId}`);
+  await svc(`ops terminate ${opId}`);
+  const linesAt = async (columns: number): Promise<readonly string[]> => {
+    const terminal = cli.inTerminal(['ops', 'ls', '--org', 'narrow'], { columns, env: { NO_COLOR: '1' } });
+    await terminal.ended;
+    return terminal.shown().replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').trim().split(/\r*\n/);
+  };
+  const [narrow, usual, wide] = [await linesAt(60), await linesAt(80), await linesAt(120)];
+  expect(narrow).toEqual([`OPERATION${' '.repeat(42)}STATE`, `${opId}  terminat…`]);
+  expect(usual[1]).toMatch(new RegExp(`^${opId} {2}terminated {2}narrow/a-… {2}\\d+s$`));
+  for (const line of usual) expect(line.length).toBeLessThanOrEqual(80);
+  expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
+});
+
 test('a followed log shows entries as they are written, each once', async () => {
   await svc('agents register acme/follow/a1');
   const terminal = cli.inTerminal(['logs', '--follow', '--team', 'follow', '--event', 'ActionAllowed'], { columns: 200 });

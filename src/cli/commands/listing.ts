@@ -2,7 +2,7 @@
 import { isName, parseAgentKey, type AgentIdentity } from '../../core/ids.ts';
 import { usageError } from '../errors.ts';
 import type { Options } from '../invocation.ts';
-import type { Column, Row } from '../table.ts';
+import type { Row } from '../table.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -16,8 +16,6 @@ export function agentText(raw: unknown): string | undefined {
   const { org_id: org, team_id: team, agent_id: agent } = raw as Row;
   return typeof agent === 'string' ? `${typeof org === 'string' ? org : ''}/${typeof team === 'string' ? team : ''}/${agent}` : undefined;
 }
-
-export const AGENT_COLUMN: Column = { title: 'AGENT', cell: ({ agent }) => agentText(agent) };
 
 /** Reads `acme/search/crawler`. */
 export function parseAgent(text: string): AgentIdentity {

@@ -4,13 +4,13 @@ import type { Invocation, Run } from '../invocation.ts';
 import { note, show, showTable, writeLines } from '../output.ts';
 import { printable } from '../printable.ts';
 import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
-import { agentText, AGENT_COLUMN, limitOf, moreNote } from './listing.ts';
+import { agentText, limitOf, moreNote } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'OPERATION', cell: 'op_id', isWhole: true },
-  { title: 'STATE', cell: 'state', isWhole: true },
-  AGENT_COLUMN,
-  { title: 'SINCE', cell: awayAt('updated_at'), isWhole: true },
+  { title: 'STATE', cell: 'state' },
+  { title: 'AGENT', cell: ({ agent }) => agentText(agent), isSpare: true },
+  { title: 'SINCE', cell: awayAt('updated_at'), isSpare: true },
 ];
 
 const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
