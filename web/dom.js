@@ -6,6 +6,16 @@
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Readonly<Record<string, unknown>>} Props */
 
+// C0 and C1 controls but for the line break, marks of writing direction, zero-width characters and invisible tags, line and
+// paragraph separators, half surrogates: the same that the command line escapes.
+const UNSEEN = /(?!\n)[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+
+/** What hides, or moves its neighbours, is written as JSON has it: a resource called `\u202efdp.exe` does not read `exe.pdf`. @param {string} text */
+const visible = (text) => text.replace(UNSEEN, (unseen) => Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
+
+/** The attributes that are there to be read; the others are values, and are kept as they are. */
+const READ_OUT = ['title', 'aria-label'];
+
 /**
  * An element. Props that begin with `on` are listeners, `class` and the rest are attributes; `true` sets one without a
  * value, and `false`, null and undefined leave it out.
@@ -21,7 +31,7 @@ export function h(tag, props, ...children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2).toLowerCase(), /** @type {EventListener} */ (value));
-    else element.setAttribute(name, value === true ? '' : String(value));
+    else element.setAttribute(name, value === true ? '' : READ_OUT.includes(name) ? visible(String(value)) : String(value));
   }
   append(element, children);
   return element;
@@ -34,7 +44,7 @@ export function h(tag, props, ...children) {
 function append(parent, children) {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
-    parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+    parent.appendChild(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   }
 }
 
@@ -54,7 +64,8 @@ export function replace(parent, ...children) {
  * @param {string} text
  */
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const shown = visible(text);
+  if (node.textContent !== shown) node.textContent = shown;
 }
 
 /**

@@ -203,6 +203,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(team).toBeLessThan(last!);
   });
 
+  test('a text that hides something, or turns what is beside it around, is shown with what it is made of', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'hidden', 'a1'))('hidden-1', 'web_\u202efdp\u2066.\u200bexe\u0007');
+    const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe\\u0007 · hidden-1:s';
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText(shown, { exact: true }).first().waitFor();
+    await page.getByRole('row').filter({ hasText: shown }).getByRole('button').first().click();
+    expect(await page.getByRole('dialog').textContent()).toContain('"resource": "web_\\u202efdp\\u2066.\\u200bexe\\u0007"\n');
+  });
+
   test('names keep their places in budgets too, and a long one is broken only where it must be on a narrow screen', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 400, height: 800 });
