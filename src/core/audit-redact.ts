@@ -1,4 +1,5 @@
 /** Keeps secrets out of the audit log, and entries small (contract: Audit). */
+import { cutText } from './cut-text.ts';
 import { isPlain } from './json-text.ts';
 
 const REDACTED = '[redacted]';
@@ -127,7 +128,7 @@ function truncated(attributes: Attributes): Attributes {
   const listed: string[] = [];
   for (const key in attributes) {
     if (listed.length === MAX_LISTED_KEYS) break;
-    listed.push(looksSecret(key.slice(0, MAX_ATTRIBUTES_BYTES)) ? REDACTED : key.slice(0, MAX_LISTED_KEY_LENGTH));
+    listed.push(looksSecret(key.slice(0, MAX_ATTRIBUTES_BYTES)) ? REDACTED : cutText(key, MAX_LISTED_KEY_LENGTH));
   }
   return { truncated: true, limit_bytes: MAX_ATTRIBUTES_BYTES, keys: listed };
 }

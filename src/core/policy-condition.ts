@@ -4,6 +4,7 @@
  */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
+import { cutText } from './cut-text.ts';
 import type { AgentIdentity } from './ids.ts';
 import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall } from './policy-condition-cost.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
@@ -214,5 +215,5 @@ function problemOf(error: unknown): ConditionProblem {
 function messageOf(error: unknown): string {
   const { summary, message } = (error ?? {}) as CelError;
   const text = typeof summary === 'string' ? summary : typeof message === 'string' ? message : String(error);
-  return (text.split('\n', 1)[0] ?? '').slice(0, 300);
+  return cutText(text.split('\n', 1)[0] ?? '', 300);
 }

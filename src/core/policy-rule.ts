@@ -1,3 +1,4 @@
+import { cutText } from './cut-text.ts';
 import type { Effect, PolicyDocument, Rule } from './policy-document.ts';
 import type { CheckSubject, ConditionVariables } from './policy-condition.ts';
 import { compileGlob, isLiteral, type Glob } from './policy-glob.ts';
@@ -66,7 +67,7 @@ function failedDecision({ rule, document }: CompiledRule, error: string): Policy
 }
 
 const MAX_SHOWN_LENGTH = 200;
-const shown = (text: string): string => (text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`);
+const shown = (text: string): string => (text.length <= MAX_SHOWN_LENGTH ? text : `${cutText(text, MAX_SHOWN_LENGTH)}…`);
 
 /** Deny by default (spec: what the service does). */
 export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {

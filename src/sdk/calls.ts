@@ -6,6 +6,7 @@ import { newSpanId } from './ids.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, PERIODS, TIERS, type MethodName, type Methods } from './schema.ts';
+import { requireText } from './text.ts';
 import type { Transport } from './transport.ts';
 import type { Usage, UsageAnswer } from './types.ts';
 
@@ -34,6 +35,8 @@ export class Calls {
 
   async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
     if (typeof costUsd !== 'number') throw new TypeError('costUsd must be a number');
+    requireText(usageId, 'usageId');
+    if (opId !== undefined) requireText(opId, 'opId');
     const { agent } = this.#options.settings;
     // Under one name for all attempts: however many arrive, the money is counted once.
     const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, ...(opId === undefined ? {} : { opId }) }));

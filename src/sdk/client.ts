@@ -5,12 +5,13 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
-import { checkBodyOf, requireText } from './messages.ts';
+import { checkBodyOf } from './messages.ts';
 import type { Op } from './op.ts';
 import { settingsOf, type AgentClientOptions, type Settings } from './options.ts';
 import { Orphans } from './orphans.ts';
 import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
+import { requireText } from './text.ts';
 import { Transport } from './transport.ts';
 import type { Action, CheckAnswer, CheckRequest, ClientState, Usage, UsageAnswer } from './types.ts';
 

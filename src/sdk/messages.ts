@@ -1,6 +1,7 @@
 /** What callers hand over, as the messages that go out. Throws a TypeError where a value is of the wrong type. */
 import type { CheckBody } from './checks.ts';
 import { structOf } from './struct.ts';
+import { requireAgent, requireText } from './text.ts';
 import type { AgentId, CheckRequest } from './types.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
@@ -12,6 +13,7 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
   requireText(traceId, 'traceId');
   requireText(spanId, 'spanId');
   if (resource !== undefined) requireText(resource, 'resource');
+  if (caller !== undefined) requireAgent(caller, 'caller');
   if (estimatedCostUsd !== undefined && typeof estimatedCostUsd !== 'number') throw new TypeError('estimatedCostUsd must be a number');
   return {
     agent,
@@ -24,8 +26,4 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
     ...(caller === undefined ? {} : { caller }),
     ...(dryRun === true ? { dryRun } : {}),
   };
-}
-
-export function requireText(value: unknown, name: string): asserts value is string {
-  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
 }

@@ -1,6 +1,7 @@
 /** What a client is made of, and the mistakes that are found before anything is sent. */
 import type { Backoff } from './backoff.ts';
 import type { GatewayError } from './errors.ts';
+import { requireAgent } from './text.ts';
 import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
 
 /** PEM, as text or bytes. */
@@ -122,13 +123,6 @@ const guarded = <Args extends unknown[]>(hook: (...args: Args) => void) => (...a
     process.emitWarning(error instanceof Error ? error : new Error(String(error)));
   }
 };
-
-function requireAgent(agent: AgentId, option: string): void {
-  for (const part of ['orgId', 'teamId', 'agentId'] as const) {
-    const name: unknown = agent?.[part];
-    if (typeof name !== 'string' || (name === '' && part !== 'orgId')) throw new TypeError(`${option}.${part} must be ${part === 'orgId' ? 'a string' : 'a string that is not empty'}`);
-  }
-}
 
 function duration(given: number | undefined, fallbackMs: number, leastMs: number, option: string): number {
   const ms = given ?? fallbackMs;

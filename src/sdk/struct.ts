@@ -1,4 +1,5 @@
 /** JSON as google.protobuf.Struct, in the plain form that the protobuf library encodes. */
+import { requireText } from './text.ts';
 import type { JsonObject, JsonValue } from './types.ts';
 
 export type Struct = { readonly fields: Readonly<Record<string, Value>> };
@@ -10,7 +11,7 @@ type Value =
   | { readonly structValue: Struct }
   | { readonly listValue: { readonly values: readonly Value[] } };
 
-/** Throws a TypeError that names the place of what JSON cannot hold: a function, a bigint, a Date, a number that is not finite, a circle. */
+/** Throws a TypeError that names the place of what JSON cannot hold: a function, a bigint, a Date, a number that is not finite, half a character, a circle. */
 export function structOf(object: JsonObject, path = 'attributes', parents: readonly unknown[] = []): Struct {
   const kind = Object.prototype.toString.call(object).slice('[object '.length, -1);
   // A Date or a Map has what it holds elsewhere than in its properties, and would arrive empty.
@@ -18,14 +19,18 @@ export function structOf(object: JsonObject, path = 'attributes', parents: reado
   const fields: Record<string, Value> = Object.create(null) as Record<string, Value>;
   const within = enter(object, path, parents);
   for (const [key, value] of Object.entries(object)) {
-    if (value !== undefined) fields[key] = valueOf(value, `${path}.${key}`, within);
+    if (value === undefined) continue;
+    requireText(key, `a key of ${path}`);
+    fields[key] = valueOf(value, `${path}.${key}`, within);
   }
   return { fields };
 }
 
 function valueOf(value: JsonValue | undefined, path: string, parents: readonly unknown[]): Value {
   switch (typeof value) {
-    case 'string': return { stringValue: value };
+    case 'string':
+      requireText(value, path);
+      return { stringValue: value };
     case 'boolean': return { boolValue: value };
     case 'number':
       if (!Number.isFinite(value)) throw new TypeError(`${path} must be a finite number`);

@@ -117,6 +117,11 @@ test('a key named __proto__ is kept as a key, beside a redacted one', () => {
   expect(JSON.stringify(redactAttributes(attributes, keys))).toBe('{"__proto__":{"admin":true},"password":"[redacted]"}');
 });
 
+test('a name that is cut short ends with a whole character', () => {
+  expect(redactAttributes({ [`${'x'.repeat(63)}🙂`]: 1, text: 'x'.repeat(5000) }, keys)).toMatchObject({ keys: ['x'.repeat(63), 'text'] });
+  expect(redactAttributes({ [`${'x'.repeat(62)}🙂y`]: 1, text: 'x'.repeat(5000) }, keys)).toMatchObject({ keys: [`${'x'.repeat(62)}🙂`, 'text'] });
+});
+
 test('one secret deep inside costs nothing of what stands around it', () => {
   const around = 'x'.repeat(300);
   let deep: Record<string, unknown> = { token: 't' };

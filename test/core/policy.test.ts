@@ -229,6 +229,10 @@ test('whether a check is allowed does not depend on the order of documents and r
   }), { numRuns: 300 });
 });
 
+test('a reason that quotes the beginning of a long resource ends the quote with a whole character', () => {
+  expect(named([]).decide(check({ resource: `${'x'.repeat(199)}🙂y` })).reason).toBe(`no policy allows tool.call on ${'x'.repeat(199)}… for acme/search/a1`);
+});
+
 test('adding a deny for everybody denies everything', () => {
   fc.assert(fc.property(fc.array(anyDocument, { maxLength: 5 }), anyCheck, (documents, over) => {
     expect(named([...documents, { scope: 'global', rules: [{ effect: 'deny' }] }]).decide(check(over)).kind).toBe('deny');

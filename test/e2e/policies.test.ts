@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -53,6 +53,20 @@ test('the documents in force are shown, and to a credential of an org only the g
   expect((await seen('globex')).documents.map(({ name }: any) => name)).toEqual(['everything', 'globex-team']);
   const page = (await gateway.call('GET', '/api/v1/policies?per_page=2')).body;
   expect((await gateway.call('GET', `/api/v1/policies?per_page=2&cursor=${page.next_cursor}`)).body.documents.map(({ name }: any) => name)).toEqual(['globex-team']);
+});
+
+test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {
+  const gateway = await start(policyFile(ALLOW_ALL).path);
+  const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+  const answered = async (attributes: string) => {
+    const response = await fetch(`${gateway.url}/api/v1/policies/explain`, {
+      method: 'POST', headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }, body: `{"agent":${JSON.stringify(agent)},"action":"tool.call","attributes":${attributes}}`,
+    });
+    return [response.status, (await response.json() as { detail?: string }).detail];
+  };
+  expect(await answered('{"size":1}')).toEqual([200, undefined]);
+  for (const attributes of ['{"__proto__":{"size":1}}', '{"a":[{"__proto__":1}]}']) expect(await answered(attributes)).toEqual([400, 'attributes: has a key named __proto__']);
+  for (const attributes of ['[]', 'null', '"x"']) expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
 });
 
 test('what another org writes does not change the version that an org sees', async () => {

@@ -60,6 +60,18 @@ test('attributes that JSON would empty are refused with their place, before anyb
   expect(await refused(null)).toBe('TypeError: attributes must be a plain object, not Null');
 });
 
+test('half a character is refused with its place: sent, it would be another character', async () => {
+  const agent = connect('127.0.0.1:1');
+  const long = `${'x'.repeat(100)}\ud83d`;
+  const refused = (call: Promise<unknown>) => call.catch((error: Error) => `${error.name}: ${error.message}`);
+  expect(await refused(agent.check({ ...SEARCH, resource: long }))).toBe('TypeError: resource has half a surrogate pair');
+  expect(await refused(agent.check({ ...SEARCH, attributes: { a: [{ b: long }] } }))).toBe('TypeError: attributes.a[0].b has half a surrogate pair');
+  expect(await refused(agent.check({ ...SEARCH, attributes: { a: { '\ude00': 1 } } }))).toBe('TypeError: a key of attributes.a has half a surrogate pair');
+  expect(await refused(agent.check({ ...SEARCH, caller: { orgId: '', teamId: long, agentId: 'a' } }))).toBe('TypeError: caller.teamId has half a surrogate pair');
+  expect(await refused(agent.recordUsage({ costUsd: 1, usageId: long }))).toBe('TypeError: usageId has half a surrogate pair');
+  expect(() => connect('127.0.0.1:1', { agent: { orgId: '', teamId: 't', agentId: long } })).toThrow('agent.agentId has half a surrogate pair');
+});
+
 test('a check that is larger than the gateway takes fails alone', async () => {
   const gateway = await start();
   const agent = connect(gateway.grpc);

@@ -18,7 +18,8 @@ const check = z.strictObject({
   caller: agentIdentity.optional(),
   action: textOf(MAX_ACTION_BYTES).min(1, 'is required'),
   resource: textOf(MAX_RESOURCE_BYTES).default(''),
-  attributes: z.record(z.string(), z.unknown()).optional(),
+  // Whatever it holds: a record would leave out a key named __proto__, which a check is refused for.
+  attributes: z.unknown().meta({ type: 'object', additionalProperties: {} }).optional(),
   estimated_cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).default(0),
 });
 

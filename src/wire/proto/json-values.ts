@@ -2,6 +2,7 @@
  * The values of the proto3 JSON mapping, read strictly: what has the wrong type is named by its path. As the mapping says, null
  * is the same as absent, and a number may come as a string.
  */
+import { cutText } from '../../core/cut-text.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, JsonObject } from './messages.ts';
 import { allowanceFor, enter, takeItem, takeKey, type Allowance } from './struct.ts';
@@ -24,7 +25,7 @@ export function jsonList(value: unknown, path: string): readonly unknown[] {
 }
 
 /** A name is the caller's, so only its beginning is repeated. */
-export const unknownField = (path: string, key: string, message: string): Malformed => new Malformed(path + key.slice(0, 64), `is not a field of ${message}`);
+export const unknownField = (path: string, key: string, message: string): Malformed => new Malformed(path + cutText(key, 64), `is not a field of ${message}`);
 
 export function readStringJson(value: unknown, path: string, name: string): string {
   if (typeof value === 'string') return value;

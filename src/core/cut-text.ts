@@ -1,0 +1,6 @@
+/** The beginning of a text, at most so many characters of UTF-16, and no half of a pair at its end. */
+export function cutText(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const isHalf = (text.charCodeAt(length - 1) & 0xfc00) === 0xd800;
+  return text.slice(0, isHalf ? length - 1 : length);
+}

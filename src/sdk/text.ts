@@ -1,0 +1,18 @@
+/** Texts that can be sent. Throws a TypeError that names the one which cannot. */
+import type { AgentId } from './types.ts';
+
+/** A surrogate without its other half, which UTF-8 cannot carry: the library would send another character in its place. */
+const HALF_A_CHARACTER = /\p{Cs}/u;
+
+export function requireText(value: unknown, name: string): asserts value is string {
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
+  if (HALF_A_CHARACTER.test(value)) throw new TypeError(`${name} has half a surrogate pair`);
+}
+
+export function requireAgent(agent: AgentId, name: string): void {
+  for (const part of ['orgId', 'teamId', 'agentId'] as const) {
+    const text: unknown = agent?.[part];
+    if (typeof text !== 'string' || (text === '' && part !== 'orgId')) throw new TypeError(`${name}.${part} must be ${part === 'orgId' ? 'a string' : 'a string that is not empty'}`);
+    requireText(text, `${name}.${part}`);
+  }
+}
