@@ -1,6 +1,7 @@
-import { createCheckpointer, loadCheckpointKey } from '../adapters/audit/checkpoint.ts';
+import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../adapters/audit/checkpoint.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
+import { createClockGuard } from './clock-guard.ts';
 
 export type UpkeepOptions = {
   readonly directory: string;
@@ -17,6 +18,7 @@ const RETENTION_EVERY_MS = 10 * 60_000;
 /** What a limit that is new finds too much goes in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
 /**
@@ -53,8 +55,13 @@ export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, opt
       isFlushing = false;
     }
   };
+  const clock = retention.maxAgeMs === undefined ? undefined : createClockGuard({
+    witnessedMs: readCheckpoints(directory).map(({ checkpoint }) => Date.parse(checkpoint?.timestamp ?? '')).filter((ms) => !Number.isNaN(ms)),
+    onLeap: (fromMs, toMs) => note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}: no audit segment is deleted for its age until the gateway has run for a day from now`),
+  });
   const retain = (): void => attempt('old audit segments were not deleted', () => {
-    const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
+    const maxAgeMs = clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
+    const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
     if (isCut) nextStep = setTimeout(retain, NEXT_STEP_MS);
     if (deletedSegments.length > 0) note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
   });

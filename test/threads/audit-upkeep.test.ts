@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
 import { listSegments } from '../../src/adapters/audit/segments.ts';
 import { startUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
-import { append, openWriter } from '../adapters/audit/log.ts';
+import { append, NOON_MS, openWriter } from '../adapters/audit/log.ts';
 import { eventually } from '../support/eventually.ts';
 
 const NO_RETENTION = { maxAgeMs: undefined, maxBytes: undefined };
@@ -57,6 +57,60 @@ test('what a new limit finds far too much goes step by step, so that the start a
   writer.close();
   expect(readAnchor(paths.directory)).toMatchObject({ first_id: 22 });
   expect(notes.map(([, message]) => /deleted (\d+)/.exec(message)?.[1])).toEqual(['8', '8', '5']);
+});
+
+test('a clock that leaps ahead by years deletes nothing for its age until the gateway has run with it for a day, also where it is started anew', () => {
+  const HOUR_MS = 3_600_000;
+  const TEN_YEARS_MS = 3_650 * 24 * HOUR_MS;
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'], now: NOON_MS });
+  onTestFinished(() => { vi.useRealTimers(); });
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory, { segmentBytes: 1_000, nowMs: Date.now });
+  const write = () => append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: Date.now() }]);
+  const start = () => startUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+  const kept = () => listSegments(paths.directory).map(({ firstId }) => firstId);
+  write();
+  write();
+  createCheckpointer({ directory: paths.directory, key: loadCheckpointKey(paths.checkpointKeyPath), nowMs: Date.now }).record(writer.head());
+  const first = start();
+  vi.advanceTimersByTime(HOUR_MS);
+  expect(notes).toEqual([]);
+  vi.setSystemTime(Date.now() + TEN_YEARS_MS);
+  vi.advanceTimersByTime(HOUR_MS);
+  write();
+  expect(kept()).toEqual([1, 2, 3]);
+  expect(notes).toEqual([['warn', 'the clock went from 2026-03-01T13:10:00.000Z to 2036-02-27T13:10:00.000Z: no audit segment is deleted for its age until the gateway has run for a day from now']]);
+  first.stop();
+
+  const second = start();
+  vi.advanceTimersByTime(23 * HOUR_MS);
+  expect(kept()).toEqual([1, 2, 3]);
+  expect(notes).toHaveLength(2);
+  vi.advanceTimersByTime(2 * HOUR_MS);
+  expect(kept()).toEqual([3]);
+  second.stop();
+  writer.close();
+});
+
+test('after the gateway was away, segments go for their age once it has run for a day, and at once where it was away for less', () => {
+  const HOUR_MS = 3_600_000;
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'], now: NOON_MS });
+  onTestFinished(() => { vi.useRealTimers(); });
+  const deletedAfter = (awayMs: number): readonly number[] => {
+    const { note, notes: _, ...paths } = scene();
+    const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
+    for (let nth = 0; nth < 3; nth += 1) append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: NOON_MS - 31 * 24 * HOUR_MS }]);
+    createCheckpointer({ directory: paths.directory, key: loadCheckpointKey(paths.checkpointKeyPath), nowMs: () => Date.now() - awayMs }).record(writer.head());
+    const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+    const deleted = () => 3 - listSegments(paths.directory).length;
+    const atOnce = deleted();
+    vi.advanceTimersByTime(25 * HOUR_MS);
+    upkeep.stop();
+    writer.close();
+    return [atOnce, deleted()];
+  };
+  expect(deletedAfter(23 * HOUR_MS)).toEqual([2, 2]);
+  expect(deletedAfter(25 * HOUR_MS)).toEqual([0, 2]);
 });
 
 test('a head is signed once it is on the disk and not before, so that the loss of power never looks like a log that was cut', async () => {

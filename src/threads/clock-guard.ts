@@ -1,0 +1,48 @@
+const DAY_MS = 24 * 60 * 60_000;
+
+export type ClockGuardOptions = {
+  /** Times that were written down before, by this clock or one that was right; in their order. */
+  readonly witnessedMs: readonly number[];
+  /** Told of a leap when it is seen: from where to where, and until when the clock is not believed. */
+  readonly onLeap: (fromMs: number, toMs: number) => void;
+  readonly wallMs?: () => number;
+  readonly monotonicMs?: () => number;
+};
+
+/**
+ * Whether the clock may be believed when something is deleted for its age. A clock that has leapt ahead by more than a day
+ * is one that is wrong, or the gateway was away; what is deleted does not come back, so both wait until the gateway has run
+ * for a day with it. A leap of less costs no more than that much of the age.
+ */
+export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monotonicMs = () => performance.now() }: ClockGuardOptions): { isBelieved(): boolean } {
+  let lastWallMs = wallMs();
+  let lastMonotonicMs = monotonicMs();
+  let believedFromMs = lastMonotonicMs;
+  const leapt = (fromMs: number, toMs: number): void => {
+    believedFromMs = lastMonotonicMs + DAY_MS;
+    onLeap(fromMs, toMs);
+  };
+  const before = leapIn([...witnessedMs, lastWallMs], lastWallMs);
+  if (before !== undefined) leapt(before.fromMs, before.toMs);
+  return {
+    isBelieved() {
+      const wall = wallMs();
+      const monotonic = monotonicMs();
+      const expectedMs = lastWallMs + (monotonic - lastMonotonicMs);
+      lastWallMs = wall;
+      lastMonotonicMs = monotonic;
+      if (wall - expectedMs > DAY_MS) leapt(expectedMs, wall);
+      return monotonic >= believedFromMs;
+    },
+  };
+}
+
+/** The last leap, when it is no older than a day: whoever starts anew after it does not begin to believe. */
+function leapIn(timesMs: readonly number[], nowMs: number): { readonly fromMs: number; readonly toMs: number } | undefined {
+  for (let at = timesMs.length - 1; at > 0; at -= 1) {
+    const [fromMs = 0, toMs = 0] = [timesMs[at - 1], timesMs[at]];
+    if (nowMs - toMs > DAY_MS) return undefined;
+    if (toMs <= nowMs && toMs - fromMs > DAY_MS) return { fromMs, toMs };
+  }
+  return undefined;
+}
