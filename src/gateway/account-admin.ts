@@ -123,7 +123,7 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     const nowMs = context.clock.nowMs();
     const change = { ...measure.change, tokenEpoch: account.tokenEpoch + 1 };
-    await transaction.changeAccount(account.id, change, nowMs);
+    await transaction.changeAccount(account.id, change);
     const sessions = measure.endsSessions ? await transaction.revokeSessionsOf(account.id, nowMs) : 0;
     const payload = measure.endsSessions ? { ...measure.payload, sessions_revoked: sessions } : measure.payload;
     const recorded = await context.audit.record(auditEntry(measure.event, principal.subject, account, { payload }));

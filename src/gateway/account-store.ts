@@ -59,8 +59,8 @@ export type AccountReads = {
   accountById(id: AccountId): Promise<StoredAccount | undefined>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
-  /** Accounts whose epoch grew since then: tokens of a lower epoch may still be about. */
-  accountsRevokedSince(sinceMs: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
+  /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */
+  accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
   lockout(attempts: SecretDigest): Promise<Lockout>;
   invite(digest: SecretDigest): Promise<Invite | undefined>;
   passwordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
@@ -75,8 +75,8 @@ export type AccountTransaction = AccountReads & {
   lockAccount(id: AccountId): Promise<StoredAccount | undefined>;
   /** `undefined` when another account has the address. */
   insertAccount(account: NewAccount): Promise<StoredAccount | undefined>;
-  /** A changed `tokenEpoch` also notes when, for `accountsRevokedSince`. */
-  changeAccount(id: AccountId, change: AccountChange, nowMs: number): Promise<void>;
+  /** A changed `tokenEpoch` also notes when, for `accountsRevokedWithin`. */
+  changeAccount(id: AccountId, change: AccountChange): Promise<void>;
   lockLockout(attempts: SecretDigest, nowMs: number): Promise<Lockout>;
   saveLockout(attempts: SecretDigest, lockout: Lockout, nowMs: number): Promise<void>;
   clearLockout(attempts: SecretDigest): Promise<void>;

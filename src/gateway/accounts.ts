@@ -99,10 +99,11 @@ export function withoutAccountStore(): AccountUseCases {
   };
 }
 
+/** By how much the clock of a gateway may be ahead of another's: its tokens run out that much later there. */
+const CLOCKS_APART_MS = 60 * 60 * 1000;
+
 async function syncRevocations(context: AccountsContext): Promise<Result<void, Fault>> {
-  // An older token has run out by itself. The minute is for clocks that differ.
-  const sinceMs = context.clock.nowMs() - (ACCESS_TOKEN_SECS + 60) * 1000;
-  const revoked = await context.store.read((reads) => reads.accountsRevokedSince(sinceMs));
+  const revoked = await context.store.read((reads) => reads.accountsRevokedWithin(ACCESS_TOKEN_SECS * 1000 + CLOCKS_APART_MS));
   if (!revoked.ok) return revoked;
   for (const { id, tokenEpoch } of revoked.value) revokeTokens(context, id, tokenEpoch);
   return ok(undefined);

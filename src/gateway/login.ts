@@ -133,7 +133,7 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
     // Disabled, given another role or another password since it was read: this token is already dead.
     if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'refused', locksNow: false });
     await transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs);
-    await transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }, nowMs);
+    await transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash });
     const session = { id: randomUUID(), accountId: account.id, rememberMe: attempt.input.rememberMe, createdAtMs: nowMs, revokedAtMs: null };
     await transaction.insertSession(session);
     await transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id);

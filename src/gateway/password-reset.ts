@@ -96,7 +96,7 @@ async function changePassword(context: AccountsContext, digest: SecretDigest, { 
     const reset = await transaction.lockPasswordReset(digest);
     if (account === undefined || account.disabled || !isUsable(context, reset)) return invalidToken();
     await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
-    await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 }, nowMs);
+    await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 });
     await transaction.deletePasswordResets(id);
     const sessions = await transaction.revokeSessionsOf(id, nowMs);
     const recorded = await context.audit.record(auditEntry('PasswordResetCompleted', ownActor(account), account, { payload: { sessions_revoked: sessions } }));

@@ -31,11 +31,16 @@ export class RevocationList {
     for (const revocation of deps.store.all()) this.#bySubject.set(revocation.subject, revocation);
   }
 
-  /** In force when this returns. A lower epoch than is known changes nothing. */
+  /**
+   * In force when this returns. A lower epoch than is known changes nothing. The same again only keeps it for longer: who
+   * goes on saying so knows of tokens that may still be about, and it is news to nobody.
+   */
   revoke(subject: string, epoch: number): void {
-    if (epoch <= (this.#bySubject.get(subject)?.epoch ?? 0)) return;
+    const known = this.#bySubject.get(subject)?.epoch ?? 0;
+    if (epoch < known || epoch === 0) return;
     const revocation = { subject, epoch, untilMs: this.#deps.clock.nowMs() + KEPT_FOR_MS };
     this.#bySubject.set(subject, revocation);
+    if (epoch === known) return;
     for (const listener of this.#listeners) listener(subject);
     this.#deps.store.put(revocation).catch((error: unknown) => this.#deps.onError('a revocation was not written to disk', error));
   }

@@ -154,7 +154,18 @@ test('a gateway that was not running learns which tokens are dead', async () => 
   valueOf(await after.accounts.syncRevocations());
   expect(after.revoked).toEqual([`account:${dev.id} 1`]);
   const muchLater = await openScene(url);
-  muchLater.advance(17 * 60_000);
+  valueOf(await muchLater.postgres.attempt((on) => on.query(`UPDATE accounts SET tokens_revoked_at = tokens_revoked_at - interval '76 minutes'`)));
   valueOf(await muchLater.accounts.syncRevocations());
   expect(muchLater.revoked).toEqual([]);
+});
+
+test('a gateway learns which tokens another one killed, however far apart their clocks are', async () => {
+  const url = await newDatabase();
+  const [behind, ahead] = [await openScene(url), await openScene(url)];
+  ahead.advance(20 * 60_000);
+  const principal = principalOf(await registerOwner(behind));
+  const dev = await inviteAccount(behind, 'dev@example.com', 'developer');
+  valueOf(await behind.setDisabled({ principal, accountId: dev.id, disabled: true }));
+  valueOf(await ahead.accounts.syncRevocations());
+  expect(ahead.revoked).toEqual([`account:${dev.id} 1`]);
 });

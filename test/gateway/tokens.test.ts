@@ -158,6 +158,19 @@ describe('an account token', () => {
     revocations.prune();
     expect(revocations.size).toBe(0);
   });
+
+  test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
+    const { issuer, revocations, clock, onRevoked } = await start();
+    const heard: string[] = [];
+    onRevoked((subject) => heard.push(subject));
+    for (let seconds = 0; seconds <= 1_200; seconds += 60) {
+      issuer.revokeSubject('account:a1', 4);
+      revocations.prune();
+      clock.advance(60_000);
+    }
+    expect(revocations.isRevoked('account:a1', 3)).toBe(true);
+    expect(heard).toEqual(['account:a1']);
+  });
 });
 
 describe('authenticating', () => {

@@ -45,9 +45,9 @@ function readsOn(on: Queryable): AccountReads {
       );
       return rows.map(accountOf);
     },
-    accountsRevokedSince: async (sinceMs) => {
+    accountsRevokedWithin: async (ms) => {
       const { rows } = await on.query<{ id: string; token_epoch: number }>(
-        'SELECT id, token_epoch FROM accounts WHERE tokens_revoked_at >= $1', [at(sinceMs)],
+        `SELECT id, token_epoch FROM accounts WHERE tokens_revoked_at >= now() - $1 * interval '1 millisecond'`, [ms],
       );
       return rows.map((row) => ({ id: row.id as AccountId, tokenEpoch: row.token_epoch }));
     },
@@ -103,13 +103,13 @@ function accountWrites(on: Queryable, run: Run) {
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (email_key) DO NOTHING RETURNING ${ACCOUNT_COLUMNS}`,
       [account.id, account.email, emailKeyOf(account.email), account.passwordHash, account.role, account.orgId, account.disabled,
         account.tokenEpoch, at(account.createdAtMs), at(account.lastLoginAtMs)]),
-    changeAccount: async (id, change, nowMs) => {
+    changeAccount: async (id, change) => {
       await run(
         `UPDATE accounts SET role = coalesce($2, role), disabled = coalesce($3, disabled), password_hash = coalesce($4, password_hash),
            last_login_at = coalesce($5, last_login_at), token_epoch = coalesce($6, token_epoch),
-           tokens_revoked_at = CASE WHEN $6::integer > token_epoch THEN $7 ELSE tokens_revoked_at END
+           tokens_revoked_at = CASE WHEN $6::integer > token_epoch THEN now() ELSE tokens_revoked_at END
           WHERE id = $1`,
-        [id, change.role, change.disabled, change.passwordHash, at(change.lastLoginAtMs ?? null), change.tokenEpoch, at(nowMs)],
+        [id, change.role, change.disabled, change.passwordHash, at(change.lastLoginAtMs ?? null), change.tokenEpoch],
       );
     },
     lockLockout: async (attempts: SecretDigest, nowMs: number) => {
