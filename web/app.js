@@ -40,7 +40,7 @@ let view;
 
 /** @type {readonly { path: string, title: string, isFor: () => boolean, open: (asked: URLSearchParams) => View }[]} */
 const TABS = [
-  { path: '#/operations', title: 'Operations', isFor: () => true, open: () => operationsView(operations) },
+  { path: '#/operations', title: 'Operations', isFor: () => true, open: (asked) => operationsView(operations, asked) },
   { path: '#/agents', title: 'Agents', isFor: () => true, open: agentsView },
   { path: '#/audit', title: 'Audit', isFor: () => true, open: auditView },
   { path: '#/budgets', title: 'Budgets', isFor: () => true, open: budgetsView },
@@ -71,7 +71,7 @@ function showInside() {
       h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
       h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
       h('div', { class: 'who' }, status,
-        h('span', { class: 'name', title: `${session?.name}, with ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId)),
+        h('span', { class: 'name', title: `${session?.name}, with ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag' }, 'read only')),
         button('Sign out', leave, { class: 'small' }))),
     main);
 

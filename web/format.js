@@ -13,13 +13,16 @@ function unitsOf(ms) {
 /** @param {number} ms how long something has lasted */
 export const duration = (ms) => unitsOf(ms).join(' ');
 
-const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false, timeZoneName: 'short' });
 
-/** @param {string | null | undefined} rfc3339 */
+/** The zone in which times are shown and taken, as `Europe/Berlin`. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** With its zone. @param {string | null | undefined} rfc3339 */
 export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? '–' : DAY_AND_TIME.format(new Date(rfc3339)));
 
-/** @param {string} rfc3339 */
+/** With its zone. @param {string} rfc3339 */
 export const shortTime = (rfc3339) => SHORT_TIME.format(new Date(rfc3339));
 
 /** No finer than its largest unit, because it does not go on counting. @param {string | null | undefined} rfc3339 */

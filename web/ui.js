@@ -159,16 +159,17 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
  * @param {object} options
  * @param {string} options.label
  * @param {readonly string[]} options.columns
+ * @param {readonly string[]} [options.numbers] those of the columns that hold numbers
  * @param {(cursor: string | undefined) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
  * @param {(row: Row) => HTMLTableRowElement} options.render
  * @param {string} options.empty
  */
-export function pagedTable({ label, columns, load, render, empty }) {
+export function pagedTable({ label, columns, numbers = [], load, render, empty }) {
   const body = h('tbody');
   const note = h('p', { class: 'empty' });
   const more = button('Load more', () => attempt(() => fill(false)), { class: 'more', hidden: true });
   const element = h('div', { class: 'panel scroll' },
-    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col' }, column)))), body), note, more);
+    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), note, more);
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;

@@ -4,7 +4,7 @@ import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of signing in at the dashboard are skipped: ${NO_BROWSER}`);
 
@@ -148,6 +148,30 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`);
     await page.getByText('Your session has ended').waitFor();
     await page.getByLabel('API key').waitFor();
+  });
+
+  test('a role is changed only when it is meant', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });
+    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    const page = await open();
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await live(page);
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    const role = page.getByLabel('Role of risen@example.com');
+    const roleNow = async () => (await gateway.call('GET', '/api/v1/accounts?per_page=1000')).body.accounts.find(({ email }: { email: string }) => email === 'risen@example.com').role;
+    await role.selectOption('admin');
+    const dialog = page.getByRole('dialog', { name: 'Change the role?' });
+    expect(await dialog.textContent()).toContain('From viewer to admin');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await role.inputValue()).toBe('viewer');
+    expect(await roleNow()).toBe('viewer');
+    await role.selectOption('developer');
+    await dialog.getByRole('button', { name: 'Make developer' }).click();
+    await eventually(async () => expect(await roleNow()).toBe('developer'));
+    await eventually(async () => expect(await role.inputValue()).toBe('developer'));
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);

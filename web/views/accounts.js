@@ -24,7 +24,7 @@ export function accountsView() {
   function accountRow(account) {
     const role = select(`Role of ${account.email}`, ROLES.map(([value]) => /** @type {const} */ ([value, value])), { class: 'small' });
     role.value = account.role;
-    role.addEventListener('change', () => change(account, 'role', { role: role.value }));
+    role.addEventListener('change', () => changeRole(account, role));
     const isSelf = account.email === current()?.name;
     return h('tr', { class: account.disabled ? 'finished' : '' },
       h('td', { class: 'strong' }, account.email, isSelf ? h('span', { class: 'tag' }, 'you') : null),
@@ -44,6 +44,13 @@ export function accountsView() {
   async function change(account, what, body) {
     await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
     await reload();
+  }
+
+  /** Asked about, because the arrow keys alone choose another. @param {any} account @param {HTMLSelectElement} role */
+  async function changeRole(account, role) {
+    const chosen = role.value;
+    role.value = account.role;
+    if (await confirm({ title: 'Change the role?', text: `From ${account.role} to ${chosen}, at once.`, subject: account.email, confirm: `Make ${chosen}` })) await change(account, 'role', { role: chosen });
   }
 
   /** @param {any} account */

@@ -1,4 +1,5 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
+import { keepInAddress } from '../address.js';
 import { button, field, h, parts } from '../dom.js';
 import { ago, agentName, dateTime, count, SLASH } from '../format.js';
 import { query } from '../api.js';
@@ -7,15 +8,18 @@ import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead 
 
 const PER_PAGE = 100;
 
-export function agentsView() {
+/** @param {URLSearchParams} asked what the address wants to see */
+export function agentsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  const team = h('input', { type: 'search', placeholder: 'All teams', autocomplete: 'off', spellcheck: 'false' });
+  keepInAddress('#/agents', asked, { ...(boundTo === null ? { org_id: org } : {}), team_id: team });
   const list = pagedTable({
     label: 'Registered agents',
-    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''],
+    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''], numbers: ['Active operations'],
     empty: 'No agents are registered here.',
     load: async (cursor) => {
-      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
       return { rows: page.agents, next: page.next_cursor };
     },
     render: (agent) => h('tr', null,
@@ -64,11 +68,11 @@ export function agentsView() {
     await reload();
   }
 
-  org.addEventListener('change', reload);
+  for (const control of [org, team]) control.addEventListener('change', reload);
   void reload();
   const element = h('section', { class: 'view' },
     viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),
-    boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
+    h('div', { class: 'filters' }, boundTo === null ? field('Org', org) : null, field('Team', team)),
     list.element);
   return { element, renew: list.renew };
 }

@@ -1,7 +1,9 @@
 /** The audit log, newest first, and as it grows. */
+import { keepInAddress, read } from '../address.js';
 import { button, field, h, parts, replace, select } from '../dom.js';
-import { agentName, dateTime, shortTime, SLASH } from '../format.js';
+import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
+import { holdOf } from '../hold.js';
 import { call, current } from '../session.js';
 import { attempt, labelled, pagedTable, viewHead } from '../ui.js';
 
@@ -30,29 +32,39 @@ export function auditView(asked) {
   const until = h('input', { type: 'datetime-local', step: '1' });
   const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
   let newestId = 0;
-  inputs.op_id.value = asked.get('op_id') ?? '';
+  const { org_id: org, ...others } = inputs;
+  const filters = { event_type: event, decision, ...(boundTo === null ? { org_id: org } : {}), ...others, since, until };
+  keepInAddress('#/audit', asked, filters);
 
   const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([
-    ['event_type', event.value], ['decision', decision.value], ...Object.entries(inputs).map(([name, input]) => /** @type {const} */ ([name, input.value.trim()])),
-    ['since', timeOf(since)], ['until', timeOf(until)], ['per_page', PER_PAGE], ['cursor', cursor],
+    ...Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)])), ['per_page', PER_PAGE], ['cursor', cursor],
   ])}`);
   const list = pagedTable({
     label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
       const page = await ask(cursor);
-      if (cursor === undefined) newestId = page.entries[0]?.id ?? 0;
+      if (cursor === undefined) {
+        newestId = page.entries[0]?.id ?? 0;
+        held.hidden = true;
+      }
       return { rows: page.entries, next: page.next_cursor };
     },
   });
   const reload = () => attempt(list.reload);
+  const isHeld = holdOf(frame, list.body);
+  const held = button('New entries – show', async () => {
+    frame().scrollTop = 0;
+    await reload();
+  }, { class: 'held', hidden: true });
 
-  /** Puts what is new on top. When more came than a page holds, begins anew. */
+  /** Puts what is new on top, unless somebody is about to press there or reads on below. When more came than a page holds, begins anew. */
   async function look() {
     const newestBefore = newestId;
     const { entries } = await ask(undefined);
     if (newestBefore !== newestId) return; // the filter was changed meanwhile
     const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
-    if (fresh.length === 0) return;
+    held.hidden = fresh.length === 0 || !isHeld();
+    if (fresh.length === 0 || !held.hidden) return;
     if (fresh.length === PER_PAGE || newestId === 0) return list.reload();
     newestId = fresh[0].id;
     list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
@@ -68,22 +80,22 @@ export function auditView(asked) {
     }
   }
 
-  for (const control of [event, decision, since, until, ...Object.values(inputs)]) control.addEventListener('change', reload);
+  for (const control of Object.values(filters)) control.addEventListener('change', reload);
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
-    viewHead('Audit log', h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
+    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
     h('details', { class: 'folded', open: WIDE.matches || asked.size > 0 }, h('summary', null, 'Filters'), h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
-      field('From', since), field('To', until))),
+      field(`From (${ZONE})`, since), field(`To (${ZONE})`, until))),
     list.element);
   return { element, renew: list.renew, dispose: () => { isDisposed = true; } };
 }
 
 const search = () => h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
 
-/** @param {HTMLInputElement} input */
-const timeOf = (input) => (input.value === '' ? '' : new Date(input.value).toISOString());
+/** What the view scrolls in. */
+const frame = () => /** @type {HTMLElement} */ (document.getElementById('app'));
 
 /** @param {any} entry */
 function entryRow(entry) {

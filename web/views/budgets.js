@@ -1,4 +1,5 @@
 /** What was spent, what is held back for running operations, and what is left. */
+import { keepInAddress } from '../address.js';
 import { button, field, h, parts, replace } from '../dom.js';
 import { agentName, dateTime, money, SLASH } from '../format.js';
 import { query } from '../api.js';
@@ -9,9 +10,11 @@ const PER_PAGE = 200;
 const REFRESH_MS = 5_000;
 const NEAR = 0.8;
 
-export function budgetsView() {
+/** @param {URLSearchParams} asked what the address wants to see */
+export function budgetsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  if (boundTo === null) keepInAddress('#/budgets', asked, { org_id: org });
   const note = h('p', { class: 'hint' });
   const list = pagedTable({
     label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent yet.',
@@ -31,7 +34,7 @@ export function budgetsView() {
   org.addEventListener('change', reload);
   const timer = setInterval(() => {
     // Only while the first page is all that was loaded: nobody's place in the list is lost.
-    if (!document.hidden && list.body.childElementCount < PER_PAGE) list.reload().catch(() => undefined);
+    if (!document.hidden && list.body.childElementCount <= PER_PAGE) list.reload().catch(() => undefined);
   }, REFRESH_MS);
   void reload();
   const element = h('section', { class: 'view' },

@@ -1,7 +1,7 @@
 /** API keys, for administrators. */
 import { query } from '../api.js';
 import { button, field, h } from '../dom.js';
-import { ago, dateTime } from '../format.js';
+import { ago, dateTime, ZONE } from '../format.js';
 import { call, current } from '../session.js';
 import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
 
@@ -39,7 +39,7 @@ export function keysView() {
         field('Name', name, 'What it is for; shown in lists and in the audit log.'),
         h('fieldset', { class: 'field' }, h('legend', null, 'Scopes'), h('div', { class: 'checks' }, scopes.map((box) => h('label', { class: 'check' }, box, box.value)))),
         field('Org', org, 'A key bound to an org sees and touches nothing else. Empty: every org.'),
-        field('Expires', expires, 'Empty: never.'),
+        field('Expires', expires, `Empty: never. In the time of ${ZONE}.`),
       ],
       onSubmit: async () => {
         const created = await call('POST', '/api/v1/iam/api-keys', {

@@ -30,7 +30,7 @@ export function createRow(op, act) {
     h('td', { class: 'clip', 'data-label': 'Agent', title: name }, parts(name, SLASH)),
     h('td', { 'data-label': 'State' }, state),
     since,
-    h('td', { class: 'row-actions', 'data-label': 'Actions' }, can('write') ? [actions.pause, actions.resume, actions.terminate] : null));
+    can('write') ? h('td', { class: 'row-actions', 'data-label': 'Actions' }, actions.pause, actions.resume, actions.terminate) : null);
   return { element: row, parts: { state, since, actions, row, link } };
 }
 

@@ -1,7 +1,9 @@
 /** Operations in flight, as they happen, and the means to stop them. */
+import { keepInAddress } from '../address.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { count, plural } from '../format.js';
-import { current } from '../session.js';
+import { holdOf } from '../hold.js';
+import { can, current } from '../session.js';
 import { VirtualRows } from '../virtual-rows.js';
 import { operationControl } from './operation-control.js';
 import { createRow, updateRow } from './operation-row.js';
@@ -12,25 +14,32 @@ import { createRow, updateRow } from './operation-row.js';
 const STATES = /** @type {const} */ (['pending', 'running', 'paused', 'completing', 'terminated']);
 const COLUMNS = ['Operation', 'Agent', 'State', 'Since', 'Actions'];
 const REFRESH_MS = 100;
-/** The rows keep their places for so long after the pointer has moved over them. */
-const HOLD_MS = 4_000;
+/** However many come, the rows take new places no oftener: faster than that nobody can read. */
+const MOVE_EVERY_MS = 1_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
-/** @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus['kind'], onChange: (listener: () => void) => () => void }} operations */
-export function operationsView({ model, status, onChange }) {
-  const filters = filterBar(() => refresh(true));
+/**
+ * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus['kind'], onChange: (listener: () => void) => () => void }} operations
+ * @param {URLSearchParams} asked what the address wants to see
+ */
+export function operationsView({ model, status, onChange }, asked) {
+  const filters = filterBar(asked, () => refresh(true));
   const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
   const list = operationTable(model, operationControl(model, () => refresh()));
   /** @type {readonly Op[]} */
   let shown = [];
+  let movedAtMs = -Infinity;
 
   /** @param {boolean} [isWanted] the operator has asked for the newest */
   function refresh(isWanted = false) {
     const found = model.list(filters.read());
     if (isWanted) list.toTop();
-    const inPlace = isWanted || !list.isHeld() ? found : keepPlaces(shown, found, model);
-    const waiting = inPlace === found ? 0 : found.length - inPlace.filter((op) => model.get(op.opId) === op).length;
+    const isHeld = !isWanted && list.isHeld();
+    const nowMs = performance.now();
+    const inPlace = isHeld || (!isWanted && nowMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
+    if (inPlace === found && found[0] !== shown[0]) movedAtMs = nowMs;
+    const waiting = isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
     held.hidden = waiting <= 0;
     setText(held, `${plural(waiting, 'new operation')} – show`);
     shown = inPlace;
@@ -52,13 +61,14 @@ export function operationsView({ model, status, onChange }) {
   return { element, dispose: () => { clearInterval(clock); forget(); } };
 }
 
-/** The controls that say what is looked for. @param {() => void} onInput */
-function filterBar(onInput) {
+/** The controls that say what is looked for. @param {URLSearchParams} asked @param {() => void} onInput */
+function filterBar(asked, onInput) {
   const boundTo = current()?.orgId ?? null;
   const text = h('input', { type: 'search', placeholder: 'Operation or agent', autocomplete: 'off', spellcheck: 'false' });
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const orgs = h('datalist', { id: 'orgs' });
   const state = select('State', [['', 'All states'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
+  keepInAddress('#/operations', asked, { q: text, ...(boundTo === null ? { org_id: org } : {}), state });
   for (const control of [text, org, state]) control.addEventListener('input', onInput);
   /** @type {readonly string[]} */
   let offered = [];
@@ -86,7 +96,7 @@ function filterBar(onInput) {
 function operationTable(model, act) {
   const empty = h('p', { class: 'empty' });
   const body = h('tbody');
-  const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.map((column) => h('th', { scope: 'col' }, column)))), body);
+  const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
   const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
   const rows = new VirtualRows(scroller, body, {
     rowHeightPx: () => (NARROW.matches ? 116 : 44),
@@ -96,7 +106,7 @@ function operationTable(model, act) {
   });
   return {
     element: scroller,
-    isHeld: holdOf(scroller, body),
+    isHeld: holdOf(() => scroller, body),
     toTop() { scroller.scrollTop = 0; },
     /** @param {readonly Op[]} shown @param {Knowledge} knowledge */
     show(shown, knowledge) {
@@ -106,24 +116,6 @@ function operationTable(model, act) {
       setText(empty, shown.length > 0 ? '' : emptyText(model, knowledge));
     },
   };
-}
-
-/**
- * Nothing moves under a hand that is about to act: one must not hit Terminate on the wrong row.
- *
- * @param {HTMLElement} scroller
- * @param {HTMLElement} body
- */
-function holdOf(scroller, body) {
-  let pointedAtMs = -Infinity;
-  let pointedAt = '';
-  body.addEventListener('pointermove', ({ clientX, clientY }) => {
-    // Rows that move under a resting pointer make such events too.
-    if (pointedAt === `${clientX} ${clientY}`) return;
-    pointedAt = `${clientX} ${clientY}`;
-    pointedAtMs = performance.now();
-  });
-  return () => performance.now() - pointedAtMs < HOLD_MS || body.querySelector(':focus-visible') !== null || scroller.scrollTop > 0;
 }
 
 /** What is shown stays where it is; what has come since waits. @param {readonly Op[]} shown @param {readonly Op[]} found @param {OpsModel} model */

@@ -11,7 +11,7 @@ export function policiesView() {
   const version = h('p', { class: 'hint' });
   const report = h('div', { class: 'report', role: 'status' });
   const list = pagedTable({
-    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], empty: 'No policies are in force: every check is denied.',
+    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], numbers: ['Rules'], empty: 'No policies are in force: every check is denied.',
     load: async (cursor) => {
       const page = await call('GET', `/api/v1/policies${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
       replace(version, 'Version ', h('span', { class: 'mono' }, page.version), `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`);

@@ -1,0 +1,174 @@
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of the views of the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => {
+  const { agent, gateway, openPage, signedIn } = useDashboard();
+  const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
+  const start = (opId: string, by = owner) => gateway().call('POST', '/api/v1/ops', { op_id: opId, agent: by });
+
+  test('the names of the views stand above a long view, and never on it', async () => {
+    for (let index = 0; index < 40; index += 1) await agent('acme', 'long', `n${index}`);
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Remove acme / long / n39' }).waitFor();
+    for (const width of [1440, 1024, 390]) {
+      await page.setViewportSize({ width, height: 700 });
+      const [nav, heading] = await Promise.all([page.getByRole('navigation'), page.getByRole('heading', { name: 'Agents' })].map((element) => element.boundingBox()));
+      expect(nav!.y + nav!.height).toBeLessThanOrEqual(heading!.y);
+    }
+  });
+
+  test('whose operation it is can be read on a screen of 1024 pixels', async () => {
+    const page = await signedIn();
+    await page.setViewportSize({ width: 1024, height: 700 });
+    await start('4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', { org_id: 'initech', team_id: 'billing', agent_id: 'reconciler-214' });
+    const cell = rowOf(page, '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7').getByRole('cell', { name: 'initech / billing / reconciler-214' });
+    await cell.waitFor();
+    expect(await cell.evaluate((element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth)).toBe(0);
+  });
+
+  test('what a view looks for stands in its address: it is kept over a reload and by a link, also through the door', async () => {
+    const page = await signedIn();
+    await page.getByLabel('Search').fill('crawler 1');
+    await page.getByLabel('Org').fill('acme & co');
+    await page.getByLabel('State').selectOption('paused');
+    expect(new URL(page.url()).hash).toBe('#/operations?q=crawler+1&org_id=acme+%26+co&state=paused');
+    await page.reload();
+    await eventually(async () => expect(await valuesOf(page, ['Search', 'Org', 'State'])).toEqual(['crawler 1', 'acme & co', 'paused']));
+    const other = await openPage(`${gateway().url}/#/audit?event_type=OpPaused&org_id=acme&since=2026-03-01T10%3A00%3A00.000Z`);
+    await signIn(other, ADMIN_KEY);
+    expect(await valuesOf(other, ['Event', 'Org'])).toEqual(['OpPaused', 'acme']);
+    await other.getByLabel('Team').fill('search');
+    await other.getByLabel('Team').blur();
+    expect(new URL(other.url()).hash).toBe('#/audit?event_type=OpPaused&org_id=acme&team_id=search&since=2026-03-01T10%3A00%3A00.000Z');
+    await other.getByRole('link', { name: 'Audit', exact: true }).click();
+    await eventually(async () => expect(await valuesOf(other, ['Event', 'Org', 'Team'])).toEqual(['', '', '']));
+    await other.goto(`${gateway().url}/#/operations?state=no-such-state`);
+    await eventually(async () => expect(await valuesOf(other, ['State'])).toEqual(['']));
+  });
+
+  test('rows keep their places under a pointer that rests on a button, and under a finger', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByLabel('Search').fill('rests-');
+    await start('rests-1:s');
+    const row = rowOf(page, 'rests-1:s');
+    await running(page, row);
+    await row.getByRole('button', { name: 'Terminate' }).hover();
+    await page.clock.runFor(30_000);
+    await start('rests-2:s');
+    await running(page, page.getByRole('button', { name: '1 new operation – show' }));
+    expect(await rowOf(page, 'rests-2:s').count()).toBe(0);
+    await page.mouse.move(0, 0);
+    await running(page, rowOf(page, 'rests-2:s'));
+    await row.dispatchEvent('pointerdown', { bubbles: true, pointerType: 'touch' });
+    await start('rests-3:s');
+    await running(page, page.getByRole('button', { name: '1 new operation – show' }));
+    expect(await rowOf(page, 'rests-3:s').count()).toBe(0);
+    await page.clock.runFor(4_000);
+    await running(page, rowOf(page, 'rests-3:s'));
+  });
+
+  test('however many operations come, the rows take new places no oftener than once a second', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByLabel('Search').fill('busy-');
+    await start('busy-1:s');
+    await running(page, rowOf(page, 'busy-1:s'));
+    await page.clock.runFor(2_000);
+    const before = Number(await page.evaluate('performance.now()'));
+    for (let index = 2; index <= 6; index += 1) await start(`busy-${index}:s`);
+    await running(page, rowOf(page, 'busy-6:s'));
+    await start('busy-7:s');
+    await running(page, rowOf(page, 'busy-7:s'));
+    expect(Number(await page.evaluate('performance.now()')) - before).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('an entry of the audit log that somebody reads or is about to open is not moved by what follows', async () => {
+    const busy = await startTestGateway();
+    onTestFinished(async () => { await busy.stop(); });
+    const write = async (count: number) => {
+      for (let done = 0; done < count; done += 50) await Promise.all(Array.from({ length: 50 }, (_, index) => busy.call('POST', '/api/v1/ops', { op_id: `audit-${performance.now()}-${index}:s`, agent: owner })));
+    };
+    await write(250);
+    const page = await signedIn(ADMIN_KEY, busy.url);
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    const more = page.getByRole('button', { name: 'Load more' });
+    await more.click();
+    await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(200));
+    const asked = page.waitForResponse(/\/api\/v1\/logs/);
+    await write(150);
+    await asked;
+    await page.getByRole('button', { name: 'New entries – show' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(200);
+    await page.getByRole('button', { name: 'New entries – show' }).click();
+    await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(100));
+    const first = page.locator('tbody tr').first().getByRole('button');
+    await first.hover();
+    const name = await first.getAttribute('aria-label');
+    await write(50);
+    await page.getByRole('button', { name: 'New entries – show' }).waitFor();
+    expect(await first.getAttribute('aria-label')).toBe(name);
+    await page.mouse.move(0, 0);
+    await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(name));
+  }, 60_000);
+
+  test('budgets are kept up to date when there are more than one page holds', async () => {
+    const many = await startTestGateway();
+    onTestFinished(async () => { await many.stop(); });
+    const spend = (name: string, usd: number) => many.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
+    for (let index = 0; index < 210; index += 1) await spend(`n${index}`, 1);
+    const page = await signedIn(ADMIN_KEY, many.url);
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    const everything = page.locator('tr:has-text("Everything")');
+    await everything.getByText('$210.00').first().waitFor();
+    await spend('n0', 5);
+    await everything.getByText('$215.00').first().waitFor();
+  }, 60_000);
+
+  test('an agent is found by its team', async () => {
+    for (const team of ['one', 'two']) await agent('found', team, `of-${team}`);
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByLabel('Org').fill('found');
+    await page.getByLabel('Team').fill('two');
+    await page.getByLabel('Team').press('Enter');
+    await page.getByRole('cell', { name: 'found / one / of-one', exact: true }).waitFor({ state: 'detached' });
+    await page.getByRole('cell', { name: 'found / two / of-two', exact: true }).waitFor();
+  });
+
+  test('who may only read is told so, and sees no column for what he may not do', async () => {
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] });
+    const page = await signedIn(body.key);
+    await page.getByText('read only', { exact: true }).waitFor();
+    expect(await page.getByRole('columnheader').allTextContents()).toEqual(['Operation', 'Agent', 'State', 'Since']);
+  });
+
+  test('a time says its zone, and numbers stand under each other', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    const zone = await page.evaluate('new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value') as string;
+    await page.getByRole('cell', { name: new RegExp(`^[A-Z][a-z]{2} \\d\\d, \\d\\d:\\d\\d:\\d\\d ${zone.replace('+', '\\+')}$`) }).first().waitFor();
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByText(`${zone}, the month`).waitFor();
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('cell', { name: '7', exact: true }).waitFor();
+    expect(await page.evaluate('[...document.querySelectorAll(".number")].map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])')).toEqual([['Rules', 'right'], ['7', 'right']]);
+  });
+});
+
+const valuesOf = (page: Page, labels: readonly string[]): Promise<string[]> => Promise.all(labels.map((label) => page.getByLabel(label, { exact: true }).inputValue()));
+
+/** Lets the clock of the page run until it is there. */
+const running = (page: Page, element: Locator): Promise<void> => eventually(async () => {
+  await page.clock.runFor(100);
+  expect(await element.isVisible()).toBe(true);
+});

@@ -1,0 +1,39 @@
+/** What a view is asked to show stands in its address: a reload keeps it, and a link says it to others. */
+import { query } from './api.js';
+
+/** @typedef {HTMLInputElement | HTMLSelectElement} Control */
+
+/**
+ * Sets the controls to what the address asks for, and has the address follow them. Going back leads out of the view, not
+ * through every letter that was typed.
+ *
+ * @param {string} path of the view, as `#/audit`
+ * @param {URLSearchParams} asked
+ * @param {Readonly<Record<string, Control>>} controls by their names in the address
+ */
+export function keepInAddress(path, asked, controls) {
+  const named = Object.entries(controls);
+  for (const [name, control] of named) write(control, asked.get(name) ?? '');
+  const follow = () => history.replaceState(null, '', `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`);
+  for (const [, control] of named) control.addEventListener('input', follow);
+}
+
+/** What the control says to the gateway and in the address; a local time as the moment it is. @param {Control} control @returns {string} */
+export function read(control) {
+  if (control.type !== 'datetime-local') return control.value.trim();
+  return control.value === '' ? '' : new Date(control.value).toISOString();
+}
+
+/** @param {Control} control @param {string} value */
+function write(control, value) {
+  control.value = control.type === 'datetime-local' ? localTime(value) : value;
+  // A choice that is none leaves nothing chosen.
+  if (control instanceof HTMLSelectElement && control.selectedIndex === -1) control.selectedIndex = 0;
+}
+
+/** As a control takes it: local, without a zone. @param {string} rfc3339 */
+function localTime(rfc3339) {
+  const ms = Date.parse(rfc3339);
+  if (Number.isNaN(ms)) return '';
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
