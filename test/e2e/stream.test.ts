@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { head, sendRaw } from '../support/raw-http.ts';
 import { openDashboard, Refused, type Dashboard, type DashboardOptions, type Frame } from '../support/stream.ts';
 
 let gateway: TestGateway;
@@ -162,9 +163,16 @@ test.each(['https://board.example', 'https://gateway.example', 'own'])('a page o
   await dashboard('', { headers: { origin: origin === 'own' ? `http://${host}` : origin } });
 });
 
+test('a handshake of another version of the protocol is refused, and told which one is spoken', async () => {
+  const handshake = { Authorization: `Bearer ${ADMIN_KEY}`, Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+  const { statuses, text } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...handshake, 'Sec-WebSocket-Version': '8' })]);
+  expect(statuses).toEqual([426]);
+  expect(text).toMatch(/\r\nSec-WebSocket-Version: 13\r\n/i);
+});
+
 test('a request that is no handshake is told what this path speaks', async () => {
   const { status, headers, body } = await gateway.call('GET', '/api/v1/stream');
-  expect([status, headers.get('upgrade'), body.code]).toEqual([426, 'websocket', 'upgrade_required']);
+  expect([status, headers.get('upgrade'), headers.get('sec-websocket-version'), body.code]).toEqual([426, 'websocket', '13', 'upgrade_required']);
   expect((await gateway.call('GET', '/api/v1/stream', undefined, null)).status).toBe(401);
 });
 

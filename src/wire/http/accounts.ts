@@ -182,6 +182,6 @@ export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
   const native = nativeRoutes(options);
   return [
     { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', answers: { 200: signInMethods }, handle: methods },
-    ...(options.hasAccountStore ? native : native.map(({ method, path, summary }): Route => ({ method, path, summary, access: 'public', isBodyIgnored: true, handle: unavailable }))),
+    ...(options.hasAccountStore ? native : native.map(({ atOnce: _, ...row }): Route => ({ ...row, access: 'public', isBodyIgnored: true, handle: unavailable }))),
   ];
 }

@@ -70,9 +70,15 @@ export function readWord<T extends string>(query: URLSearchParams, field: string
 export function readTime(query: URLSearchParams, field: string): Result<number | undefined, Fault> {
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
-  const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(given);
+  const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(given) && isOnCalendar(given.slice(0, 10));
   const ms = isRfc3339 ? Date.parse(given) : Number.NaN;
   return Number.isNaN(ms) ? fail({ kind: 'invalid_argument', field, problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' }) : ok(ms);
+}
+
+/** JavaScript takes the 30th of February for the 2nd of March. */
+function isOnCalendar(day: string): boolean {
+  const ms = Date.parse(day);
+  return !Number.isNaN(ms) && rfc3339(ms).startsWith(day);
 }
 
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();

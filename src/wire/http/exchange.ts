@@ -7,7 +7,8 @@ import { STATUS_LINE } from './status-line.ts';
 /** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
 export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };
 
-const NOT_MODIFIED = 304;
+/** Answers without a body have no length either: HTTP forbids it with 204, and with 304 it would speak of the file that the client has. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
 type Corkable = { cork(write: () => void): unknown };
 
@@ -133,13 +134,12 @@ export class Exchange {
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
     this.#isOver = true;
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
-    const type = response.text?.type ?? (response.body === undefined ? undefined : 'application/json');
+    const type = response.text?.type ?? response.stream?.type ?? (response.body === undefined ? undefined : 'application/json');
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
       // The library would wait for a body of the length that it is told, and cut the connection at the next request.
-      if (isHead) this.#res.writeHeader('Content-Length', String(content === undefined ? 0 : Buffer.byteLength(content)));
-      // A 304 has no length: one of 0 would speak of the file that the client has.
-      if (isHead || response.status === NOT_MODIFIED) this.#res.endWithoutBody();
+      if (isHead && content !== undefined) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content)));
+      if (isHead || BODILESS.has(response.status)) this.#res.endWithoutBody();
       else this.#res.end(content);
     });
   }

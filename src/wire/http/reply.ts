@@ -69,7 +69,7 @@ function headersOf(fault: Fault): readonly (readonly [string, string])[] {
     case 'unauthenticated': return [['WWW-Authenticate', 'Bearer']];
     case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
     case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
-    case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade']];
+    case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade'], ['Sec-WebSocket-Version', '13']];
     case 'rate_limited': return [['Retry-After', String(fault.retryAfterSecs)], ...rateLimitHeaders(fault)];
     case 'account_locked':
     case 'store_unreachable':

@@ -120,6 +120,8 @@ export class Stream {
     const extensions = req.getHeader('sec-websocket-extensions');
     const refuse = (fault: Fault): void => exchange.send(problemOf(fault), [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)], false);
     if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
+    // The library says yes to any; drafts before the standard had others.
+    if (req.getHeader('sec-websocket-version') !== '13') return refuse({ kind: 'upgrade_required' });
     this.#admit(head).then((reader) => {
       if (!reader.ok) return refuse(reader.fault);
       if (exchange.isOver) return this.#fanOut.leave(reader.value);

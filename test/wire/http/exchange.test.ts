@@ -1,12 +1,13 @@
-/** Answers that are sent piece by piece, over a real socket of either implementation. */
+/** Answers as they go out over a real socket of either implementation. */
 import { expect, onTestFinished, test } from 'vitest';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
+import type { HttpResponse } from '../../../src/wire/http/route.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
-import { sendRaw } from '../../support/raw-http.ts';
+import { head, sendRaw } from '../../support/raw-http.ts';
 
 type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
 
@@ -53,4 +54,36 @@ test.each(apps)('over %s a body that meets a defect is cut, and the defect is to
     throw new Error('a defect');
   }
   expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: false, isClosed: true, said: ['defect at an HTTP request: Error: a defect'] });
+});
+
+/** The answers to two requests on one connection. */
+async function answersTo(http: HttpApp, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
+  serveRoutes(http.app, {
+    link: NO_LINK,
+    routes: [{ method: 'get', path: '/row', access: 'public', limit: 'none', summary: '', handle: async () => ok(response) }],
+    authenticate: async () => fail({ kind: 'internal' }),
+    corsOrigins: [],
+    bodyTimeoutMs: 1_000,
+    onError: unexpected,
+    onCut: unexpected,
+  });
+  const port = await http.listen('127.0.0.1', 0, false);
+  onTestFinished(() => http.close());
+  const { text } = await sendRaw({ url: `http://127.0.0.1:${port}` }, [head(`${method} /row HTTP/1.1`), { waitMs: 200 }, head('GET /nowhere HTTP/1.1')], { answers: 2 });
+  return text.split(/(?=HTTP\/1\.1 )/);
+}
+
+test.each(apps)('over %s a 204 says no length, as HTTP wants it, and the connection lives on', async (_, create) => {
+  const [empty, next] = await answersTo(create(unexpected), { status: 204 }, 'GET');
+  expect(empty).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
+  expect(empty).not.toMatch(/content-length|transfer-encoding/i);
+  expect(next).toMatch(/^HTTP\/1\.1 404 /);
+});
+
+test.each(apps)('over %s HEAD of a body in pieces says its type, claims no length, and the connection lives on', async (_, create) => {
+  async function* pieces(): Pieces { yield first; }
+  const [headOnly, next] = await answersTo(create(unexpected), { status: 200, stream: { type: 'text/csv', chunks: pieces() } }, 'HEAD');
+  expect(headOnly).toMatch(/\r\nContent-Type: text\/csv\r\n/);
+  expect(headOnly).not.toMatch(/content-length|first/i);
+  expect(next).toMatch(/^HTTP\/1\.1 404 /);
 });

@@ -81,3 +81,12 @@ test('the stream opens with a bearer or with a ticket', () => {
   expect(api.paths['/api/v1/stream'].get.security).toEqual([{ bearer: [] }, { ticket: [] }]);
   expect(api.components.securitySchemes.ticket).toMatchObject({ type: 'apiKey', in: 'query', name: 'ticket' });
 });
+
+test('the account routes are described alike where there is no account store, but for who may ask: everybody is answered 503', () => {
+  const without = JSON.parse(JSON.stringify(describeApi(routesOf({ hasAccountStore: false, maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 })))) as any;
+  const login = without.paths['/api/v1/auth/login'].post;
+  expect(Object.keys(login.requestBody.content['application/json'].schema.properties)).toEqual(['email', 'password', 'remember_me']);
+  expect(Object.keys(login.responses)).toEqual(expect.arrayContaining(['200', '401', '423', '503']));
+  expect(Object.keys(without.paths['/api/v1/auth/password/reset'].post.responses)).toContain('202');
+  expect(without.paths['/api/v1/accounts'].get).toMatchObject({ security: [] });
+});
