@@ -123,12 +123,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
 
 /** The least memory of one lane of argon2. */
 const KIB_PER_LANE = 8;
-const EVERY_HOST: readonly string[] = ['0.0.0.0', '::'];
+/** `::` takes the addresses of both protocols, `0.0.0.0` those of the older one. What a name stands for shows at the start. */
+const covers = (host: string, other: string): boolean => host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
 
 /** Settings that are good each for itself and cannot stand together. */
 function clashesIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
   const clashes: string[] = [];
-  const meet = http.host === grpc.host || EVERY_HOST.includes(http.host) || EVERY_HOST.includes(grpc.host);
+  const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
   if (http.port !== 0 && http.port === grpc.port && meet) clashes.push(`SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not ${grpc.port} too`);
   if (memoryKib < KIB_PER_LANE * lanes) clashes.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE} for each of SVC_ARGON2_PARALLELISM, which is ${lanes}: ${KIB_PER_LANE * lanes} or more, not "${memoryKib}"`);
   return clashes;

@@ -76,8 +76,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const dataDir = config.SVC_DATA_DIR;
   const lock = await holdDataDir(dataDir);
   undo.push(() => lock.release());
-  const httpPort = await choosePort('SVC_HTTP_ADDR', config.SVC_HTTP_ADDR, config.SVC_IO_THREADS > 1);
-  await choosePort('SVC_GRPC_ADDR', config.SVC_GRPC_ADDR, false);
+  const httpPort = await choosePort(config.SVC_HTTP_ADDR, config.SVC_GRPC_ADDR, config.SVC_IO_THREADS > 1);
 
   const clock = createClock();
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;

@@ -1,6 +1,6 @@
 /** What must be right before a gateway starts, each with the words for whoever starts it. */
 import { chmodSync, mkdirSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
 import { damagedStoreFile } from './adapters/store/lmdb.ts';
@@ -49,17 +49,24 @@ export async function readPolicies(path: string, from: string): Promise<LoadedPo
 }
 
 /**
- * The I/O threads may share their port among themselves, but not with another program. Sockets on a port that the system
- * has chosen cannot be shared, so where several threads want one, a free one is chosen here.
+ * The I/O threads may share their port among themselves, but not with another program, nor one door with the other: so both
+ * addresses are taken at once, which also finds what only a name hides. Sockets on a port that the system has chosen cannot
+ * be shared, so where several threads want one for HTTP, a free one is chosen here. Returns the port for HTTP.
  */
-export function choosePort(variable: string, { host, port }: Address, isShared: boolean): Promise<number> {
-  if (port === 0 && !isShared) return Promise.resolve(0);
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
-    probe.listen({ host, port }, () => {
-      const chosen = (probe.address() as AddressInfo).port;
-      probe.close(() => resolve(chosen));
-    });
-  });
+export async function choosePort(http: Address, grpc: Address, isShared: boolean): Promise<number> {
+  const probes: Server[] = [];
+  try {
+    if (http.port !== 0 || isShared) probes.push(await take('SVC_HTTP_ADDR', http));
+    const chosen = probes[0]?.address() as AddressInfo | undefined;
+    if (grpc.port !== 0) probes.push(await take('SVC_GRPC_ADDR', grpc));
+    return chosen?.port ?? 0;
+  } finally {
+    await Promise.all(probes.map((probe) => new Promise((closed) => { probe.close(closed); })));
+  }
 }
+
+const take = (variable: string, { host, port }: Address): Promise<Server> => new Promise((resolve, reject) => {
+  const probe = createServer();
+  probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
+  probe.listen({ host, port }, () => resolve(probe));
+});

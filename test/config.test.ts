@@ -40,6 +40,8 @@ describe('a mistake is named, with what is expected', () => {
     [{ SVC_PUBLIC_URL: 'https://gw.example/?a=1' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "https://gw.example/?a=1"'],
     [{ SVC_HTTP_ADDR: 'localhost:8080', SVC_GRPC_ADDR: 'localhost:8080' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 8080 too'],
     [{ SVC_HTTP_ADDR: '0.0.0.0:50051' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 50051 too'],
+    [{ SVC_HTTP_ADDR: '127.0.0.1:9000', SVC_GRPC_ADDR: '[::]:9000' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 9000 too'],
+    [{ SVC_HTTP_ADDR: '[::ffff:127.0.0.1]:9000', SVC_GRPC_ADDR: '0.0.0.0:9000' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 9000 too'],
     [{ SVC_ARGON2_MEMORY_KIB: '64', SVC_ARGON2_PARALLELISM: '16' }, 'SVC_ARGON2_MEMORY_KIB must be at least 8 for each of SVC_ARGON2_PARALLELISM, which is 16: 128 or more, not "64"'],
   ])('%j', (env, problem) => expect(problems(env as Record<string, string>)).toEqual([expect.stringContaining(problem)]));
 
@@ -56,6 +58,8 @@ test.each([
   [{ SVC_CORS_ORIGINS: 'https://a.example, http://localhost:3000,capacitor://localhost' }, { SVC_CORS_ORIGINS: ['https://a.example', 'http://localhost:3000', 'capacitor://localhost'] }],
   [{ SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' }, { SVC_GRPC_ADDR: { host: '127.0.0.1', port: 0 } }],
   [{ SVC_HTTP_ADDR: '10.0.0.1:443', SVC_GRPC_ADDR: '10.0.0.2:443' }, { SVC_GRPC_ADDR: { host: '10.0.0.2', port: 443 } }],
+  [{ SVC_HTTP_ADDR: '0.0.0.0:443', SVC_GRPC_ADDR: '[::1]:443' }, { SVC_GRPC_ADDR: { host: '::1', port: 443 } }],
+  [{ SVC_HTTP_ADDR: '[fe80::1]:443', SVC_GRPC_ADDR: '0.0.0.0:443' }, { SVC_GRPC_ADDR: { host: '0.0.0.0', port: 443 } }],
   [{ SVC_PUBLIC_URL: 'https://gw.example/gateway' }, { SVC_PUBLIC_URL: 'https://gw.example/gateway' }],
 ])('what only looks like one is none: %j', (env, expected) => expect(read(env as Record<string, string>)).toMatchObject(expected));
 

@@ -1,11 +1,13 @@
-/** What a signal does to a gateway that is not ready yet. */
+/** What happens to a gateway that is not ready yet: signals, and addresses. */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 
 function dataFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-starting-'));
@@ -58,3 +60,21 @@ test('SIGHUP leaves a gateway that waits for its database to its start, and SIGI
   expect(endedMs).toBeLessThan(10_000);
   expect(existsSync(join(folder, 'data/lock'))).toBe(false);
 }, 60_000);
+
+const hasIpv6 = Object.values(networkInterfaces()).flat().some((each) => each?.address === '::1');
+
+test.runIf(hasIpv6).each([['0.0.0.0', '[::1]'], ['[::1]', '0.0.0.0'], ['127.0.0.1', '[::1]']])('HTTP on %s and gRPC on %s may have the same port', async (http, grpc) => {
+  const port = await freePort();
+  const gateway = await startTestGateway({ env: { SVC_HTTP_ADDR: `${http}:${port}`, SVC_GRPC_ADDR: `${grpc}:${port}`, SVC_IO_THREADS: '2' } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  expect((await fetch(`http://${http.replace('0.0.0.0', '127.0.0.1')}:${port}/healthz`)).status).toBe(200);
+  const client = grpcClient(`${grpc.replace('0.0.0.0', '127.0.0.1')}:${port}`);
+  onTestFinished(() => client.close());
+  expect(await client.call('RegisterAgent', {})).toMatchObject({ code: 'UNAUTHENTICATED' });
+});
+
+test.each([['127.0.0.1', 'localhost', 'cannot listen on localhost'], ...(hasIpv6 ? [['[::0]', '127.0.0.1', 'cannot listen on 127.0.0.1']] : [])])('HTTP on %s and gRPC on %s are found to be one address', async (http, grpc, problem) => {
+  const port = await freePort();
+  await expect(startTestGateway({ env: { SVC_HTTP_ADDR: `${http}:${port}`, SVC_GRPC_ADDR: `${grpc}:${port}` } }))
+    .rejects.toThrow(`svc-gateway does not start: ${problem}:${port} (EADDRINUSE); stop what listens there, or choose another SVC_GRPC_ADDR`);
+});
