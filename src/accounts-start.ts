@@ -16,8 +16,14 @@ import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { Bounds } from './gateway/bounded.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
 import { passwordThreads } from './threads/crypto-pool.ts';
+import { within } from './within.ts';
 
-export type Database = { readonly postgres: Postgres; readonly apiKeys: ApiKeyStore; close(): Promise<void> };
+export type Database = {
+  readonly postgres: Postgres;
+  readonly apiKeys: ApiKeyStore;
+  /** An embedded database gets so long to write what it has in memory; it loses nothing without, but has to recover. */
+  close(timeoutMs?: number): Promise<void>;
+};
 
 /** A database that does not answer for so long at the start is taken for a mistake in SVC_DATABASE_URL. */
 const START_TIMEOUT_MS = 30_000;
@@ -30,9 +36,9 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
   if (config.SVC_DATABASE_URL === undefined) return undefined;
   const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
-  const close = async (): Promise<void> => {
+  const close = async (timeoutMs?: number): Promise<void> => {
     await postgres?.close();
-    await own?.stop();
+    await own?.stop(timeoutMs);
   };
   try {
     postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log); // reads the certificates that the URL names
@@ -118,9 +124,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);
       const endMs = Date.now() + timeoutMs;
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([accounts.idle(), new Promise((resolve) => { timer = setTimeout(resolve, timeoutMs); })]);
-      clearTimeout(timer);
+      await within(timeoutMs, accounts.idle());
       await mailer.close(Math.max(0, endMs - Date.now()));
     },
   };

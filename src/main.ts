@@ -41,6 +41,7 @@ import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { choosePort, holdDataDir, orStartError, readPolicies, refuseDamagedStore, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
+import { within } from './within.ts';
 
 export type Gateway = {
   readonly listening: Listening;
@@ -54,8 +55,10 @@ export type Gateway = {
 };
 
 const RELOAD_RETRY_MS = 5_000;
-/** Mails that were promised get so much time even where requests have used up the grace of a shutdown. */
-const LEAST_MAIL_GRACE_MS = 1_000;
+/** Mails that were promised, and stores, get so much time even where requests have used up the grace of a shutdown. */
+const LEAST_LATE_GRACE_MS = 1_000;
+/** An embedded database, so much even after that. */
+const LEAST_DATABASE_GRACE_MS = 500;
 /** How often it is written which API keys were used, and forgotten whose tokens have all run out. */
 const TIDY_EVERY_MS = 60_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
@@ -212,13 +215,14 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
     const graceMs = config.SVC_SHUTDOWN_SECS * 1000;
     const endMs = performance.now() + graceMs;
     await supervisor.drainIo(graceMs);
-    await accounts?.stop(Math.max(LEAST_MAIL_GRACE_MS, endMs - performance.now()));
-    await flushKeys(apiKeys, log, onError);
+    const leftMs = Math.max(LEAST_LATE_GRACE_MS, endMs - performance.now());
+    // A database that does not answer keeps neither waiting longer than that.
+    await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();
     await supervisor.closeAudit();
     await crypto.close();
-    await database?.close();
+    await database?.close(Math.max(LEAST_DATABASE_GRACE_MS, endMs - performance.now()));
     await store.close();
     await lock.release();
     await supervisor.endIo();

@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { stopLeftover } from './leftover-postgres.ts';
 import type { StoreLog } from './postgres.ts';
@@ -17,8 +18,8 @@ import { locatePostgres, type PostgresBinaries } from './postgres-binaries.ts';
 export type EmbeddedPostgres = {
   /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
   readonly url: string;
-  /** Disconnects clients, writes a checkpoint and ends. Resolves when the process is gone. */
-  stop(): Promise<void>;
+  /** Disconnects clients, writes a checkpoint and ends; one that is not done within the bound is ended the hard way. Resolves when the process is gone. */
+  stop(timeoutMs?: number): Promise<void>;
 };
 
 export type EmbeddedOptions = {
@@ -36,6 +37,8 @@ const USER = 'svc';
 const DATABASE = 'svc';
 const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
 const STOP_TIMEOUT_MS = 15_000;
+/** One that is to end at once, and still does not, is killed after so long. */
+const KILL_AFTER_MS = 500;
 const POLL_MS = 50;
 const RESTART_PAUSE_MS = 1000;
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
@@ -73,12 +76,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   try {
     await createDatabase(home, port);
   } catch (error) {
-    await stopServer(server);
+    await stopServer(server, STOP_TIMEOUT_MS);
     throw error;
   }
   log.info('started the embedded PostgreSQL', { port, dir: home.cluster, version: home.binaries.version });
   const keeper = new Keeper(home, port, server, log);
-  return { url: urlOf(home, port), stop: () => keeper.stop() };
+  return { url: urlOf(home, port), stop: (timeoutMs = STOP_TIMEOUT_MS) => keeper.stop(timeoutMs) };
 }
 
 /** Starts the server again, on the same port, whenever it ends without having been told to. */
@@ -87,40 +90,41 @@ class Keeper {
   readonly #port: number;
   readonly #log: StoreLog;
   #server: ChildProcess;
-  #stopping = false;
+  readonly #stopping = new AbortController();
   #restart: Promise<void> = Promise.resolve();
 
   constructor(home: Home, port: number, server: ChildProcess, log: StoreLog) {
-    this.#home = home;
+    this.#home = { ...home, signal: this.#stopping.signal };
     this.#port = port;
     this.#log = log;
     this.#server = server;
     this.#watch();
   }
 
-  async stop(): Promise<void> {
-    this.#stopping = true;
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopping.abort(new Error('the gateway stops'));
     await this.#restart;
-    await stopServer(this.#server);
+    await stopServer(this.#server, timeoutMs);
   }
 
   #watch(): void {
     this.#server.once('exit', (code, signal) => {
-      if (this.#stopping) return;
+      if (this.#stopping.signal.aborted) return;
       this.#log.warn('the embedded PostgreSQL ended; starting it again', { code, signal, log: this.#home.logFile });
       this.#restart = this.#startAgain();
     });
   }
 
   async #startAgain(): Promise<void> {
-    while (!this.#stopping) {
-      await pause(RESTART_PAUSE_MS);
+    for (;;) {
+      await pause(RESTART_PAUSE_MS, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
       try {
         this.#server = await startServer(this.#home, this.#port);
         this.#watch();
         return;
       } catch (error) {
-        this.#log.warn('the embedded PostgreSQL does not start; trying again', { cause: messageOf(error) });
+        if (!this.#stopping.signal.aborted) this.#log.warn('the embedded PostgreSQL does not start; trying again', { cause: messageOf(error) });
       }
     }
   }
@@ -191,11 +195,16 @@ async function startServer(home: Home, port: number): Promise<ChildProcess> {
   });
   failed.catch(() => undefined); // after the start, the keeper watches
   await log.close();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => { abort = () => reject(home.signal?.reason as Error); });
+  home.signal?.addEventListener('abort', abort);
   try {
-    await Promise.race([failed, untilItAnswers(urlOf(home, port, 'postgres'), server, home.signal)]);
+    await Promise.race([failed, aborted, untilItAnswers(urlOf(home, port, 'postgres'), server, home.signal)]);
   } catch (error) {
-    await stopServer(server, ['SIGQUIT', 'SIGKILL']);
+    await stopServer(server, 0);
     throw error;
+  } finally {
+    home.signal?.removeEventListener('abort', abort);
   }
   return server;
 }
@@ -221,12 +230,14 @@ async function createDatabase(home: Home, port: number): Promise<void> {
   });
 }
 
-/** First disconnects clients and checkpoints, then gives up writing one, then ends it the hard way. */
-async function stopServer(server: ChildProcess, signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGKILL']): Promise<void> {
-  for (const signal of signals) {
+/** Has it disconnect its clients and write a checkpoint, for at most `timeoutMs`, then give up writing one, then ends it the hard way. */
+async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
+  const steps = [['SIGINT', timeoutMs], ['SIGQUIT', KILL_AFTER_MS], ['SIGKILL', STOP_TIMEOUT_MS]] as const;
+  for (const [signal, waitMs] of steps) {
+    if (waitMs === 0) continue;
     if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, STOP_TIMEOUT_MS);
+      const timer = setTimeout(resolve, waitMs);
       server.once('exit', () => {
         clearTimeout(timer);
         resolve();
@@ -280,5 +291,6 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Ends early, without a word, when `signal` is aborted. */
+const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

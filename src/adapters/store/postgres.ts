@@ -1,4 +1,5 @@
 /** Connections to PostgreSQL: bounded in number, time and queue, and back by themselves after the database was away. */
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
@@ -11,9 +12,11 @@ export type PostgresOptions = {
   readonly connectTimeoutMs: number;
   /** The server gives a statement up after this long; the client waits a second longer, in case the server is gone. */
   readonly statementTimeoutMs: number;
+  /** What runs when it is closed has so long to end; then its connections are cut. */
+  readonly closeTimeoutMs: number;
 };
 
-export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000 } as const;
+export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000, closeTimeoutMs: 500 } as const;
 
 export type StoreLog = { info(message: string, fields?: object): void; warn(message: string, fields?: object): void };
 
@@ -38,6 +41,8 @@ export class Postgres {
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
   readonly #log: StoreLog;
+  /** Of every connection, the migration's too. */
+  readonly #sockets = new Set<Socket>();
   #migration: Promise<void> | undefined;
   /** The connection of a migration that runs or waits. */
   #migrating: pg.Client | undefined;
@@ -49,7 +54,7 @@ export class Postgres {
     this.#options = options;
     this.#log = log;
     this.#pool = new pg.Pool({
-      ...clientOptions(options),
+      ...this.#clientOptions(),
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
       query_timeout: options.statementTimeoutMs + 1000,
@@ -114,17 +119,25 @@ export class Postgres {
     });
   }
 
-  /** What runs is finished, but for a migration; what comes later is told that the store is unreachable. */
+  /**
+   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later is told that the store
+   * is unreachable. Resolves when no connection is left.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
+    // The driver waits for a server to say good-bye, which one that has stopped or is cut off from the network never does.
+    // With an error: without one, it never settles a `connect` that is being ended.
+    const cut = setTimeout(() => { for (const socket of this.#sockets) socket.destroy(new Error('closing')); }, this.#options.closeTimeoutMs);
     // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
     void this.#migrating?.end().catch((error: Error) => this.#lost(error));
     await this.#migration?.catch(() => undefined); // told to whoever asked for it
     await this.#pool.end();
+    await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
+    clearTimeout(cut);
   }
 
   async #faulting<T>(work: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
@@ -174,7 +187,7 @@ export class Postgres {
 
   async #migrate(): Promise<void> {
     // Its own connection: a migration may take longer than any statement of the pool.
-    const client = new pg.Client(clientOptions(this.#options));
+    const client = new pg.Client(this.#clientOptions());
     client.on('error', (error) => this.#lost(error));
     this.#migrating = client;
     try {
@@ -196,21 +209,26 @@ export class Postgres {
     return new Unreachable(error.message);
   }
 
+  #clientOptions(): pg.ClientConfig {
+    return {
+      connectionString: this.#options.url,
+      application_name: 'svc-gateway',
+      connectionTimeoutMillis: this.#options.connectTimeoutMs,
+      keepAlive: true,
+      stream: () => {
+        const socket = new Socket();
+        this.#sockets.add(socket.once('close', () => this.#sockets.delete(socket)));
+        return socket;
+      },
+    };
+  }
+
   /** Once per outage: the next line about it says that it is over. */
   #lost(error: Error): void {
     if (this.#reachable && this.#closing === undefined) this.#log.warn('the database does not answer', { cause: error.message });
     this.#reachable = false;
     this.#trouble = error.message;
   }
-}
-
-function clientOptions(options: PostgresOptions): pg.ClientConfig {
-  return {
-    connectionString: options.url,
-    application_name: 'svc-gateway',
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    keepAlive: true,
-  };
 }
 
 /**

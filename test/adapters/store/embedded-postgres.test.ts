@@ -78,6 +78,20 @@ test('a server that a killed gateway left running is stopped before the next one
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
 });
 
+test('one that does not stop in time is ended the hard way, loses nothing, and starts again', async () => {
+  const dataDir = await temporaryDir();
+  const hung = await start(dataDir);
+  await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  const pid = await pidOf(dataDir);
+  process.kill(pid, 'SIGSTOP');
+  const askedMs = performance.now();
+  await hung.stop(300);
+  expect(performance.now() - askedMs).toBeLessThan(3000);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  const next = await start(dataDir);
+  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
 const isRoot = process.getuid?.() === 0;
 
 test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {

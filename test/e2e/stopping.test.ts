@@ -1,0 +1,39 @@
+/** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
+import { expect, onTestFinished, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/proxy.ts';
+
+const newDatabase = withPostgres();
+const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
+
+async function start(env: Record<string, string>): Promise<TestGateway> {
+  const gateway = await startTestGateway({ env: { SVC_ARGON2_MEMORY_KIB: '1024', ...env } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  return gateway;
+}
+
+/** Its status and whether it took at most so long. */
+async function stopped(gateway: TestGateway, timeoutMs: number): Promise<number | string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => { timer = setTimeout(resolve, timeoutMs, `still there after ${timeoutMs} ms`); });
+  return Promise.race([gateway.stop('SIGTERM'), late]).finally(() => clearTimeout(timer));
+}
+
+test.each([
+  ['nothing is asked of it', []],
+  ['sign-ins and API keys wait for it', [['/api/v1/auth/login', OWNER], ['/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] }]]],
+] as const)('a database that has stopped answering does not keep a gateway from ending: %s', async (_, requests) => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  const gateway = await start({ SVC_DATABASE_URL: url.href });
+  expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
+  proxy.freeze();
+  const asked = requests.flatMap(([path, body]) => Array.from({ length: 10 }, () => gateway.call('POST', path, body)));
+  const answered = Promise.allSettled(asked);
+  await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
+  expect(await stopped(gateway, 10_000)).toBe(0);
+  for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
+}, 40_000);
