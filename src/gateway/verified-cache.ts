@@ -51,7 +51,6 @@ export class VerifiedCache {
   put(bearer: SecretDigest, authenticated: Authenticated, nowMs: number, epochWhenAsked: number): void {
     if (epochWhenAsked !== this.#epoch) return;
     const freshUntilMs = Math.min(authenticated.expiresAtMs, nowMs + this.#options.maxAgeMs);
-    if (freshUntilMs <= nowMs) return;
     const known = this.#entries.get(bearer);
     if (known !== undefined) this.#remove(bearer, known);
     else if (this.#entries.size >= this.#options.maxEntries) this.#removeOldest();

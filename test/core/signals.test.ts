@@ -28,11 +28,21 @@ test('numbers grow with every signal, within a millisecond, over a clock that st
 test('an acknowledgement takes the signal it names from the box, and may be sent again', () => {
   const boxes = new SignalBoxes();
   const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.post(CRAWLER, TWO, 'pause', 10);
   expect(boxes.acknowledge(CRAWLER, ONE, sequence, 20)).toBe(true);
-  expect(signals(boxes)).toEqual([]);
+  expect(signals(boxes)).toEqual(['pause t:2']);
   expect(boxes.acknowledgedAtMs(ONE)).toBe(20);
   expect(boxes.acknowledge(CRAWLER, ONE, sequence, 30)).toBe(true);
   expect(boxes.acknowledgedAtMs(ONE)).toBe(20);
+});
+
+test('an older signal that is acknowledged while the next one is being recorded says nothing of the next one', () => {
+  const boxes = new SignalBoxes();
+  const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.expect(ONE);
+  expect(boxes.acknowledge(CRAWLER, ONE, sequence, 20)).toBe(true);
+  boxes.post(CRAWLER, ONE, 'resume', 30);
+  expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
 });
 
 test('an acknowledgement of an older signal leaves the newer one to be delivered', () => {
@@ -69,10 +79,15 @@ test('the latest signals of an operation that is paused and resumed without end 
 
 test('what is known of an operation, or of an agent, is forgotten with it', () => {
   const boxes = new SignalBoxes();
-  boxes.acknowledge(CRAWLER, ONE, boxes.post(CRAWLER, ONE, 'pause', 10).sequence, 20);
-  boxes.post(CRAWLER, TWO, 'pause', 10);
+  const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
+  boxes.acknowledge(CRAWLER, ONE, sequence, 20);
+  const unseen = boxes.post(CRAWLER, ONE, 'terminate', 30);
+  boxes.post(CRAWLER, TWO, 'pause', 30);
+  boxes.setAcknowledged(ONE, 20);
   boxes.forget(CRAWLER, ONE);
   expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
+  expect([sequence, unseen.sequence].map((each) => boxes.acknowledge(CRAWLER, ONE, each, 40))).toEqual([false, false]);
+  expect(signals(boxes)).toEqual(['pause t:2']);
   boxes.forgetAgent(CRAWLER);
   expect(signals(boxes)).toEqual([]);
 });

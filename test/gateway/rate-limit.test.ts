@@ -12,6 +12,7 @@ test('a minute\'s worth may come at once, then as many as trickle in', () => {
   expect(takes(limiter, 'a', 10, 1_000)).toBe(1);
   expect(takes(limiter, 'a', 100, 31_000)).toBe(30);
   expect(takes(limiter, 'a', 100, 3_600_000)).toBe(60);
+  expect(limiter.refused).toBe(40 + 1 + 9 + 70 + 40);
 });
 
 test('the time to wait is enough, and no second too long', () => {
@@ -59,4 +60,5 @@ test('a crowd of callers is remembered within bounds, the busy ones longest', ()
   expect(limiter.take('busy', 0).ok).toBe(false);
   for (let n = 0; n < 99_999; n += 1) limiter.take(`other-${n}`, 0);
   expect(limiter.take('busy', 0).ok).toBe(false);
+  expect(limiter.take('caller-0', 0).ok).toBe(true); // forgotten
 });

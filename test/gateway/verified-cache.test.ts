@@ -28,6 +28,15 @@ test('when it is full the least recently used makes room', () => {
   expect(['a', 'b', 'c'].map((name) => cache.get(digest(name), 2) !== undefined)).toEqual([true, false, true]);
 });
 
+test('a credential that is seen to be good again takes no room of another, and counts as used', () => {
+  const cache = new VerifiedCache({ maxEntries: 2, maxAgeMs: 1000 });
+  const has = (...names: string[]) => names.map((name) => cache.get(digest(name), 500) !== undefined);
+  for (const name of ['a', 'b', 'b']) cache.put(digest(name), of(`key:${name}`), 0, cache.epoch);
+  expect(has('b', 'a')).toEqual([true, true]);
+  for (const name of ['b', 'c']) cache.put(digest(name), of(`key:${name}`), 0, cache.epoch);
+  expect(has('a', 'b', 'c')).toEqual([false, true, true]);
+});
+
 test('a revocation drops every credential of the subject and of no other', () => {
   const cache = new VerifiedCache();
   cache.put(digest('raw'), of('key:1'), 0, cache.epoch);
@@ -35,6 +44,15 @@ test('a revocation drops every credential of the subject and of no other', () =>
   cache.put(digest('other'), of('key:2'), 0, cache.epoch);
   cache.drop('key:1');
   expect(['raw', 'token', 'other'].map((name) => cache.get(digest(name), 1) !== undefined)).toEqual([false, false, true]);
+});
+
+test('a revocation drops what is left of the subject when one of its credentials has gone before', () => {
+  const cache = new VerifiedCache();
+  cache.put(digest('short'), of('key:1', 10), 0, cache.epoch);
+  cache.put(digest('long'), of('key:1'), 0, cache.epoch);
+  expect(cache.get(digest('short'), 10)).toBeUndefined();
+  cache.drop('key:1');
+  expect(cache.get(digest('long'), 11)).toBeUndefined();
 });
 
 test('an answer that was asked for before a revocation is not kept', () => {

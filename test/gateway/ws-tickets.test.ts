@@ -61,6 +61,21 @@ test('a ticket ends with the credential it stands for', async () => {
   expect(tickets.redeem(short)).toEqual(USED);
 });
 
+test('a revocation ends the tickets that are left of a credential, also when one was used before', async () => {
+  const { tickets, revoke, issue } = scene();
+  const [used, left] = [await issue('k1'), await issue('k1')];
+  expect(tickets.redeem(used).ok).toBe(true);
+  revoke('k1');
+  expect(tickets.redeem(left)).toEqual(USED);
+});
+
+test('tickets that were used take no room of those that were not', async () => {
+  const { tickets, issue } = scene();
+  const first = await issue('k1');
+  for (let more = 0; more < 150; more += 1) expect(tickets.redeem(await issue('k1')).ok).toBe(true);
+  expect(tickets.redeem(first).ok).toBe(true);
+});
+
 test('no ticket is given for a credential that is revoked while it is looked at', async () => {
   const { tickets, revoke, whileAsking } = scene();
   whileAsking(() => revoke('k1'));
@@ -73,13 +88,16 @@ test('a credential that may read nothing gets no ticket', async () => {
 });
 
 test('of one credential the oldest tickets give way, and nobody can use up the tickets of all', async () => {
-  const { tickets, issue } = scene();
+  const { tickets, advance, issue } = scene();
   const first = await issue('k1');
   for (let more = 0; more < 100; more += 1) await issue('k1');
   expect(tickets.size).toBe(100);
   expect(tickets.redeem(first)).toEqual(USED);
   for (let subject = 0; subject < 9_900; subject += 1) await issue(`s${subject}`);
   expect(await tickets.issue('late')).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }));
+  advance(30_000); // none of them was used, and none can be any more
+  await issue('late');
+  expect(tickets.size).toBe(1);
 });
 
 test('an org has half of the tickets at most, however many keys it makes, and has them again once they are used', async () => {
@@ -90,6 +108,7 @@ test('an org has half of the tickets at most, however many keys it makes, and ha
   await issue('g1');
   expect(tickets.redeem(first).ok).toBe(true);
   await issue('k-late');
+  expect((await tickets.issue('k-later')).ok).toBe(false); // one was used, one was given
 });
 
 test('what was never a ticket is none', () => {
