@@ -29,6 +29,10 @@ export type Queryable = {
 const WAITERS_PER_CONNECTION = 50;
 const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
+/** An outage is over when nothing has failed for so long: until then it may be one of some connections only, or of writes. */
+const SETTLED_MS = 5000;
+/** Whoever asks for the readiness has often given up after a second. */
+const PROBE_MS = 800;
 
 const UNREACHABLE: Fault = { kind: 'store_unreachable', retryAfterSecs: RETRY_AFTER_SECS };
 
@@ -46,8 +50,11 @@ export class Postgres {
   #migration: Promise<void> | undefined;
   /** The connection of a migration that runs or waits. */
   #migrating: pg.Client | undefined;
-  #reachable = true;
+  /** The log has been told of an outage, and not of its end. */
+  #isAway = false;
+  #failedAtMs = 0;
   #trouble: string | undefined;
+  #probing: Promise<boolean> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresOptions, log: StoreLog) {
@@ -81,9 +88,11 @@ export class Postgres {
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#trouble; }
 
-  /** For the readiness probe: whether the database answers now. */
+  /** For the readiness probe: whether the database answers now, without long thought, and takes writes. */
   async isReachable(): Promise<boolean> {
-    return (await this.attempt((queryable) => queryable.query('SELECT 1'))).ok;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => { timer = setTimeout(() => resolve(false), PROBE_MS); });
+    return Promise.race([this.#probe(), late]).finally(() => clearTimeout(timer));
   }
 
   /** Runs single statements, each on any connection. Fault: `store_unreachable`. */
@@ -143,10 +152,7 @@ export class Postgres {
   async #faulting<T>(work: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
     if (this.#closing !== undefined) return fail(UNREACHABLE);
     try {
-      const result = await work();
-      if (!this.#reachable) this.#log.info('the database answers again');
-      this.#reachable = true;
-      return result;
+      return await work();
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       return fail(UNREACHABLE);
@@ -223,11 +229,36 @@ export class Postgres {
     };
   }
 
+  /** One at a time, however many ask. */
+  #probe(): Promise<boolean> {
+    this.#probing ??= this.attempt(async (queryable) => {
+      const { rows: [row] } = await queryable.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
+      if (row?.isReadOnly !== true) return;
+      const error = new Unreachable('it is read-only');
+      this.#lost(error);
+      throw error;
+    }).then(({ ok: answers }) => answers).finally(() => { this.#probing = undefined; });
+    return this.#probing;
+  }
+
   /** Once per outage: the next line about it says that it is over. */
   #lost(error: Error): void {
-    if (this.#reachable && this.#closing === undefined) this.#log.warn('the database does not answer', { cause: error.message });
-    this.#reachable = false;
     this.#trouble = error.message;
+    this.#failedAtMs = performance.now();
+    if (this.#isAway || this.#closing !== undefined) return;
+    this.#isAway = true;
+    this.#log.warn('the database does not answer', { cause: error.message });
+    void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
+      await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
+      if (this.#closing !== undefined) return;
+      answers = await this.#probe().catch(() => false); // why it cannot be migrated is told by `start`
+    }
+    this.#isAway = false;
+    this.#log.info('the database answers again');
   }
 }
 

@@ -71,6 +71,55 @@ test('a statement that takes too long is given up, and the connection is used ag
   expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
 });
 
+test('the log tells of an outage once, however often something works in between, and of its end once nothing fails any more', async () => {
+  const lines: string[] = [];
+  const log = { info: (line: string) => void lines.push(line), warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const postgres = new Postgres({ url: await newDatabase(), ...POSTGRES_DEFAULTS, statementTimeoutMs: 100 }, log);
+  onTestFinished(() => postgres.close());
+  await postgres.start();
+  lines.length = 0;
+  for (let time = 0; time < 5; time += 1) {
+    expect((await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).ok).toBe(false);
+    expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
+  }
+  expect(lines).toEqual(['the database does not answer: canceling statement due to statement timeout']);
+  await eventually(() => expect(lines.slice(1)).toEqual(['the database answers again']));
+});
+
+test('a database that takes no writes, as a standby, is not ready', async () => {
+  const url = await newDatabase();
+  const postgres = open(url);
+  await postgres.start();
+  expect(await postgres.isReachable()).toBe(true);
+  const other = await connect(url);
+  const setReadOnly = (value: string) => other.query(`
+    ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value};
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`);
+  await setReadOnly('on');
+  await eventually(async () => expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }])));
+  expect(await postgres.isReachable()).toBe(false);
+  expect(postgres.trouble).toBe('it is read-only');
+  await other.query('SET default_transaction_read_only = off');
+  await setReadOnly('off');
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
+test('whether the database answers is known within a second, also when it says nothing at all', async () => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  const postgres = open(url.href);
+  await postgres.start();
+  expect(await postgres.isReachable()).toBe(true);
+  proxy.freeze();
+  const askedMs = performance.now();
+  expect(await Promise.all(Array.from({ length: 20 }, () => postgres.isReachable()))).not.toContain(true);
+  expect(performance.now() - askedMs).toBeLessThan(1000);
+  proxy.thaw();
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
 test('a mistake in a statement is a bug, not an outage', async () => {
   const postgres = open(await newDatabase());
   await expect(postgres.attempt((on) => on.query('SELEKT 1'))).rejects.toThrow('syntax error');
