@@ -142,11 +142,11 @@ export class Switchboard {
 
   /** A listing, whose cursors are sealed on their way out and opened on their way in. */
   #list(command: ListCommand, nowMs: number): Outcome {
-    const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.cursor);
+    const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.type, command.cursor);
     if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
     const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor } as never, nowMs);
     if (!reply.ok || reply.value.next === undefined) return { reply, effects };
-    return { reply: ok({ ...reply.value, next: this.#cursors.seal(reply.value.next) }) as typeof reply, effects };
+    return { reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply, effects };
   }
 
   #receiveOther(io: IoIndex, message: Exclude<IoToMain, { type: 'command' }>): void {

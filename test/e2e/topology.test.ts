@@ -68,3 +68,12 @@ test('a credential of an org gets its own org, and 403 for another, in all five'
     expect(await get(`${path}?org_id=globex`, acme)).toMatchObject({ status: 403, code: 'org_forbidden' });
   }
 });
+
+test('a cursor goes on with the listing that gave it out, and is refused by any other', async () => {
+  const { body } = await gateway.call('GET', '/api/v1/agents?per_page=1');
+  expect((await gateway.call('GET', `/api/v1/agents?per_page=1&cursor=${body.next_cursor}`)).status).toBe(200);
+  for (const listing of ['ops', 'budgets', 'topology/overview', 'topology/tree', 'topology/stats', 'topology/team/search', 'topology/lineage/lead']) {
+    const other = await gateway.call('GET', `/api/v1/${listing}?cursor=${body.next_cursor}`);
+    expect([listing, other.status, other.body.field]).toEqual([listing, 400, 'cursor']);
+  }
+});
