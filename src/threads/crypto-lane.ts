@@ -25,30 +25,25 @@ export type LaneOptions = {
   readonly filename?: string | undefined;
 };
 
+/** A pool of one thread, given up with it: what waits for the thread that piscina starts in place waits for ever when that cannot load. */
+type CryptoThread = { readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>; ended: Promise<void> | undefined };
+
 type Waiting = { readonly task: CryptoTask; readonly deadlineMs: number; readonly settle: (outcome: Result<unknown, Fault>) => void };
 
 /**
- * A first-in first-out queue with a bound in front of a piscina pool that is never given more than its threads can
- * start. piscina's own queue is not used: tasks that can be aborted bypass its `maxQueue` and lose their order.
+ * A first-in first-out queue with a bound in front of threads of piscina, each in a pool of its own that is given one batch at
+ * a time. Its own queue is not used: tasks that can be aborted bypass its `maxQueue` and lose their order.
  */
 export class CryptoLane {
   readonly #options: LaneOptions;
-  readonly #pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>;
   readonly #queue: Waiting[] = [];
+  readonly #idle: CryptoThread[];
   readonly #running = new Set<Promise<void>>();
   #closed = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#pool = new Piscina({
-      filename: options.filename ?? workerFile('crypto'),
-      name: 'run',
-      minThreads: options.threads,
-      maxThreads: options.threads,
-      maxQueue: options.threads,
-    });
-    // A thread that dies with no task in its hands: the pool has replaced it already.
-    this.#pool.on('error', (error: Error) => options.onError('a crypto thread died', error.message));
+    this.#idle = Array.from({ length: options.threads }, () => this.#start());
   }
 
   /** Tasks waiting or being worked on. */
@@ -73,14 +68,29 @@ export class CryptoLane {
     this.#closed = true;
     for (const { settle } of this.#queue.splice(0)) settle(fail(this.#overloaded()));
     await Promise.all(this.#running);
-    await this.#pool.destroy();
+    await Promise.all(this.#idle.map(end));
+  }
+
+  #start(): CryptoThread {
+    const pool = new Piscina<readonly CryptoTask[], CryptoOutcome[]>({
+      filename: this.#options.filename ?? workerFile('crypto'),
+      name: 'run',
+      minThreads: 1,
+      maxThreads: 1,
+      maxQueue: 1,
+    });
+    const thread: CryptoThread = { pool, ended: undefined };
+    pool.on('error', (error: Error) => this.#options.onError('a crypto thread died', error.message)); // with no task in its hands
+    pool.on('workerDestroy', () => void end(thread));
+    return thread;
   }
 
   #dispatch(): void {
-    while (this.#running.size < this.#options.threads && this.#queue.length > 0 && !this.#closed) {
+    while (this.#idle.length > 0 && this.#queue.length > 0 && !this.#closed) {
       const live = this.#inTime(this.#queue.splice(0, this.#options.maxBatch));
       if (live.length === 0) continue;
-      const running = this.#perform(live).finally(() => {
+      const running = this.#perform(this.#idle.pop()!, live).then((thread) => {
+        this.#idle.push(thread);
         this.#running.delete(running);
         this.#dispatch();
       });
@@ -97,8 +107,9 @@ export class CryptoLane {
     });
   }
 
-  /** Never rejects: whatever happens to the thread becomes the outcome of its tasks. */
-  async #perform(batch: readonly Waiting[]): Promise<void> {
+  /** Never rejects: whatever happens to the thread becomes the outcome of its tasks. Answers the thread that has done them. */
+  async #perform(idle: CryptoThread, batch: readonly Waiting[]): Promise<CryptoThread> {
+    let thread = idle;
     const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));
     const abort = new AbortController();
     const timer = setTimeout(() => {
@@ -107,7 +118,11 @@ export class CryptoLane {
       if (this.#options.whenLate === 'replace-thread') abort.abort();
     }, Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()));
     try {
-      const outcomes = await this.#pool.run(batch.map(({ task }) => task), { signal: abort.signal });
+      if (thread.ended !== undefined) {
+        await thread.ended;
+        thread = this.#start();
+      }
+      const outcomes = await thread.pool.run(batch.map(({ task }) => task), { signal: abort.signal });
       batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));
     } catch (error) {
       if (!abort.signal.aborted) this.#options.onError('a crypto thread died', error instanceof Error ? error.message : String(error));
@@ -115,6 +130,7 @@ export class CryptoLane {
     } finally {
       clearTimeout(timer);
     }
+    return thread;
   }
 
   #resultOf(outcome: CryptoOutcome | undefined): Result<unknown, Fault> {
@@ -127,3 +143,6 @@ export class CryptoLane {
     return { kind: 'overloaded', what: this.#options.what, retryAfterSecs: 1 };
   }
 }
+
+/** Once, and after the pool is through with what it is doing. */
+const end = (thread: CryptoThread): Promise<void> => (thread.ended ??= Promise.resolve().then(() => thread.pool.destroy()));

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -125,6 +125,27 @@ describe('failures', () => {
     }
     expect(complaints).toHaveLength(3);
     expect(complaints[0]).toContain('a crypto thread died');
+  });
+
+  test.each(['throw new Error("cannot load")', 'process.exit(4)'])('threads that cannot load fail what is asked at once, each time with a word, and the next that can does the work: %s', async (failure) => {
+    const filename = workerThat('if (tasks[0].password === "die" || tasks[0].token === "die") process.exit(3); return tasks.map(() => ({ ok: true, value: "done" }));');
+    writeFileSync(filename, `import { existsSync } from 'node:fs';\nif (existsSync(${JSON.stringify(`${filename}.broken`)})) ${failure};\n${readFileSync(filename, 'utf8')}`);
+    const { passwords, tokenLane } = startPool({ filename, timeoutMs: 5_000 });
+    const verify = (token: string) => tokenLane.run({ type: 'verify-token', token, publicKeyPem: '', frame: FRAME });
+    for (const ask of [passwords.hash, verify]) {
+      complaints.length = 0;
+      const askedMs = performance.now();
+      expect(await ask('live')).toEqual({ ok: true, value: 'done' });
+      writeFileSync(`${filename}.broken`, '');
+      expect(await ask('die')).toEqual({ ok: false, fault: { kind: 'internal' } });
+      for (let round = 1; round <= 3; round += 1) {
+        expect(await ask('live')).toEqual({ ok: false, fault: { kind: 'internal' } });
+        expect(complaints).toHaveLength(round + 1);
+      }
+      rmSync(`${filename}.broken`);
+      expect(await ask('live')).toEqual({ ok: true, value: 'done' });
+      expect(performance.now() - askedMs).toBeLessThan(5_000);
+    }
   });
 
   test('a thread that hangs over a token is replaced when its task runs out of time', async () => {
