@@ -10,6 +10,20 @@ export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number
 /** Answers without a body have no length either: HTTP forbids it with 204, and with 304 it would speak of the file that the client has. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
+/** The turn of the event loop, as a number. One without requests is not counted. */
+let turn = 0;
+let isTurnOpen = false;
+const endTurn = (): void => {
+  turn += 1;
+  isTurnOpen = false;
+};
+
+function openTurn(): number {
+  if (!isTurnOpen) setImmediate(endTurn);
+  isTurnOpen = true;
+  return turn;
+}
+
 type Corkable = { cork(write: () => void): unknown };
 
 /** What bodies that are not whole yet may take together, in one I/O thread. One that would take more is cut off. */
@@ -28,6 +42,7 @@ export class Exchange {
   static #gatheredBytes = 0;
 
   readonly #res: UwsResponse;
+  readonly #askedIn = openTurn();
   #isOver = false;
   #onGone: (() => void) | undefined;
 
@@ -107,12 +122,31 @@ export class Exchange {
   /** The shortest way out, for answers that are ready as text. */
   sendText(status: number, contentType: string, content: string | Uint8Array): void {
     if (this.#isOver) return;
+    if (this.#isTooSoon) return void setImmediate(() => this.sendText(status, contentType, content));
     this.#isOver = true;
     this.#res.cork(() => {
       if (status !== 200) this.#res.writeStatus(STATUS_LINE[status] ?? String(status));
       this.#res.writeHeader('Content-Type', contentType);
-      this.#res.end(content);
+      this.#end(content);
     });
+  }
+
+  /**
+   * Nothing is answered in the turn in which it was asked. Of thousands of requests that came in one piece, the library would
+   * have each answered before anybody else gets a turn; with the first of them unanswered it takes the second for a reason to
+   * close the connection.
+   */
+  get #isTooSoon(): boolean { return this.#askedIn === turn; }
+
+  /**
+   * Hands over no more of the content than the system takes. Until it has all, the request counts as unanswered, and the next
+   * one closes the connection: for a client that asks on and does not read, the library would gather answers without a bound.
+   */
+  #end(content: string | Uint8Array): void {
+    const size = Buffer.byteLength(content);
+    if (this.#res.tryEnd(content, size)[1]) return;
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    this.#res.onWritable((offset) => this.#res.tryEnd(bytes.subarray(offset), size)[0]);
   }
 
   /**
@@ -131,6 +165,7 @@ export class Exchange {
   /** `onCut` learns why a body that is sent piece by piece ends before its end, unless the client has gone. */
   send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
     if (this.#isOver) return;
+    if (this.#isTooSoon) return void setImmediate(() => this.send(response, extraHeaders, isHead, onCut));
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
     this.#isOver = true;
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
@@ -140,7 +175,7 @@ export class Exchange {
       // The library would wait for a body of the length that it is told, and cut the connection at the next request.
       if (isHead && content !== undefined) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content)));
       if (isHead || BODILESS.has(response.status)) this.#res.endWithoutBody();
-      else this.#res.end(content);
+      else this.#end(content ?? '');
     });
   }
 

@@ -187,6 +187,12 @@ class NodeResponse {
     this.#written().end(content);
   }
 
+  /** All of it is taken at once: node:http reads no further requests while answers wait to be read. */
+  tryEnd(content: string | Uint8Array): [boolean, boolean] {
+    this.end(content);
+    return [true, true];
+  }
+
   endWithoutBody(): void { this.end(); }
 
   /** `onAborted` hears of it, as it does in the library. */

@@ -5,21 +5,22 @@ import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
-import type { HttpResponse } from '../../../src/wire/http/route.ts';
+import type { HttpReply, HttpResponse } from '../../../src/wire/http/route.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
-import { head, sendRaw } from '../../support/raw-http.ts';
+import { dial, head, sendRaw } from '../../support/raw-http.ts';
 
 type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
 
 const unexpected = (error: unknown): void => { throw error; };
 const NO_LINK = {} as Link; // the row below asks nothing
 
-/** What a client gets of a body that is made of these pieces, and what the gateway says of it. */
-async function answerOf(http: HttpApp, pieces: () => Pieces) {
-  const said: string[] = [];
+const REQUEST = head('GET /export HTTP/1.1');
+
+/** Serves one row. What the gateway says of its requests comes to be in `said`. */
+async function serve(http: HttpApp, handle: () => Promise<HttpReply>, said: string[] = []): Promise<{ readonly url: string }> {
   serveRoutes(http.app, {
     link: NO_LINK,
-    routes: [{ method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle: async () => ok({ status: 200, stream: { type: 'text/plain', chunks: pieces() } }) }],
+    routes: [{ method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle }],
     authenticate: async () => fail({ kind: 'internal' }),
     corsOrigins: [],
     bodyTimeoutMs: 1_000,
@@ -28,7 +29,14 @@ async function answerOf(http: HttpApp, pieces: () => Pieces) {
   });
   const port = await http.listen('127.0.0.1', 0, false);
   onTestFinished(() => http.close());
-  const { text, isClosed } = await sendRaw({ url: `http://127.0.0.1:${port}` }, ['GET /export HTTP/1.1\r\nHost: gateway\r\n\r\n']);
+  return { url: `http://127.0.0.1:${port}` };
+}
+
+/** What a client gets of a body that is made of these pieces, and what the gateway says of it. */
+async function answerOf(http: HttpApp, pieces: () => Pieces) {
+  const said: string[] = [];
+  const gateway = await serve(http, async () => ok({ status: 200, stream: { type: 'text/plain', chunks: pieces() } }), said);
+  const { text, isClosed } = await sendRaw(gateway, [REQUEST]);
   return { isWhole: text.endsWith('\r\n0\r\n\r\n'), isClosed, said };
 }
 
@@ -58,18 +66,8 @@ test.each(apps)('over %s a body that meets a defect is cut, and the defect is to
 
 /** The answers to two requests on one connection. */
 async function answersTo(http: HttpApp, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
-  serveRoutes(http.app, {
-    link: NO_LINK,
-    routes: [{ method: 'get', path: '/row', access: 'public', limit: 'none', summary: '', handle: async () => ok(response) }],
-    authenticate: async () => fail({ kind: 'internal' }),
-    corsOrigins: [],
-    bodyTimeoutMs: 1_000,
-    onError: unexpected,
-    onCut: unexpected,
-  });
-  const port = await http.listen('127.0.0.1', 0, false);
-  onTestFinished(() => http.close());
-  const { text } = await sendRaw({ url: `http://127.0.0.1:${port}` }, [head(`${method} /row HTTP/1.1`), { waitMs: 200 }, head('GET /nowhere HTTP/1.1')], { answers: 2 });
+  const gateway = await serve(http, async () => ok(response));
+  const { text } = await sendRaw(gateway, [head(`${method} /export HTTP/1.1`), { waitMs: 200 }, head('GET /nowhere HTTP/1.1')], { answers: 2 });
   return text.split(/(?=HTTP\/1\.1 )/);
 }
 
@@ -86,4 +84,47 @@ test.each(apps)('over %s HEAD of a body in pieces says its type, claims no lengt
   expect(headOnly).toMatch(/\r\nContent-Type: text\/csv\r\n/);
   expect(headOnly).not.toMatch(/content-length|first/i);
   expect(next).toMatch(/^HTTP\/1\.1 404 /);
+});
+
+test.each(apps)('over %s an answer larger than the system takes at once comes whole to who does not read at once', async (_, create) => {
+  const content = 'é'.repeat(4_000_000);
+  const gateway = await serve(create(unexpected), async () => ok({ status: 200, text: { type: 'text/plain; charset=utf-8', content } }));
+  const socket = dial(gateway);
+  onTestFinished(() => void socket.destroy());
+  socket.write(head('GET /export HTTP/1.1', { Connection: 'close' }));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const pieces: Buffer[] = [];
+  for await (const piece of socket as AsyncIterable<Buffer>) pieces.push(piece);
+  const [top, body] = Buffer.concat(pieces).toString().split('\r\n\r\n');
+  expect([/content-length: (\d+)/i.exec(top!)?.[1], body === content]).toEqual(['8000000', true]);
+}, 20_000);
+
+test.each(apps)('over %s little is worked out for a client that asks on and does not read', async (_, create) => {
+  let answered = 0;
+  const gateway = await serve(create(unexpected), async () => {
+    answered += 1;
+    return ok({ status: 200, text: { type: 'text/plain', content: 'x'.repeat(1_000_000) } });
+  });
+  const socket = dial(gateway);
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined); // cut
+  socket.pause();
+  for (let asked = 0; asked < 100 && !socket.destroyed; asked += 1) {
+    socket.write(REQUEST);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  // The system keeps some 6 MB for a connection.
+  expect(answered).toBeLessThan(20);
+}, 20_000);
+
+test('of requests that come in one piece, ahead of their answers, only the first is taken up', async () => {
+  let answered = 0;
+  const http = createHttpApp(unexpected);
+  const gateway = await serve(http, async () => {
+    answered += 1;
+    return ok({ status: 200, body: {} });
+  });
+  const { isClosed } = await sendRaw(gateway, [REQUEST.repeat(1_000)], { answers: 1_000, timeoutMs: 5_000 });
+  // node:http answers what it has read, 64 KB at most, and reads on when others have had their turn.
+  expect([isClosed, answered]).toEqual(http.implementation === 'native' ? [true, 1] : [false, 1_000]);
 });
