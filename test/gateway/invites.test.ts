@@ -72,6 +72,12 @@ test('who is shut out or may invite no more does not come back by an invite of b
   valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'admin' }));
   expect((await accept(inviteToken)).ok).toBe(true);
 
+  // One who is owner no more makes no owner, though an admin may still invite.
+  const second = valueOf(await accept(valueOf(await scene.invite({ principal: owner, email: 'second@example.com', role: 'owner', orgId: undefined })).inviteToken));
+  const ofOwner = valueOf(await scene.invite({ principal: principalOf(second), email: 'third@example.com', role: 'owner', orgId: undefined }));
+  valueOf(await scene.changeRole({ principal: owner, accountId: second.id, role: 'admin' }));
+  expect(await accept(ofOwner.inviteToken)).toEqual(INVALID);
+
   scene.revokedKeys.add('key:k1');
   expect(await accept(ofKey.inviteToken)).toEqual(INVALID);
 });

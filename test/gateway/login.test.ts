@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
@@ -111,6 +111,18 @@ test('nobody signs in when the audit log cannot take it, and the attempt leaves 
   const scene = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
   expect(await signIn(scene, 'owner@example.com')).toEqual(fail({ kind: 'audit_unavailable' }));
   for (let i = 0; i < 9; i++) expect(await signIn(scene, 'owner@example.com', 'wrong')).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
+});
+
+test.each(['disabled', 'changed'] as const)('nobody signs in to an account that is %s while the password is looked at', async (change) => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  const principal = principalOf(await registerOwner(scene));
+  const { id: accountId } = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const raced = await openSceneWith(url, scene, async () =>
+    valueOf(await (change === 'disabled' ? scene.setDisabled({ principal, accountId, disabled: true }) : scene.changeRole({ principal, accountId, role: 'viewer' }))));
+  expect(await signIn(raced, 'dev@example.com')).toEqual(WRONG);
+  expect([eventTypes(raced), raced.events]).toEqual([[], []]);
   expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
+import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
@@ -87,6 +87,20 @@ test('a refresh that cannot be answered leaves the cookie good', async () => {
   expect(await busy.refresh({ refreshToken })).toEqual(overloaded);
   expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
   expect((await scene.refresh({ refreshToken })).ok).toBe(true);
+});
+
+test('an account that is changed while its cookie is exchanged gets no token of what it was before, and its cookie stays good', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  const principal = principalOf(await registerOwner(scene));
+  const { id: accountId } = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+  const demoted = await openSceneWith(url, scene, async () => valueOf(await scene.changeRole({ principal, accountId, role: 'viewer' })));
+  expect(await demoted.refresh({ refreshToken })).toEqual(fail({ kind: 'conflict', detail: 'the account has just been changed; try again' }));
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  expect(next.access.scopes).toEqual(['read']);
+  const disabled = await openSceneWith(url, scene, async () => valueOf(await scene.setDisabled({ principal, accountId, disabled: true })));
+  expect(await disabled.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
 });
 
 test('the database holds no secret that would sign anybody in', async () => {

@@ -64,7 +64,7 @@ describe('exchanging an API key', () => {
       expiresAtMs: START_MS + DAY_SECS * 1000,
       credentialId: `token:${part(token, 1)['jti']}`,
     });
-    expect(audit.drafts.at(-1)).toMatchObject({ eventType: 'TokenIssued', actor: `key:${record.id}`, lineage: { orgId: 'acme' }, payload: { scopes: ['read', 'write'] } });
+    expect(audit.drafts.at(-1)).toMatchObject({ eventType: 'TokenIssued', actor: `key:${record.id}`, lineage: { orgId: 'acme' }, payload: { token_id: part(token, 1)['jti'], scopes: ['read', 'write'], expires_at: '2030-01-02T00:00:00.000Z' } });
     expect(JSON.stringify(audit.drafts)).not.toContain(token.split('.')[2]);
   });
 
@@ -115,6 +115,14 @@ describe('exchanging an API key', () => {
     audit.broken = true;
     expect(kindOf(await issuer.exchange(key))).toBe('audit_unavailable');
   });
+});
+
+test('where nobody can sign, no token is given out', async () => {
+  const { mint, apiKeys, revocations, clock, audit } = await start();
+  const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
+  const issuer = createTokenIssuer({ apiKeys, revocations, clock, audit, secrets, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
+  expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
+  expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
 });
 
 describe('an account token', () => {

@@ -103,4 +103,8 @@ export async function inviteAccount(scene: Scene, email: string, role: Role, org
 export const signIn = (scene: Scene, email: string, password = GOOD_PASSWORD, rememberMe = false) =>
   scene.login({ email, password, rememberMe, address: '192.0.2.1' });
 
+/** A scene on the same database in which something happens after the account was read and before the answer is settled. */
+export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => Promise<unknown>): Promise<Scene> =>
+  openScene(url, { tokens: { ...context.tokens, mintForAccount: async (account) => (await meanwhile(), context.tokens.mintForAccount(account)) } });
+
 export const eventTypes = (scene: Scene): string[] => scene.audit.map((draft) => draft.eventType);
