@@ -26,8 +26,10 @@ export const accountIdOf = (subject: string): AccountId | undefined =>
   subject.startsWith('account:') ? (subject.slice('account:'.length) as AccountId) : undefined;
 
 /** As they are given out; undefined for what is none, and so the id of no account. */
-export const parseAccountId = (text: string): AccountId | undefined => (UUID.test(text) ? (text as AccountId) : undefined);
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+export const parseAccountId = (text: string): AccountId | undefined => (isUuid(text) ? (text as AccountId) : undefined);
+
+/** The ids of accounts and of invites. */
+export const isUuid = (text: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text);
 
 /** Lower is more: the order of ROLES is the order of power. */
 const rankOf = (role: Role): number => ROLES.indexOf(role);

@@ -5,7 +5,7 @@ export const AUDIT_EVENTS = [
   'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
   'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted',
   'AgentRegistered', 'AgentDeregistered', 'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued',
-  'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted',
+  'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted', 'InviteRevoked',
   'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
   'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
 ] as const;

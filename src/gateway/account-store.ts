@@ -42,6 +42,13 @@ export type Invite = {
   readonly usedAtMs: number | null;
 };
 
+/** `id` is public, and its own: the digest never leaves the store. */
+export type StoredInvite = Invite & {
+  readonly id: string;
+  /** Place in the list of all invites; grows with every new one. */
+  readonly sequence: number;
+};
+
 export type PasswordReset = {
   readonly digest: SecretDigest;
   readonly accountId: AccountId;
@@ -63,6 +70,9 @@ export type AccountReads = {
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
   lockout(attempts: SecretDigest): Promise<Lockout>;
   invite(digest: SecretDigest): Promise<Invite | undefined>;
+  inviteById(id: string): Promise<StoredInvite | undefined>;
+  /** Neither used nor expired, in order of creation. `orgId` null lists those of every org. */
+  openInvites(listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]>;
   passwordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   refreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
 };
@@ -91,6 +101,8 @@ export type AccountTransaction = AccountReads & {
   insertInvite(invite: Invite): Promise<void>;
   lockInvite(digest: SecretDigest): Promise<Invite | undefined>;
   useInvite(digest: SecretDigest, nowMs: number): Promise<void>;
+  lockInviteById(id: string): Promise<StoredInvite | undefined>;
+  endInvite(id: string, nowMs: number): Promise<void>;
   insertPasswordReset(reset: PasswordReset): Promise<void>;
   lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;

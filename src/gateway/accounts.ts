@@ -5,6 +5,7 @@ import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
+import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { bounded } from './bounded.ts';
 import { DecoyHash, login, type LoginInput } from './login.ts';
@@ -27,6 +28,8 @@ export type AccountUseCases = {
   readonly logout: Asked<typeof logout>;
   readonly invite: Asked<typeof invite>;
   readonly acceptInvite: Asked<typeof acceptInvite>;
+  readonly listInvites: Asked<typeof listInvites>;
+  readonly revokeInvite: Asked<typeof revokeInvite>;
   readonly requestPasswordReset: (input: Parameters<typeof requestPasswordReset>[2]) => ReturnType<typeof requestPasswordReset>;
   readonly confirmPasswordReset: Asked<typeof confirmPasswordReset>;
   readonly me: Asked<typeof me>;
@@ -72,6 +75,8 @@ export function createAccounts(context: AccountsContext): Accounts {
       logout: bind(logout),
       invite: bind(invite),
       acceptInvite: bind(acceptInvite),
+      listInvites: bind(listInvites),
+      revokeInvite: bind(revokeInvite),
       requestPasswordReset: (input) => requestPasswordReset(context, backlog, input),
       confirmPasswordReset: bind(confirmPasswordReset),
       me: bind(me),
@@ -94,7 +99,7 @@ export function withoutAccountStore(): AccountUseCases {
   return {
     signInMethods: async () => ok({ methods: ['api_key'], registration: undefined }),
     register: refuse, login: refuse, refresh: refuse, logout: refuse, invite: refuse, acceptInvite: refuse,
-    requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
+    listInvites: refuse, revokeInvite: refuse, requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
     changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
   };
 }

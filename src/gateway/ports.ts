@@ -51,7 +51,7 @@ export type AccessTokens = {
 /** What dashboards are told about an account (contract: WebSocket, kind `account`). */
 export type AccountEvent = {
   readonly change:
-    | 'registered' | 'invited' | 'signed_in' | 'locked' | 'role_changed' | 'disabled' | 'enabled'
+    | 'registered' | 'invited' | 'invite_revoked' | 'signed_in' | 'locked' | 'role_changed' | 'disabled' | 'enabled'
     | 'password_reset' | 'sessions_revoked';
   /** Null for an invite: there is no account yet. */
   readonly accountId: string | null;

@@ -33,3 +33,13 @@ test('people are invited, given roles, shut out and let in again, by e-mail or i
   expect(await svc('accounts role nobody@example.com viewer')).toEqual({ status: 1, stdout: '', stderr: 'error: there is no account nobody@example.com\nSee `svc accounts ls`.\n' });
   expect(await svc('accounts role ann@example.com emperor')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/role/) });
 });
+
+test('invites that wait for an answer are listed, and taken back by e-mail', async () => {
+  await svc('accounts invite Ben@example.com --org acme');
+  await svc('accounts invite ben@example.com --role viewer');
+  expect((await svc('accounts invites')).stdout).toMatch(/^E-MAIL +ROLE +ORG +ENDS IN +INVITED BY +ID\nBen@example\.com +developer +acme +\dd +key:\S+ +\S+\nben@example\.com +viewer +- +\dd +key:\S+ +\S+\n$/);
+  expect((await svc('accounts invites --org acme')).stdout).not.toContain('viewer');
+  expect(await svc('accounts uninvite ben@example.com')).toEqual({ status: 0, stdout: 'Took back 2 invites of ben@example.com.\n', stderr: '' });
+  expect(await svc('accounts invites')).toEqual({ status: 0, stdout: '', stderr: 'No invite waits for an answer.\n' });
+  expect(await svc('accounts uninvite ben@example.com')).toEqual({ status: 1, stdout: '', stderr: 'error: there is no invite for ben@example.com\nSee `svc accounts invites`.\n' });
+});

@@ -128,6 +128,14 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
   },
   InviteCreated: { provoke: () => post('/api/v1/auth/invite', { email: 'guest@example.com', role: 'viewer' }), entry: { ...BY_KEY, payload: { email: 'guest@example.com', role: 'viewer' } } },
   InviteAccepted: { provoke: invited, entry: { actor: expect.stringMatching(/^account:/) } },
+  InviteRevoked: {
+    provoke: async () => {
+      await post('/api/v1/auth/invite', { email: 'never@example.com', role: 'viewer', org_id: 'acme' });
+      const { invites } = (await gateway.call('GET', '/api/v1/auth/invites')).body;
+      await post(`/api/v1/auth/invites/${invites.find(({ email }: { email: string }) => email === 'never@example.com').id}/revoke`);
+    },
+    entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null }, payload: { email: 'never@example.com', role: 'viewer' } },
+  },
   PasswordResetRequested: { provoke: () => post('/api/v1/auth/password/reset', { email: 'owner@example.com' }, null), entry: {} },
   PasswordResetCompleted: { provoke: resetPassword, entry: { actor: expect.stringMatching(/^account:/) } },
   SessionRevoked: { provoke: signOut, entry: { actor: expect.stringMatching(/^account:/) } },

@@ -26,6 +26,7 @@ let gateway: TestGateway;
 const admins: Record<string, string> = {};
 const tokens: Record<string, string> = { [NOWHERE]: `token-of-${NOWHERE}-0123456789-0123456789-0123456789` };
 const keyIds: Record<string, string> = { [NOWHERE]: '0000000000000000' };
+const inviteIds: Record<string, string> = { [NOWHERE]: '00000000-0000-4000-8000-000000000000' };
 let made = 0;
 
 const agentOf = (org: string) => ({ org_id: org, team_id: 'search', agent_id: 'crawler' });
@@ -48,6 +49,7 @@ async function live(org: string): Promise<void> {
   await gateway.call('POST', '/api/v1/usage', { agent: agentOf(org), cost_usd: 2, usage_id: `usage-${org}-${made}` });
   await gateway.call('POST', '/api/v1/agents', { agent: { ...agentOf(org), agent_id: `helper-${made}` }, parent: agentOf(org) });
   await gateway.call('POST', '/api/v1/iam/api-keys', { name: `${org}-key`, scopes: ['read'], org_id: org });
+  await gateway.call('POST', '/api/v1/auth/invite', { email: `guest-${made}@${org}.example`, role: 'viewer', org_id: org });
 }
 
 beforeAll(async () => {
@@ -61,6 +63,7 @@ beforeAll(async () => {
     keyIds[org] = id;
     tokens[org] = (await gateway.call('POST', '/api/v1/agents', { agent: agentOf(org) })).body.credential_token;
     await live(org);
+    inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
   }
 }, 60_000);
 afterAll(async () => {
@@ -125,6 +128,7 @@ const PROBES: Readonly<Record<string, readonly Probe[]>> = {
   'post /api/v1/iam/api-keys/:id/revoke': [(org) => ({ path: `/api/v1/iam/api-keys/${keyIds[org]}/revoke` })],
   'post /iam/api-keys/:id/revoke': [(org) => ({ path: `/iam/api-keys/${keyIds[org]}/revoke` })],
   'post /api/v1/auth/invite': [(org) => ({ path: '/api/v1/auth/invite', body: { email: `guest@${org}.example`, role: 'viewer', org_id: org } })],
+  'post /api/v1/auth/invites/:id/revoke': [(org) => ({ path: `/api/v1/auth/invites/${inviteIds[org]}/revoke` })],
   'post /api/v1/ops': [(org) => ({ path: '/api/v1/ops', body: { op_id: 'probe:s', agent: agentOf(org) } })],
   'get /api/v1/ops/:id': [(org) => ({ path: `/api/v1/ops/${opOf(org)}` })],
   ...Object.fromEntries(['pause', 'resume', 'terminate', 'complete'].map((trigger): [string, readonly Probe[]] => [`post /api/v1/ops/:id/${trigger}`, [(org) => ({ path: `/api/v1/ops/${opOf(org)}/${trigger}` })]])),

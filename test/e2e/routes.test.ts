@@ -28,6 +28,8 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/auth/logout': PUBLIC(204),
   'post /api/v1/auth/invite': scoped(403, 403, 403, 201),
   'post /api/v1/auth/invite/accept': PUBLIC(422), // no such invite
+  'get /api/v1/auth/invites': scoped(200, 403, 403, 200),
+  'post /api/v1/auth/invites/:id/revoke': scoped(404, 403, 403, 204),
   'post /api/v1/auth/password/reset': PUBLIC(202),
   'post /api/v1/auth/password/reset/confirm': PUBLIC(422), // no such token
   'get /api/v1/auth/me': scoped(404, 404, 404, 404), // a key is no account
@@ -120,6 +122,12 @@ async function accountId(): Promise<string> {
   return (await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token, password: 'a horse that nobody corrects' })).body.account.id;
 }
 
+async function inviteId(): Promise<string> {
+  const email = `${fresh('guest')}@example.com`;
+  await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', org_id: 'acme' });
+  return (await gateway.call('GET', '/api/v1/auth/invites?per_page=1000')).body.invites.find((invite: { email: string }) => invite.email === email).id;
+}
+
 /** A request that each row accepts, about things of the org acme; made anew for every call. */
 const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
   'post /api/v1/iam/api-keys': () => ({ path: '/api/v1/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: 'acme' } }),
@@ -132,6 +140,8 @@ const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
   'post /api/v1/auth/login': () => ({ path: '/api/v1/auth/login', body: { email: 'owner@example.com', password: 'a horse that nobody corrects' } }),
   'post /api/v1/auth/invite': () => ({ path: '/api/v1/auth/invite', body: { email: `${fresh('guest')}@example.com`, role: 'viewer', org_id: 'acme' } }),
   'post /api/v1/auth/invite/accept': () => ({ path: '/api/v1/auth/invite/accept', body: { invite_token: 'none', password: 'a horse that nobody corrects' } }),
+  'get /api/v1/auth/invites': () => ({ path: '/api/v1/auth/invites' }),
+  'post /api/v1/auth/invites/:id/revoke': async () => ({ path: `/api/v1/auth/invites/${await inviteId()}/revoke` }),
   'post /api/v1/auth/password/reset': () => ({ path: '/api/v1/auth/password/reset', body: { email: 'nobody@example.com' } }),
   'post /api/v1/auth/password/reset/confirm': () => ({ path: '/api/v1/auth/password/reset/confirm', body: { reset_token: 'none', new_password: 'a horse that nobody corrects' } }),
   'get /api/v1/accounts/:id': async () => ({ path: `/api/v1/accounts/${await accountId()}` }),

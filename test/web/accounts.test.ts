@@ -150,6 +150,22 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('API key').waitFor();
   });
 
+  test('an invite is shown until it is taken back, and its link is good for nothing then', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'mistaken@example.com', role: 'admin' });
+    const page = await open();
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await live(page);
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByRole('table', { name: 'Open invites' }).getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Take back the invite of mistaken@example.com' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click();
+    await page.getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor({ state: 'detached' });
+    expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
+  });
+
   test('a role is changed only when it is meant', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });

@@ -18,7 +18,22 @@ export function accountsView() {
     },
     render: accountRow,
   });
-  const reload = () => attempt(list.reload);
+  const invites = pagedTable({
+    label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Ends', 'By', ''], empty: 'No invite waits for an answer.',
+    load: async (cursor) => {
+      const page = await call('GET', `/api/v1/auth/invites${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      return { rows: page.invites, next: page.next_cursor };
+    },
+    render: (invite) => h('tr', null,
+      h('td', { class: 'strong' }, invite.email),
+      h('td', null, invite.role),
+      h('td', null, invite.org_id ?? 'all'),
+      h('td', { title: dateTime(invite.created_at) }, ago(invite.created_at)),
+      h('td', null, dateTime(invite.expires_at)),
+      h('td', { class: 'mono' }, invite.invited_by),
+      h('td', { class: 'row-actions' }, button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` }))),
+  });
+  const reload = () => attempt(() => Promise.all([list.reload(), invites.reload()]));
 
   /** @param {any} account */
   function accountRow(account) {
@@ -64,6 +79,13 @@ export function accountsView() {
     if (isMeant && await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`))) notify(`${account.email} was signed out everywhere.`);
   }
 
+  /** @param {any} invite */
+  async function takeBack(invite) {
+    if (!await confirm({ title: 'Take this invite back?', text: 'Its link stops working at once.', subject: invite.email, confirm: 'Take back' })) return;
+    await attempt(() => call('POST', `/api/v1/auth/invites/${encodeURIComponent(invite.id)}/revoke`));
+    await attempt(invites.reload);
+  }
+
   function invite() {
     const email = h('input', { type: 'email', required: true, autocomplete: 'off' });
     const role = select('Role', ROLES);
@@ -75,10 +97,11 @@ export function accountsView() {
       onSubmit: async () => {
         const made = await call('POST', '/api/v1/auth/invite', { email: email.value.trim(), role: role.value, ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }) });
         showSecret({ title: 'The invite', text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`, secret: `${location.origin}/#/accept-invite/${made.invite_token}` });
+        await attempt(invites.reload);
       },
     });
   }
 
   void reload();
-  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element), renew: list.renew };
+  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element, h('h2', null, 'Open invites'), invites.element), renew: async () => { await Promise.all([list.renew(), invites.renew()]); } };
 }

@@ -11,7 +11,7 @@ const EVENTS = [
   'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
   'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted', 'AgentRegistered', 'AgentDeregistered',
   'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued', 'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked',
-  'InviteCreated', 'InviteAccepted', 'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
+  'InviteCreated', 'InviteAccepted', 'InviteRevoked', 'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
   'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];

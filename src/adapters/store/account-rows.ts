@@ -3,7 +3,7 @@ import type { AccountId } from '../../core/account.ts';
 import type { EmailAddress } from '../../core/email.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import type { Role } from '../../core/scope.ts';
-import type { Invite, PasswordReset, RefreshToken, StoredAccount } from '../../gateway/account-store.ts';
+import type { PasswordReset, RefreshToken, StoredAccount, StoredInvite } from '../../gateway/account-store.ts';
 
 const msOrNull = (time: Date | null): number | null => time?.getTime() ?? null;
 
@@ -29,14 +29,17 @@ export const accountOf = (row: AccountRow): StoredAccount => ({
   lastLoginAtMs: msOrNull(row.last_login_at),
 });
 
-export const INVITE_COLUMNS = 'digest, email, role, org_id, invited_by, created_at, expires_at, used_at';
+export const INVITE_COLUMNS = 'id, sequence, digest, email, role, org_id, invited_by, created_at, expires_at, used_at';
 
 export type InviteRow = {
+  readonly id: string; readonly sequence: string;
   readonly digest: string; readonly email: string; readonly role: string; readonly org_id: string | null; readonly invited_by: string;
   readonly created_at: Date; readonly expires_at: Date; readonly used_at: Date | null;
 };
 
-export const inviteOf = (row: InviteRow): Invite => ({
+export const inviteOf = (row: InviteRow): StoredInvite => ({
+  id: row.id,
+  sequence: Number(row.sequence),
   digest: row.digest as SecretDigest,
   email: row.email as EmailAddress,
   role: row.role as Role,

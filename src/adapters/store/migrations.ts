@@ -107,4 +107,14 @@ export const MIGRATIONS: readonly Migration[] = [
       DROP INDEX api_keys_by_revocation;
     `,
   },
+  {
+    number: 4,
+    name: 'invites by id',
+    sql: `
+      -- By which an invite is named and listed. Gateways of before leave both to the defaults.
+      ALTER TABLE invites
+        ADD COLUMN id text NOT NULL DEFAULT gen_random_uuid()::text UNIQUE,
+        ADD COLUMN sequence bigint GENERATED ALWAYS AS IDENTITY UNIQUE;
+    `,
+  },
 ];

@@ -6,7 +6,7 @@ import { LOCKOUT, NO_FAILURES, type Lockout } from '../../core/lockout.ts';
 import type { AccountReads, AccountStore, AccountTransaction } from '../../gateway/account-store.ts';
 import {
   ACCOUNT_COLUMNS, accountOf, INVITE_COLUMNS, inviteOf, REFRESH_COLUMNS, refreshTokenOf, RESET_COLUMNS, resetOf,
-  type AccountRow,
+  type AccountRow, type InviteRow,
 } from './account-rows.ts';
 import type { Postgres, Queryable } from './postgres.ts';
 
@@ -56,6 +56,15 @@ function readsOn(on: Queryable): AccountReads {
       return lockoutOf((await on.query<LockoutRow>(text, [attempts])).rows[0]);
     },
     invite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1`, [digest]),
+    inviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1`, [id]),
+    openInvites: async ({ orgId, afterSequence, limit }, nowMs) => {
+      const { rows } = await on.query<InviteRow>(
+        `SELECT ${INVITE_COLUMNS} FROM invites
+          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND expires_at > $4 ORDER BY sequence LIMIT $3`,
+        [afterSequence, orgId, limit, at(nowMs)],
+      );
+      return rows.map(inviteOf);
+    },
     passwordReset: (digest) => first(on, resetOf, `SELECT ${RESET_COLUMNS} FROM password_resets WHERE digest = $1`, [digest]),
     refreshToken: (digest) => first(on, refreshTokenOf, refreshQuery(''), [digest]),
   };
@@ -151,11 +160,13 @@ function sessionWrites(on: Queryable, run: Run) {
 function inviteAndResetWrites(on: Queryable, run: Run) {
   return {
     insertInvite: async (invite) => {
-      await run(`INSERT INTO invites (${INVITE_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      await run('INSERT INTO invites (digest, email, role, org_id, invited_by, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)',
         [invite.digest, invite.email, invite.role, invite.orgId, invite.invitedBy, at(invite.createdAtMs), at(invite.expiresAtMs), at(invite.usedAtMs)]);
     },
     lockInvite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1 FOR UPDATE`, [digest]),
     useInvite: async (digest, nowMs) => void (await run('UPDATE invites SET used_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
+    lockInviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1 FOR UPDATE`, [id]),
+    endInvite: async (id, nowMs) => void (await run('UPDATE invites SET expires_at = $2 WHERE id = $1', [id, at(nowMs)])),
     insertPasswordReset: async (reset) => {
       await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`,
         [reset.digest, reset.accountId, at(reset.createdAtMs), at(reset.expiresAtMs)]);

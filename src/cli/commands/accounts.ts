@@ -1,4 +1,4 @@
-/** `svc accounts ls|role|disable|enable|invite`: the people of a gateway with an account store. */
+/** `svc accounts ls|role|disable|enable|invite|invites|uninvite`: the people of a gateway with an account store. */
 import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { CliError } from '../errors.ts';
@@ -48,13 +48,46 @@ export async function invite(invocation: Invocation): Promise<void> {
   ]);
 }
 
+const INVITE_COLUMNS: readonly Column[] = [
+  { title: 'E-MAIL', cell: 'email', isWhole: true },
+  { title: 'ROLE', cell: 'role' },
+  { title: 'ORG', cell: 'org_id' },
+  { title: 'ENDS IN', cell: awayAt('expires_at') },
+  { title: 'INVITED BY', cell: 'invited_by', isSpare: true },
+  { title: 'ID', cell: 'id' },
+];
+
+export async function invites(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const { rows, nextCursor } = await api.list(INVITES, 'invites', { org_id: options.text('org') }, limitOf(options));
+  await showTable(globals.output, { invites: rows, next_cursor: nextCursor }, INVITE_COLUMNS, rows, 'No invite waits for an answer.');
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+/** By e-mail, all that were sent there. */
+export async function uninvite(invocation: Invocation): Promise<void> {
+  const { args: [who = ''], globals } = invocation;
+  const api = await Api.of(invocation);
+  const ids = who.includes('@') ? await idsByEmail(api, INVITES, 'invites', who) : [who];
+  if (ids.length === 0) throw new CliError(`there is no invite for ${printable(who)}`, 'See `svc accounts invites`.');
+  for (const id of ids) await api.post(`${INVITES}/${encodeURIComponent(id)}/revoke`);
+  await show(globals.output, { revoked: ids }, () => [`Took back ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} of ${printable(who)}.`]);
+}
+
+const INVITES = '/api/v1/auth/invites';
+
 const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
 
 /** People say an e-mail address, the API an id. */
 async function pathOf(api: Api, who: string): Promise<string> {
   if (!who.includes('@')) return `/api/v1/accounts/${encodeURIComponent(who)}`;
-  const { rows } = await api.list('/api/v1/accounts', 'accounts', {}, Number.MAX_SAFE_INTEGER);
-  const found = rows.find(({ email }) => typeof email === 'string' && email.toLowerCase() === who.toLowerCase());
-  if (typeof found?.id !== 'string') throw new CliError(`there is no account ${printable(who)}`, 'See `svc accounts ls`.');
-  return `/api/v1/accounts/${encodeURIComponent(found.id)}`;
+  const [id] = await idsByEmail(api, '/api/v1/accounts', 'accounts', who);
+  if (id === undefined) throw new CliError(`there is no account ${printable(who)}`, 'See `svc accounts ls`.');
+  return `/api/v1/accounts/${encodeURIComponent(id)}`;
+}
+
+async function idsByEmail(api: Api, path: string, name: string, who: string): Promise<readonly string[]> {
+  const { rows } = await api.list(path, name, {}, Number.MAX_SAFE_INTEGER);
+  return rows.flatMap(({ id, email }) => (typeof id === 'string' && typeof email === 'string' && email.toLowerCase() === who.toLowerCase() ? [id] : []));
 }

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
 import { fail, ok } from '../../core/result.ts';
 import { ROLES } from '../../core/scope.ts';
+import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { SignIn } from '../../gateway/login.ts';
-import { accountPage, createdAccount, createdInvite, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
+import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
 import { name, readBody, readPage, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
@@ -104,6 +105,21 @@ async function acceptInvite({ body }: HttpRequest, link: Link): Promise<HttpRepl
   return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
 }
 
+async function listInvites({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const listed = await link.call('listInvites', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+  return listed.ok ? ok({ status: 200, body: { invites: listed.value.items.map(inviteView), next_cursor: listed.value.next ?? null } }) : listed;
+}
+
+const inviteView = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: OpenInvite) =>
+  ({ id, email, role, org_id: orgId, invited_by: invitedBy, created_at: rfc3339(createdAtMs), expires_at: rfc3339(expiresAtMs) });
+
+async function revokeInvite({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const revoked = await link.call('revokeInvite', { principal, inviteId: params.id ?? '' });
+  return revoked.ok ? ok({ status: 204 }) : revoked;
+}
+
 async function requestPasswordReset({ body }: HttpRequest, link: Link): Promise<HttpReply> {
   const asked = readBody(resetRequest, body);
   if (!asked.ok) return asked;
@@ -164,6 +180,8 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', body: invitation, answers: { 201: createdInvite }, refusals: [409], handle: invite },
   { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', body: acceptance, answers: { 201: createdAccount }, refusals: [409, 422], handle: acceptInvite },
+  { method: 'get', path: '/api/v1/auth/invites', access: ADMIN, summary: 'Lists invites that wait for an answer', query: ['org_id', 'per_page', 'cursor'], answers: { 200: invitePage }, handle: listInvites },
+  { method: 'post', path: '/api/v1/auth/invites/:id/revoke', access: ADMIN, summary: 'Takes an invite back', answers: { 204: 'empty' }, refusals: [409], handle: revokeInvite },
   { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', body: resetRequest, answers: { 202: 'empty' }, handle: requestPasswordReset },
   { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', body: resetConfirmation, answers: { 204: 'empty' }, refusals: [422], handle: confirmPasswordReset },
   { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', answers: { 200: ownAccount }, handle: me },

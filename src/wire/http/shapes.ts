@@ -163,6 +163,7 @@ export const ownAccount = z.strictObject({ account, scopes });
 export const accountPage = pageOf('accounts', account);
 export const signedIn = z.strictObject({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), expires_at: unixSecs, scopes });
 export const createdInvite = z.strictObject({ invite_token: z.string().meta({ description: 'Shown once.' }), email: z.string(), role: z.enum(ROLES), org_id: z.string().nullable(), expires_at: rfc3339 });
+export const invitePage = pageOf('invites', z.strictObject({ ...newAccountFields, invited_by: z.string().meta({ description: '`key:<id>` or `account:<id>`' }), expires_at: rfc3339 }));
 export const signInMethods = z.strictObject({
   methods: z.array(z.enum(['api_key', 'password'])),
   registration: z.enum(['first_account', 'open', 'closed']).optional().meta({ description: 'Who may make an account without an invite. Only where accounts exist.' }),

@@ -1,0 +1,80 @@
+/** Looking after invites that wait for an answer: list them, and take one back (admin scope). */
+import { isUuid, mayManageRole } from '../core/account.ts';
+import { NO_LINEAGE } from '../core/audit.ts';
+import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
+import { BAD_CURSOR } from '../core/cursor.ts';
+import type { Fault } from '../core/fault.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { orgInReach, refuseWithout, type Principal } from '../core/scope.ts';
+import type { StoredInvite } from './account-store.ts';
+import type { AccountsContext } from './accounts-context.ts';
+
+/** An invite as an admin sees it: without what its token could be checked against. */
+export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'>;
+
+/**
+ * Those neither used, taken back nor expired, in order of creation; an admin bound to an org sees those that bind to it.
+ * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
+ */
+export async function listInvites(context: AccountsContext, { principal, orgId, perPage, cursor }: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const org = orgInReach(principal, orgId);
+  if (!org.ok) return org;
+  const found = await context.store.read(async (reads) => {
+    const last = cursor === undefined ? undefined : visible(principal, await find(reads.inviteById, cursor));
+    if (last?.ok === false) return undefined;
+    // One more than asked for tells whether there is a next page.
+    return reads.openInvites({ orgId: org.value ?? null, afterSequence: last?.value.sequence ?? 0, limit: perPage + 1 }, context.clock.nowMs());
+  });
+  if (!found.ok) return found;
+  if (found.value === undefined) return BAD_CURSOR;
+  const page = found.value.slice(0, perPage);
+  return ok({ items: page.map(openInvite), next: found.value.length > page.length ? page.at(-1)?.id : undefined });
+}
+
+const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite =>
+  ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs });
+
+export type InviteRevocation = { readonly principal: Principal; readonly inviteId: string };
+
+/**
+ * Its token is good for nothing from then on. What is over already is left as it is. Faults: `insufficient_scope`, `not_found`
+ * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an invite
+ * that was accepted, and those of the store and the audit log.
+ */
+export async function revokeInvite(context: AccountsContext, { principal, inviteId }: InviteRevocation): Promise<Result<void, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const nowMs = context.clock.nowMs();
+  const taken = await context.store.transact(async (transaction): Promise<Result<StoredInvite | undefined, Fault>> => {
+    // The row is locked from here on: an accept that comes at once is either before this, or finds the invite gone.
+    const seen = visible(principal, await find(transaction.lockInviteById, inviteId));
+    if (!seen.ok) return seen;
+    const invite = seen.value;
+    if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
+    if (invite.usedAtMs !== null) return fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' });
+    if (invite.expiresAtMs <= nowMs) return ok(undefined);
+    await transaction.endInvite(invite.id, nowMs);
+    const recorded = await context.audit.record({
+      eventType: 'InviteRevoked', actor: principal.subject, lineage: { ...NO_LINEAGE, orgId: invite.orgId },
+      payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
+    });
+    return recorded.ok ? ok(invite) : recorded;
+  });
+  if (!taken.ok) return taken;
+  if (taken.value !== undefined) {
+    const { email, role, orgId } = taken.value;
+    context.events.publish({ change: 'invite_revoked', accountId: null, email, role, orgId, atMs: nowMs });
+  }
+  return ok(undefined);
+}
+
+/** What is no id is not asked for. */
+const find = async (by: (id: string) => Promise<StoredInvite | undefined>, id: string): Promise<StoredInvite | undefined> => (isUuid(id) ? by(id) : undefined);
+
+/** Invites that bind to one's org; others do not exist. */
+function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {
+  const isSeen = invite !== undefined && (principal.orgId === null || invite.orgId === principal.orgId);
+  return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'such invite' });
+}
