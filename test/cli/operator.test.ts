@@ -143,7 +143,10 @@ test('the audit log is read with filters, the newest entry last', async () => {
   expect(stdout.trim().split('\n').map((line) => line.split('  ').slice(2, 5).join(' '))).toEqual(['AgentRegistered acme/logs/a1 -', 'ActionDenied acme/logs/a1 logs:1', 'ActionAllowed acme/logs/a1 logs:2']);
   expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual(['deny']);
   expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entry matches.\n' });
-  expect(await svc('logs --since yesterday')).toMatchObject({ status: 2 });
+  expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
+  for (const time of ['yesterday', '5', '2026-02-30']) {
+    expect(await svc(`logs --since ${time}`)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --since must be a time such as /) });
+  }
 });
 
 test('a log of more entries than are shown says so, unless as many were asked for', async () => {

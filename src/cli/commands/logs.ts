@@ -1,5 +1,6 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
+import { isOnCalendar } from '../../core/calendar.ts';
 import { Api } from '../api.ts';
 import { UnreachableError, usageError } from '../errors.ts';
 import type { Query } from '../http.ts';
@@ -29,10 +30,13 @@ const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 function timeOf(flag: string, text: string | undefined, nowMs: number): string | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const ms = unit === undefined ? Date.parse(text) : nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  const ms = unit === undefined ? msOfTime(text) : nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) throw usageError(`${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago it was, such as 15m, 2h or 7d`);
   return new Date(ms).toISOString();
 }
+
+/** Left to itself, JavaScript reads `5` as a day in 2001. */
+const msOfTime = (text: string): number => (/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN);
 
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;

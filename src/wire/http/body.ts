@@ -1,5 +1,6 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
+import { isOnCalendar } from '../../core/calendar.ts';
 import type { Fault } from '../../core/fault.ts';
 import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
@@ -73,12 +74,6 @@ export function readTime(query: URLSearchParams, field: string): Result<number |
   const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(given) && isOnCalendar(given.slice(0, 10));
   const ms = isRfc3339 ? Date.parse(given) : Number.NaN;
   return Number.isNaN(ms) ? fail({ kind: 'invalid_argument', field, problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' }) : ok(ms);
-}
-
-/** JavaScript takes the 30th of February for the 2nd of March. */
-function isOnCalendar(day: string): boolean {
-  const ms = Date.parse(day);
-  return !Number.isNaN(ms) && rfc3339(ms).startsWith(day);
 }
 
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
