@@ -1,6 +1,6 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
 import { CliError } from './errors.ts';
-import { jsonOf, problemIn, send, type HttpCall, type Query } from './http.ts';
+import { jsonOf, NO_GATEWAY_ADVICE, problemIn, send, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
 import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
@@ -24,7 +24,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 function adviceFor(code: string | undefined, retryAfter: string | null): string | undefined {
   if (retryAfter !== null && /^\d+$/.test(retryAfter)) return `Wait ${counted(Number(retryAfter), 'second')} and try again.`;
-  return code === undefined ? undefined : ADVICE[code];
+  return code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code];
 }
 
 /** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */

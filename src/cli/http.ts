@@ -94,13 +94,15 @@ export async function jsonOf(apiUrl: string, response: Response): Promise<unknow
 
 export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };
 
-/** What the gateway says about a refusal; its status in words when it says nothing. */
+export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy before it.';
+
+/** What the gateway says about a refusal. An answer with neither code nor detail is that of a proxy, or of another server. */
 export async function problemIn(response: Response): Promise<Problem> {
   const raw = asObject(parsed(await response.text()));
   // Connect answers with `message`, everything else with `detail`.
   const detail = [raw.detail, raw.message, raw.title].find((text) => typeof text === 'string' && text !== '');
   const code = typeof raw.code === 'string' ? raw.code : undefined;
-  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `the gateway answered with status ${response.status}` };
+  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `what answered, with status ${response.status}, is no gateway` };
 }
 
 const asObject = (raw: unknown): Readonly<Record<string, unknown>> => (typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {});

@@ -24,6 +24,10 @@ test('people are invited, given roles, shut out and let in again, by e-mail or i
   const token = invited.stdout.trim().split(/\s+/).at(-1);
   expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: token, password: 'a long enough passphrase 2' }, null)).status).toBe(201);
   expect((await svc('accounts ls')).stdout).toMatch(/^ann@example\.com +viewer +- +enabled +- +\S+$/m);
+  // On a terminal an id is whole or not there.
+  const narrow = cli.inTerminal(['accounts', 'ls'], { columns: 60, env: { NO_COLOR: '1', SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY } });
+  await narrow.ended;
+  expect(narrow.shown()).toMatch(/^ann@example\.com +viewer +- +enabled +-\r?$/m);
   expect(await svc('accounts role Ann@example.com developer')).toEqual({ status: 0, stdout: 'ann@example.com has the role developer.\n', stderr: '' });
   const { accounts } = JSON.parse((await svc('accounts ls -o json')).stdout);
   const ann = accounts.find(({ email }: { email: string }) => email === 'ann@example.com');

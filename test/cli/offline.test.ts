@@ -151,6 +151,15 @@ test('the log is exported from the gateway and from its folder alike, to a file 
   expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
 });
 
+test('a server that is no gateway is named as such, with what to look at', async () => {
+  const server = await startFakeServer((request, response) => response.writeHead(request.method === 'GET' ? 404 : 501, { 'content-type': 'text/html' }).end('<h1>It works!</h1>'));
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+  const advice = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy before it.\n';
+  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: what answered, with status 404, is no gateway\n${advice}` });
+  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: what answered, with status 501, is no gateway\n${advice}` });
+});
+
 test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
   const server = await startFakeServer((request, response) => {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');

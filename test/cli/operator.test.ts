@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { createCliHome, SVC, type CliHome, type CliOptions } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -131,6 +131,11 @@ test('budgets, policies and a reload are shown', async () => {
   expect((await svc('policy reload')).stdout).toMatch(/^The policies were read again; version [0-9a-f]{16} is in force\.\n$/);
 });
 
+test('large sums are written in groups of three digits', async () => {
+  await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'rich', team_id: 't', agent_id: 'a' }, cost_usd: 12345.5 });
+  expect((await svc('budgets --org rich')).stdout).toMatch(/^team +rich\/t +\$12,345\.50 +\$12,345\.50 +\$0\.00 /m);
+});
+
 test('accounts without an account store are refused with what to do', async () => {
   expect(await svc('accounts ls')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/Start the gateway with SVC_DATABASE_URL\.\n$/) });
 });
@@ -141,6 +146,9 @@ test('the audit log is read with filters, the newest entry last', async () => {
   await svc('check --agent acme/logs/a1 --action tool.call --resource web_search --op logs:2');
   const { stdout } = await svc('logs --team logs --since 5m');
   expect(stdout.trim().split('\n').map((line) => line.split('  ').slice(2, 5).join(' '))).toEqual(['AgentRegistered acme/logs/a1 -', 'ActionDenied acme/logs/a1 logs:1', 'ActionAllowed acme/logs/a1 logs:2']);
+  await svc('ops pause logs:2');
+  expect((await svc('logs --op logs:2 --event OpPaused')).stdout).toMatch(/ {2}OpPaused {2}acme\/logs\/a1 {2}logs:2 {2}by key:\S+\n$/);
+  expect((await svc('logs --op logs:1')).stdout).not.toContain('  by ');
   expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual(['deny']);
   expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entry matches.\n' });
   expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
@@ -252,6 +260,19 @@ test('a live table that has missed changes begins anew with what is there now', 
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
   server.close();
+});
+
+test('a live table of thousands counts them all', async () => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => { server.close(); });
+  await once(server, 'listening');
+  server.once('connection', (socket) => {
+    for (let index = 0; index < 7_000; index += 1) socket.send(JSON.stringify({ event_type: 'ops_change', org_id: 'acme', agent_id: 'a', payload: { op_id: `many-${index}:1`, state: index < 10 ? 'paused' : 'running', updated_at: '2026-01-31T12:00:00.000Z', team_id: 't' } }));
+  });
+  const terminal = cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]);
+  await terminal.until('6990 running, 10 paused');
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
 });
 
 test('NO_COLOR is kept to on a terminal', async () => {

@@ -13,7 +13,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'ORG', cell: 'org_id' },
   { title: 'STATE', cell: ({ disabled }) => (disabled === true ? 'disabled' : 'enabled') },
   { title: 'LOGIN', cell: awayAt('last_login_at') },
-  { title: 'ID', cell: 'id' },
+  // Half an id is none, and the e-mail does as well.
+  { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
 ];
 
 export async function ls(invocation: Invocation): Promise<void> {

@@ -5,7 +5,11 @@ import { note, showTable } from '../output.ts';
 import { valueAt, awayAt, type Column, type Row } from '../table.ts';
 import { limitOf, moreNote } from './listing.ts';
 
-const usd = (value: unknown): string | undefined => (typeof value === 'number' ? `$${value.toFixed(Math.abs(value) < 0.01 && value !== 0 ? 6 : 2)}` : undefined);
+function usd(value: unknown): string | undefined {
+  if (typeof value !== 'number') return undefined;
+  const digits = Math.abs(value) < 0.01 && value !== 0 ? 6 : 2;
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
 
 const periodCell = (period: 'daily' | 'monthly') => (row: Row): string => {
   const limit = usd(valueAt(row, `${period}.limit_usd`));

@@ -104,10 +104,12 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   }
 }
 
-/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  no policy allows …` */
+/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  no policy allows …`, and at the end who did it to the agent, if not itself. */
 function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
-  const agent = valueAt({ lineage }, 'lineage.agent_id') === null ? cellText(actor) : cellText(agentText(lineage));
-  const text = [cellText(timestamp), cellText(id), cellText(event), agent, cellText(opId), ...(typeof reason === 'string' ? [printable(reason)] : [])].join('  ');
+  const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
+  const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
+  const byAnother = isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
+  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
   return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }

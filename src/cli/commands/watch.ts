@@ -12,8 +12,8 @@ import { agentText } from './listing.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
-/** More than any screen shows; the ones that changed longest ago are let go. */
-const MAX_OPS = 5000;
+/** Above this the ones that changed longest ago are let go, and the heading says so. */
+const MAX_OPS = 50_000;
 /** How long an operation that has ended stays in the table. */
 const ENDED_MS = 10_000;
 
@@ -136,10 +136,11 @@ const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || st
 function liveTable(label: string, screen: Screen): Viewer {
   const ops = new Map<string, WatchedOp>();
   let lost: string | undefined;
+  let hasLetGo = false;
   let isChanged = true;
   const timer = setInterval(() => {
     for (const op of ops.values()) if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
-    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), lost, screen.size()));
+    if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), { lost, hasLetGo }, screen.size()));
     isChanged = false;
   }, REDRAW_MS);
   const redraw = (): void => { isChanged = true; };
@@ -147,14 +148,14 @@ function liveTable(label: string, screen: Screen): Viewer {
   return {
     isWhole: true,
     close: () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); },
-    connected: () => { ops.clear(); lost = undefined; redraw(); },
+    connected: () => { ops.clear(); lost = undefined; hasLetGo = false; redraw(); },
     disconnected: (ending) => { lost = lostText(ending); redraw(); },
     frame: (frame) => {
       const op = opIn(frame, Date.now());
       if (op === undefined) return;
       ops.delete(op.opId); // the map stays in the order of the changes
       ops.set(op.opId, op);
-      if (ops.size > MAX_OPS) ops.delete(ops.keys().next().value ?? '');
+      if (ops.size > MAX_OPS) hasLetGo = ops.delete(ops.keys().next().value ?? '');
       redraw();
     },
   };
@@ -162,7 +163,7 @@ function liveTable(label: string, screen: Screen): Viewer {
 
 const PAINT: Readonly<Record<string, (line: string) => string>> = { running: green, paused: yellow, pending: bold, completing: dim, terminated: red };
 
-function pictureOf(label: string, ops: readonly WatchedOp[], lost: string | undefined, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
+function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }: { readonly lost: string | undefined; readonly hasLetGo: boolean }, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
   const counts = Object.keys(PAINT).flatMap((state) => {
     const count = ops.filter((op) => op.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
@@ -170,7 +171,7 @@ function pictureOf(label: string, ops: readonly WatchedOp[], lost: string | unde
   const shown = ops.slice(0, Math.max(0, rows - 3));
   const [heading = '', ...lines] = tableLines(columns < WIDE_COLUMNS ? COLUMNS : [...COLUMNS, UPDATED], shown, columns);
   return [
-    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}`, columns)),
+    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`, columns)),
     dim(clipped(heading, columns)),
     ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
     dim(clipped(lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Ctrl-C leaves.`, columns)),
