@@ -112,14 +112,16 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   // That the database is away is said once by its pool, and the next turn makes up for this one.
   const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
     void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) }));
+  const prune = turn(accounts.prune, 'pruning sessions and tokens');
   const timers = [
     setInterval(turn(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
-    setInterval(turn(accounts.prune, 'pruning sessions and tokens'), PRUNE_EVERY_MS),
+    setInterval(prune, PRUNE_EVERY_MS),
   ];
   return {
     useCases: accounts.useCases,
     start: async () => {
-      await Promise.all([accounts.syncRevocations(), accounts.warmUp(), accounts.prune()]);
+      await Promise.all([accounts.syncRevocations(), accounts.warmUp()]);
+      prune(); // of a long rest there may be much
     },
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);

@@ -107,8 +107,8 @@ export type AccountTransaction = AccountReads & {
   lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;
   deletePasswordResets(accountId: AccountId): Promise<void>;
-  /** Forgets what has been over for long enough that nobody asks for it. */
-  prune(nowMs: number): Promise<void>;
+  /** Forgets what has been over for long enough that nobody asks for it, a part at a time. True: there may be more of it. */
+  prune(nowMs: number): Promise<boolean>;
 };
 
 export type AccountStore = {

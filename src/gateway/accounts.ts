@@ -88,7 +88,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     },
     warmUp: () => decoy.get(),
     syncRevocations: () => syncRevocations(context),
-    prune: () => context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs()))),
+    prune: () => prune(context),
     idle: () => backlog.idle(),
   };
 }
@@ -102,6 +102,15 @@ export function withoutAccountStore(): AccountUseCases {
     listInvites: refuse, revokeInvite: refuse, requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
     changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
   };
+}
+
+/** In many small transactions, because a long one would hold up others, and be given up before its end. */
+async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
+  for (;;) {
+    const isMoreLeft = await context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs())));
+    if (!isMoreLeft.ok) return isMoreLeft;
+    if (!isMoreLeft.value) return ok(undefined);
+  }
 }
 
 /** By how much the clock of a gateway may be ahead of another's: its tokens run out that much later there. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
+import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
@@ -122,4 +122,27 @@ test('pruning forgets what is over and keeps what lives', async () => {
   expect([await count('sessions'), await count('refresh_tokens'), await count('sign_in_failures')]).toEqual([1, 1, 0]);
   expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
   expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
+});
+
+test('pruning comes to its end after a long rest too, with another gateway at it, and in pieces that hold up nobody', async () => {
+  const url = await newDatabase();
+  const [scene, other] = [await openScene(url), await openScene(url)];
+  const owner = await registerOwner(scene);
+  valueOf(await scene.postgres.attempt((on) => on.query(
+    `WITH s AS (INSERT INTO sessions (id, account_id, remember_me, created_at) SELECT 's' || n, $1, false, now() FROM generate_series(1, 2500) n RETURNING id)
+     INSERT INTO refresh_tokens (digest, session_id, expires_at) SELECT id || '-' || n, id, $2::timestamptz FROM s, generate_series(1, 2) n`,
+    [owner.id, new Date(START_MS)],
+  )));
+  scene.advance(2 * DAY_MS);
+  other.advance(2 * DAY_MS);
+  const lock = `SELECT 1 FROM refresh_tokens WHERE digest = 's1-1' FOR UPDATE`; // somebody comes back with a cookie of long ago
+  valueOf(await scene.postgres.transact(async (on) => {
+    await on.query(lock);
+    return scene.accounts.prune();
+  }));
+  const done = await Promise.all([scene.accounts.prune(), other.accounts.prune(), signIn(scene, 'owner@example.com'), scene.accounts.prune()]);
+  expect(done.map((result) => result.ok)).toEqual([true, true, true, true]);
+  valueOf(await scene.accounts.prune()); // what one had left to the other
+  const count = async (table: string) => valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
+  expect([await count('sessions'), await count('refresh_tokens')]).toEqual([1, 1]);
 });

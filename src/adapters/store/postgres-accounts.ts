@@ -10,8 +10,9 @@ import {
 } from './account-rows.ts';
 import type { Postgres, Queryable } from './postgres.ts';
 
-/** Any number that no other advisory lock of the gateway has. */
+/** Any numbers that no other advisory lock of the gateway has. */
 const ROLES_LOCK = 7_201_554_311;
+const PRUNE_LOCK = 7_201_554_313;
 
 export function createPostgresAccountStore(postgres: Postgres): AccountStore {
   return {
@@ -81,21 +82,34 @@ function transactionOn(on: Queryable): AccountTransaction {
     ...sessionWrites(on, run),
     ...inviteAndResetWrites(on, run),
     prune: async (nowMs) => {
+      // By one gateway at a time: of two that each take one of a session's last two tokens, neither sees that it is over.
+      const { rows: [lock] } = await on.query<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [PRUNE_LOCK]);
+      if (lock?.isOurs !== true) return false;
       // A token outlives its use by a day, so that the log can tell a late replay from an unknown one.
-      const overdue = at(nowMs - 24 * 60 * 60 * 1000);
-      await run('DELETE FROM sign_in_failures WHERE touched_at < $1', [at(nowMs - FORGET_FAILURES_MS)]);
-      await run('DELETE FROM refresh_tokens WHERE expires_at < $1', [overdue]);
-      await run('DELETE FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', []);
-      await run('DELETE FROM invites WHERE expires_at < $1', [at(nowMs - INVITE_MS)]);
-      await run('DELETE FROM password_resets WHERE expires_at < $1', [at(nowMs - RESET_MS)]);
+      const tokens = await on.query<{ session_id: string }>(`${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`, [at(nowMs - DAY_MS), PRUNED_AT_ONCE]);
+      await run('DELETE FROM sessions s WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', [tokens.rows.map((row) => row.session_id)]);
+      const others = [
+        await run(deletion('sign_in_failures', 'attempts_digest', 'touched_at'), [at(nowMs - FORGET_FAILURES_MS), PRUNED_AT_ONCE]),
+        await run(deletion('invites', 'digest', 'expires_at'), [at(nowMs - INVITE_MS), PRUNED_AT_ONCE]),
+        await run(deletion('password_resets', 'digest', 'expires_at'), [at(nowMs - RESET_MS), PRUNED_AT_ONCE]),
+      ];
+      return [tokens.rowCount, ...others].includes(PRUNED_AT_ONCE);
     },
   };
 }
 
+/** So many rows are deleted in far less time than a statement has, and nobody who needs one of them waits for long. */
+const PRUNED_AT_ONCE = 1000;
+
+/** The oldest first; a row that somebody is using is left for the next time. */
+const deletion = (table: string, key: string, time: string): string =>
+  `DELETE FROM ${table} WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM ${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT $2 FOR UPDATE SKIP LOCKED))`;
+
 type Run = (text: string, values: readonly unknown[]) => Promise<number>;
 
 /** Failures are forgotten a day after the last one; a lock has long ended by then. */
-const FORGET_FAILURES_MS = Math.max(24 * 60 * 60 * 1000, LOCKOUT.lockMs);
+const DAY_MS = 24 * 60 * 60 * 1000;
+const FORGET_FAILURES_MS = Math.max(DAY_MS, LOCKOUT.lockMs);
 
 function accountWrites(on: Queryable, run: Run) {
   return {
