@@ -20,9 +20,10 @@ const MAX_ID_BYTES = 256;
 
 // Whitespace, control and format characters would make two ids look alike on a terminal or split a log line.
 const FORBIDDEN_IN_OP_HALF = /[\s\p{C}:]/u;
-const FORBIDDEN_IN_NAME = /[\s\p{C}/]/u;
+// A client resolves `.` and `..` in a path before it is sent, however they are written: nothing of that name could be reached.
+const FORBIDDEN_IN_NAME = /[\s\p{C}/]|^\.{1,2}$/u;
 const PLAIN_OP_HALF = /^[\w.+=@~-]{1,256}$/;
-const PLAIN_NAME = /^[\w.:+=@~-]{1,256}$/;
+const PLAIN_NAME = /^(?!\.{1,2}$)[\w.:+=@~-]{1,256}$/;
 
 function utf8Length(text: string): number {
   let bytes = 0;
@@ -39,7 +40,7 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 /** One half of an operation id: 1 to 256 bytes, no white space, no control character, no `:`. */
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
-/** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`. */
+/** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`. */
 export const isName = (text: string): boolean => PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME);
 
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */

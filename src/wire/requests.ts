@@ -24,7 +24,7 @@ type Invalid = { readonly ok: false; readonly fault: Fault };
 const invalid = (field: string, problem: string): Invalid => fail({ kind: 'invalid_argument', field, problem });
 
 const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/"';
+const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/", and not . or ..';
 export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 
 // A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
@@ -145,7 +145,7 @@ function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | u
 
 function problemOfIdentity(agent: AgentId | undefined, field: string): Invalid | undefined {
   if (agent === undefined) return invalid(field, 'is required');
-  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, `${NAME_RULE}, and not - alone`);
+  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, `${NAME_RULE}, nor - alone`);
   if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
   if (!isName(agent.agentId)) return invalid(`${field}.agent_id`, NAME_RULE);
   return undefined;

@@ -22,11 +22,11 @@ function explainType(issue: { readonly code?: string | undefined; readonly expec
 
 const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
 
-export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /';
+export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /, and not . or ..';
 
 export const name = z.string().refine(isName, NAME_RULE);
 
-const ORG_RULE = `${NAME_RULE}, and not - alone`;
+const ORG_RULE = `${NAME_RULE}, nor - alone`;
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z

@@ -114,7 +114,7 @@ test('of two credentials none is picked', async () => {
 
 test.each([
   ['no agent', { agent: undefined }, 'agent: is required'],
-  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control characters or "/"'],
+  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control characters or "/", and not . or ..'],
   ['an empty trace', { traceId: '' }, 'trace_id: must be 1 to 256 bytes without white space, control characters or ":"'],
   ['a colon in the span', { spanId: 'a:b' }, 'span_id: must be 1 to 256 bytes without white space, control characters or ":"'],
   ['a control character', { spanId: 'a\u0007' }, 'span_id: must be 1 to 256 bytes without white space, control characters or ":"'],
@@ -126,7 +126,7 @@ test.each([
   ['a negative cost', { estimatedCostUsd: -1 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['a cost that is no number', { estimatedCostUsd: NaN }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['an absurd cost', { estimatedCostUsd: 1_000_001 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
-  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without white space, control characters or "/"'],
+  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without white space, control characters or "/", and not . or ..'],
 ])('a check with %s is refused before anything is asked', async (_what, fields, details) => {
   expect(await refusal(checkAction(check(fields)))).toEqual({ code: 'INVALID_ARGUMENT', details, word: 'invalid_argument', retryAfter: undefined });
   expect(gateway.asked).toEqual([]);
