@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
+import { describe, expect, test } from 'vitest';
+import { parseBudgetConfig } from '../../src/core/budget-config.ts';
+import { BudgetTracker } from '../../src/core/budget.ts';
+import type { CheckAnswer, CheckCommand, Command } from '../../src/core/commands.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
 
 type Draft = { readonly eventType: string; readonly lineage: object; readonly actor: string; readonly decision: string; readonly reason: string; readonly opId: string; readonly payload: Record<string, unknown> };
@@ -27,8 +29,17 @@ test.each([
   const governor = openGovernor();
   const { answer, draft } = decide(checkOf(CRAWLER, 't:s', voucher), governor);
   expect([answer.decision, draft.decision, draft.eventType, draft.actor, draft.reason]).toEqual([decision, decision, eventType, actor, answer.reason]);
+  expect(draft.payload).toMatchObject({ action: 'tool.call', resource: 'web_search' });
   expect(governor.ops.size).toBe(decision === 'allow' ? 1 : 0);
   expect(answer.opState).toBe(decision === 'allow' ? 'running' : undefined);
+});
+
+test('what a bearer of one org says of an agent of another is told to its own org, as a claim', () => {
+  const { draft } = decide(checkOf(CRAWLER, 't:s', { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } }));
+  expect(draft).toMatchObject({
+    lineage: { orgId: 'globex', teamId: null, agentId: null },
+    payload: { action: 'tool.call', resource: 'web_search', claimed_org_id: 'acme', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
+  });
 });
 
 test('an impersonation is about the owner of the token, names what was claimed, and is a violation', () => {
@@ -52,6 +63,98 @@ test('an allow on behalf of a caller is intercepted, a deny is a deny, and both 
     const { draft } = decide(checkOf(CRAWLER, 't:s', { caller: STRANGER, resource }));
     expect(draft).toMatchObject({ eventType, lineage: CRAWLER, payload: { caller: { org_id: 'globex', team_id: 'search', agent_id: 'crawler' } } });
   }
+});
+
+test('an entry says what was asked, with its attributes as they may be told, and a reason that repeats what was asked without its secrets', () => {
+  const asked = { attributes: { size: 1, password: 'hunter2' }, estimatedCostMicroUsd: 1_500_000, dryRun: true };
+  const redact = ({ size }: Readonly<Record<string, unknown>>) => ({ size });
+  expect(decide(checkOf(CRAWLER, 't:s', asked), openGovernor({ redact })).draft).toMatchObject({
+    reason: 'allowed', payload: { action: 'tool.call', resource: 'web_search', attributes: { size: 1 }, estimated_cost_usd: 1.5, dry_run: true },
+  });
+  expect(Object.keys(decide(checkOf(CRAWLER, 't:s')).draft.payload)).toEqual(['action', 'resource']);
+  const reason = 'no policy allows net.connect on https://ada:hunter2@example.com';
+  const said = (ruleId: string | undefined) => decide(checkOf(CRAWLER, 't:s'), openGovernor({ policies: { decide: () => ({ kind: 'deny', reason, policy: ruleId, ruleId }) } })).draft.reason;
+  expect([said(undefined), said('a-rule')]).toEqual(['no policy allows net.connect on https://ada:[redacted]@example.com', reason]);
+});
+
+test('who watches operations is told of each step of a check, and while nobody does no event is made', () => {
+  const governor = openGovernor();
+  const told = (op: string, resource: string) => governor.apply<'check'>(checkOf(CRAWLER, op, { resource }), 10).effects.flatMap((effect) => (effect.kind === 'op-changed' ? [`${effect.op.opId} ${effect.op.state}`] : []));
+  expect(told('t:1', 'web_search')).toEqual([]);
+  governor.isWatched = true;
+  expect(told('t:2', 'web_search')).toEqual(['t:2 pending', 't:2 running']);
+  expect(told('t:3', 'forbidden')).toEqual(['t:3 pending', 't:3 terminated']);
+  expect(told('t:2', 'forbidden')).toEqual([]);
+});
+
+test('an agent is seen when it asks itself, and not when another credential acts for it', () => {
+  const governor = openGovernor({ agents: [CRAWLER] });
+  const lastSeenMs = () => {
+    const { reply } = governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, teamId: undefined, perPage: 1, cursor: undefined }, 40);
+    return reply.ok ? reply.value.items[0]?.lastSeenMs : reply.fault;
+  };
+  governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: undefined, principal: ADMIN }), 10);
+  expect(lastSeenMs()).toBeUndefined();
+  governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 20);
+  expect(lastSeenMs()).toBe(20);
+  governor.apply<'check'>(checkOf(CRAWLER, 't:3', { credential: undefined, principal: ADMIN }), 30);
+  expect(lastSeenMs()).toBe(20);
+});
+
+describe('money', () => {
+  const USD = 1_000_000;
+  const capped = () => {
+    const config = parseBudgetConfig({ agent_daily_limit_usd: 10 });
+    if (!config.ok) throw new Error(config.fault.problem);
+    return openGovernor({ budgets: new BudgetTracker(config.value, 0) });
+  };
+  const ask = (usd: number, fields: Partial<CheckCommand> = {}, op = 't:1') => checkOf(CRAWLER, op, { estimatedCostMicroUsd: usd * USD, ...fields });
+  const OVER = 'the daily budget of the agent tier is exceeded';
+
+  test.each<[string, readonly Command[], number]>([
+    ['an allow', [ask(4)], 6],
+    ['an allow, and another for the same operation', [ask(4), ask(3)], 7],
+    ['an allow, and one of another operation', [ask(4), ask(3, {}, 't:2')], 3],
+    ['what policy denies', [ask(4, { resource: 'forbidden' })], 10],
+    ['an allow, and what policy denies of the same operation', [ask(4), ask(3, { resource: 'forbidden' })], 6],
+    ['a check over the cap', [ask(11)], 10],
+    ['an allow, and a check over the cap of the same operation', [ask(4), ask(11)], 6],
+    ['a dry run', [ask(4, { dryRun: true })], 10],
+    ['an allow, and a dry run of the same operation', [ask(4), ask(7, { dryRun: true })], 6],
+    ['an operation that is paused', [ask(4), controlOf('t:1', 'pause')], 6],
+    ['an operation that is completed', [ask(4), controlOf('t:1', 'complete')], 10],
+    ['an operation that is terminated', [ask(4), controlOf('t:1', 'terminate')], 10],
+  ])('%s: what is left of the cap is what no operation in flight holds', (_what, commands, leftUsd) => {
+    const governor = capped();
+    for (const command of commands) governor.apply(command as never, 10);
+    const fits = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].filter((usd) => decide(ask(usd, { dryRun: true }, 'probe:s'), governor).answer.decision === 'allow');
+    expect(fits.at(-1)).toBe(leftUsd);
+  });
+
+  test('a dry run of an operation that holds money asks for what would take its place', () => {
+    const governor = capped();
+    decide(ask(4), governor);
+    expect([ask(10, { dryRun: true }), ask(7, { dryRun: true }, 't:2'), ask(11, { dryRun: true })].map((command) => decide(command, governor).answer)).toMatchObject([
+      { decision: 'allow', opState: 'running' }, { decision: 'deny', reason: OVER, opState: undefined }, { decision: 'deny', reason: OVER, opState: 'running' },
+    ]);
+  });
+
+  test('a check over a cap ends a new operation and leaves a running one, and is recorded with what stood against it', () => {
+    const governor = capped();
+    decide(ask(4), governor);
+    const { answer, draft } = decide(ask(7, { attributes: { size: 1 } }, 't:2'), governor);
+    expect(answer).toEqual({ decision: 'deny', reason: OVER, policy: undefined, ruleId: undefined, opState: 'terminated' });
+    expect(draft).toMatchObject({ eventType: 'BudgetLimitExceeded', lineage: CRAWLER, actor: 'agent:acme/search/crawler', opId: 't:2', decision: 'deny', reason: OVER });
+    expect(draft.payload).toEqual({ action: 'tool.call', resource: 'web_search', attributes: { size: 1 }, estimated_cost_usd: 7, tier: 'agent', period: 'daily', spent_usd: 0, reserved_usd: 4, limit_usd: 10 });
+    expect(decide(ask(11), governor).answer).toMatchObject({ decision: 'deny', reason: OVER, opState: 'running' });
+  });
+
+  test('what policy denies is denied by policy, whatever it would cost', () => {
+    for (const dryRun of [false, true]) {
+      const { answer, draft } = decide(ask(11, { resource: 'forbidden', dryRun }), capped());
+      expect([answer.reason, answer.ruleId, draft.eventType]).toEqual(['forbidden', 'no', 'ActionDenied']);
+    }
+  });
 });
 
 test('no sequence of checks and controls allows what policy forbids, or anything on an operation that is held, over or another\'s', () => {

@@ -1,7 +1,7 @@
 /** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
-import { Governor } from '../../src/core/governor.ts';
+import { Governor, type GovernorOptions } from '../../src/core/governor.ts';
 import { agentKeyOf, type AgentIdentity, type OpId, type SecretDigest } from '../../src/core/ids.ts';
 import { HASH_KEY_LENGTH } from '../../src/core/op-index.ts';
 import type { Principal } from '../../src/core/scope.ts';
@@ -25,8 +25,10 @@ export const POLICIES = {
       : { kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const,
 };
 
-export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], maxOps = 1_000, maxOrgOps = 1_000, sweepTtlMs = 60_000 } = {}): Governor {
-  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps, maxOrgOps, redact: (attributes) => attributes, sweepTtlMs, hashKey: HASH_KEY });
+type Given = Partial<Omit<GovernorOptions, 'hashKey'>> & { readonly agents?: readonly AgentIdentity[] };
+
+export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }: Given = {}): Governor {
+  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps: 1_000, maxOrgOps: 1_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: HASH_KEY, ...given });
   for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
   return governor;
 }
