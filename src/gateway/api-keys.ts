@@ -6,7 +6,7 @@ import type { SecretDigest } from '../core/ids.ts';
 import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Result } from '../core/result.ts';
-import { SCOPES, holds, refuseWithout, seesOrg } from '../core/scope.ts';
+import { SCOPES, refuseWithout, seesOrg } from '../core/scope.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
@@ -301,8 +301,6 @@ function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | nu
     return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
   }
   if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
-  const lacking = input.scopes.find((scope) => !holds(principal.scopes, scope));
-  if (lacking !== undefined) return refuseWithout(lacking, principal);
   if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
   if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');

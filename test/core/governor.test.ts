@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CommandOf } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import type { AgentIdentity } from '../../src/core/ids.ts';
+import { agentKeyOf, type AgentIdentity } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING, STRANGER } from '../support/governor.ts';
 
@@ -123,8 +123,45 @@ describe('whose operation it is', () => {
     expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: undefined, perPage: 10, cursor: undefined }, 2).reply).toEqual({ ok: true, value: { items: [], next: undefined } });
     expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
     expect(governor.apply<'register-op'>({ type: 'register-op', principal: BOUND, opId: opId('t:2'), agent: CRAWLER }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: BOUND, agent: CRAWLER, credential: 'stolen' as never, parent: undefined }, 2)).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
+    expect(governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: BOUND, agent: CRAWLER }, 2)).toEqual({ reply: { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/crawler' } }, effects: [] });
+    expect(governor.apply<'list-agents'>({ type: 'list-agents', principal: BOUND, orgId: 'acme', teamId: undefined, perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(governor.apply<'list-budgets'>({ type: 'list-budgets', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 3).reply).toMatchObject({ value: { decision: 'allow' } });
     expect(stateOf(governor, 't:s')).toBe('running');
   });
+});
+
+describe('a call of an agent\'s own', () => {
+  const calls = [
+    ['CompleteOp', { type: 'complete-op', opId: opId('t:s') }],
+    ['RecordUsage', { type: 'record-usage', costMicroUsd: 1, opId: opId('t:s'), usageId: undefined }],
+    ['OpControlStream', { type: 'open-control', stream: 1 }],
+    ['AckOpControl', { type: 'ack-signal', opId: opId('t:s'), sequence: 1 }],
+  ] as const;
+
+  test.each(calls)('%s is refused whoever is not the agent, nor may act for it', (method, call) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+    const ask = (voucher: object) => governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: undefined, ...voucher } as never, 2) as unknown as { readonly reply: object; readonly effects: readonly object[] };
+    expect(ask({})).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'no credential token was presented; register the agent and send its token' } }, effects: [] });
+    expect(ask({ credential: 'unknown' })).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'the credential token is not registered; register the agent again to get a new one' } }, effects: [] });
+    expect(ask({ principal: BOUND })).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
+    expect(ask({ credential: digestOf(SIBLING), principal: ADMIN })).toMatchObject({
+      reply: { ok: false, fault: { kind: 'impersonation' } },
+      effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: SIBLING, payload: { method } } }, { kind: 'violation', agent: SIBLING, claimed: CRAWLER, action: method }],
+    });
+    expect(stateOf(governor, 't:s')).toBe('running');
+  });
+});
+
+test('a signal is given out while its operation is there to be told, and not once it has completed or is gone', () => {
+  const governor = openGovernor();
+  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+  const post = (op: string) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), signal: 'pause' }, 10);
+  expect([post('t:s'), post('t:none')]).toEqual([{ opId: 't:s', signal: 'pause', sequence: 10 }, undefined]);
+  governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 20);
+  expect(post('t:s')).toBeUndefined();
 });
 
 describe('what is not kept', () => {
@@ -144,6 +181,13 @@ describe('what is not kept', () => {
     const before = governor.agents.knownCount;
     for (let n = 0; n < 100; n += 1) governor.apply(commandOf(n) as never, 2);
     expect(governor.agents.knownCount).toBe(before);
+  });
+
+  test('finished operations, a slice at a time where they are many', () => {
+    const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
+    for (let n = 0; n <= 5_000; n += 1) governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
+    expect([governor.sweep(100_000), governor.ops.size]).toEqual([true, 1]);
+    expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
   });
 
   test('an agent that was only acted for, once its last operation is swept', () => {
@@ -214,7 +258,7 @@ describe('limits and failures', () => {
   test('a rotated token is the only one that is known from then on', () => {
     const governor = openGovernor();
     const fresh = 'digest-of-a-fresh-token' as never;
-    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined }, 1).reply).toMatchObject({ value: { rotated: true } });
+    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined }, 1).reply).toMatchObject({ value: { rotated: true, agent: { registeredAtMs: 0 } } });
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({ value: { decision: 'deny', reason: 'the credential token is not registered; register the agent again to get a new one' } });
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
   });

@@ -65,7 +65,7 @@ describe('creating', () => {
     const { keys } = await start();
     expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
     expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
-    expect(must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] })).record.orgId).toBeNull();
+    expect(must(await keys.create(ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
   });
 
   test('nothing is created or revoked that the audit log cannot hold', async () => {
@@ -103,6 +103,26 @@ describe('revoking', () => {
     expect(faultOf(await keys.revoke(ACME_ADMIN, globex.id))).toEqual(notFound);
     expect(faultOf(await keys.revoke(ACME_ADMIN, unbound.id))).toEqual(notFound);
     expect(faultOf(await keys.revoke(WRITER, globex.id))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+  });
+
+  test('an admin of one org revokes keys of that org, and one of all orgs those of any', async () => {
+    const { keys } = await start();
+    for (const principal of [ACME_ADMIN, ADMIN]) {
+      const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+      must(await keys.revoke(principal, record.id));
+      expect(keys.authenticate(record.digest)).toBeUndefined();
+    }
+  });
+
+  test('a key that has expired was not revoked; one that is unknown counts as if it were', async () => {
+    const { keys, clock } = await start();
+    const make = async () => must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
+    const [live, revoked] = [await make(), await make()];
+    must(await keys.revoke(ADMIN, revoked.id));
+    const told = () => [`key:${live.id}`, `key:${revoked.id}`, 'key:unknown', 'account:a1'].map((subject) => keys.isRevoked(subject));
+    expect(told()).toEqual([false, true, true, true]);
+    clock.advance(1000);
+    expect(told()).toEqual([false, true, true, true]);
   });
 
   test('a key is dead here even when the store cannot be told', async () => {
@@ -165,10 +185,32 @@ describe('revoking', () => {
     expect(other.authenticate(record.digest)).toBeUndefined();
     must(await other.refresh());
     expect(other.authenticate(record.digest)?.id).toBe(record.id);
-    must(await keys.revoke(ADMIN, record.id));
     must(await other.refresh());
+    expect(heard).toEqual([]);
+    must(await keys.revoke(ADMIN, record.id));
+    for (const _ of ['once', 'and again']) must(await other.refresh());
     expect(other.authenticate(record.digest)).toBeUndefined();
     expect(heard).toEqual([`key:${record.id}`]);
+  });
+
+  test('a refresh asks for twice the time since the last one that was answered, and a minute more', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const asked: number[] = [];
+    let isAway = false;
+    const changedWithin: ApiKeyStore['changedWithin'] = async (ms) => {
+      asked.push(ms);
+      return isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.changedWithin(ms);
+    };
+    const { keys, clock } = await start({ ...store, changedWithin });
+    clock.advance(5_000);
+    must(await keys.refresh());
+    isAway = true;
+    clock.advance(3_000);
+    expect(faultOf(await keys.refresh())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    isAway = false;
+    clock.advance(1_000);
+    must(await keys.refresh());
+    expect(asked).toEqual([70_000, 66_000, 68_000]);
   });
 });
 
@@ -199,6 +241,24 @@ describe('listing', () => {
     expect(third.nextCursor).toBeNull();
   });
 
+  test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
+    const { keys, reopen, clock } = await start();
+    const other = await reopen();
+    const make = async (by: ApiKeys) => must(await by.create(ADMIN, { name: 'n', scopes: ['read'] })).record.id;
+    const oldest = await make(other);
+    clock.advance(1);
+    const together = [await make(keys), await make(keys), await make(keys)];
+    must(await keys.refresh());
+    const walked: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = must(keys.list(ADMIN, { perPage: 1, cursor }));
+      walked.push(...page.keys.map(({ id }) => id));
+      if (page.nextCursor === null) break;
+      cursor = page.nextCursor;
+    }
+    expect([walked.slice(0, 3).sort(), walked.slice(3)]).toEqual([together.sort(), [oldest]]);
+  });
+
   test('an admin of one org sees the keys of that org and learns of no other', async () => {
     const { keys } = await start();
     const { record: acme } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
@@ -218,10 +278,12 @@ describe('listing', () => {
 test('the last use is noted to the minute and written when it is flushed', async () => {
   const { keys, clock, store, reopen } = await start();
   const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  const notedMs = () => must(keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs;
+  expect(notedMs()).toBeNull();
   keys.authenticate(record.digest);
   clock.advance(59_999);
   keys.authenticate(record.digest);
-  expect(must(keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS);
+  expect(notedMs()).toBe(START_MS);
   expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
   clock.advance(1);
   keys.authenticateId(record.id);
@@ -247,6 +309,21 @@ describe('the first key', () => {
     expect(kinds.sort()).toEqual(['minted', 'unchanged']);
   });
 
+  test.each([['minted', undefined], ['of the environment', ENVIRONMENT_KEY]])('no first key is %s that the audit log cannot hold', async (_what, given) => {
+    const { keys, audit } = await start();
+    audit.broken = true;
+    expect(faultOf(await keys.bootstrap(given))).toEqual({ kind: 'audit_unavailable' });
+    expect(keys.size).toBe(0);
+  });
+
+  test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
+    const { keys, reopen, store } = await start();
+    const other = await reopen();
+    for (const result of await Promise.all([keys.bootstrap(ENVIRONMENT_KEY), other.bootstrap(ENVIRONMENT_KEY)])) expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
+    expect([keys, other].map((each) => each.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([['admin'], ['admin']]);
+    expect(must(await store.all())).toHaveLength(1);
+  });
+
   test('the key of the environment works as it is, and a restart changes nothing', async () => {
     const { keys, reopen } = await start();
     expect(must(await keys.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
@@ -265,6 +342,7 @@ describe('the first key', () => {
     expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
     expect(restarted.authenticate(secrets.digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
     expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
+    expect(must(await (await reopen()).bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
   });
 
   test('a key of the environment that was revoked stays revoked', async () => {
