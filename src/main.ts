@@ -10,7 +10,6 @@ import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
 import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import { createLmdbBudgets } from './adapters/store/lmdb-budgets.ts';
 import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts';
-import { openEmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
@@ -39,7 +38,7 @@ import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
-import { choosePort, holdDataDir, orStartError, readPolicies, refuseDamagedStore, valueOrStartError } from './start-checks.ts';
+import { choosePort, holdDataDir, openStore, orStartError, readPolicies, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { within } from './within.ts';
 
@@ -89,8 +88,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
   undo.push(() => policyWatcher.close());
   const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? '' : ' of SVC_POLICY_PATH');
-  refuseDamagedStore(dataDir);
-  const store = openEmbeddedStore(dataDir);
+  const store = openStore(dataDir);
   undo.push(() => store.close());
   const crypto = startCrypto(config, log);
   undo.push(() => crypto.close());

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
-import { damagedStoreFile } from './adapters/store/lmdb.ts';
+import { damagedStoreFile, openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
@@ -36,9 +36,15 @@ function makeDataDir(path: string): void {
   }
 }
 
-export function refuseDamagedStore(dataDir: string): void {
-  const damaged = damagedStoreFile(dataDir);
-  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+export function openStore(dataDir: string): EmbeddedStore {
+  try {
+    const damaged = damagedStoreFile(dataDir);
+    if (damaged === undefined) return openEmbeddedStore(dataDir);
+    throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`cannot open the store in ${dataDir}: ${(error as Error).message}; its files must be writable for the account that runs the gateway`);
+  }
 }
 
 /** `from` says which setting they are of, where one is. */

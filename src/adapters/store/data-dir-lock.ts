@@ -83,7 +83,7 @@ function listenAt(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy()); // the asker hung up: nothing is owed to it
-      socket.end(String(process.pid));
+      socket.end(String(process.pid), () => socket.destroy()); // an asker that stands still does not keep the lock
     });
     server.once('error', reject);
     server.listen(path, () => {

@@ -60,6 +60,9 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   const path = join(dataDir, 'store');
   mkdirSync(path, { recursive: true, mode: 0o700 });
   chmodSync(path, 0o700);
+  // The library has an error for data that it may not write; of a lock file that it may not, the process dies without a word.
+  const lock = join(path, 'lock.mdb');
+  if (existsSync(lock)) closeSync(openSync(lock, 'r+'));
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   const environment = open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
   process.on('unhandledRejection', passOverFailedCommit);

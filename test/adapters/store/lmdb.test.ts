@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
 import { damagedStoreFile, openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
 import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
@@ -72,6 +73,18 @@ test('one process at a time holds a data directory, and its death frees it', asy
   if (third.ok) await third.value.release();
 });
 
+test('an asker that stands still does not keep the lock from being released', async () => {
+  const folder = temporaryFolder();
+  const lock = await lockDataDir(folder);
+  const asker = connect({ path: join(folder, 'lock'), allowHalfOpen: true });
+  onTestFinished(() => void asker.destroy());
+  await once(asker, 'connect');
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, 2_000, 'still held'); });
+  if (lock.ok) expect(await Promise.race([lock.value.release().then(() => 'released'), late])).toBe('released');
+  clearTimeout(timer);
+});
+
 test('a data directory may have a path longer than that of a socket', async () => {
   const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
   const first = await lockDataDir(folder);
@@ -103,4 +116,13 @@ test.each([['cut short', Buffer.alloc(4096)], ['written over', Buffer.alloc(20_0
   expect(damagedStoreFile(dataDir)).toBeUndefined();
   writeFileSync(join(dataDir, 'store', 'data.mdb'), bytes);
   expect(damagedStoreFile(dataDir)).toBe(join(dataDir, 'store', 'data.mdb'));
+});
+
+test('a lock file that cannot be opened is named: of it the library would end the process without a word', async () => {
+  const dataDir = temporaryFolder();
+  await openEmbeddedStore(dataDir).close();
+  const lock = join(dataDir, 'store', 'lock.mdb');
+  rmSync(lock);
+  mkdirSync(lock); // for root too, whom no mode keeps out
+  expect(() => openEmbeddedStore(dataDir)).toThrow(lock);
 });
