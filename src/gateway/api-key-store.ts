@@ -25,4 +25,6 @@ export type ApiKeyStore = {
   revoke(id: string, revokedAtMs: number): Promise<Result<void, Fault>>;
   /** Sets each last use unless a later one is recorded. Losing one is no harm. */
   touch(uses: readonly KeyUse[]): Promise<Result<void, Fault>>;
+  /** When those of these keys were last used that other gateways may have used. */
+  lastUses(ids: readonly string[]): Promise<Result<readonly KeyUse[], Fault>>;
 };

@@ -121,19 +121,27 @@ export class ApiKeys {
   }
 
   /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
-  list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Result<{ readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }, Fault> {
+  async list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<{ readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }, Fault>> {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
-    return page === undefined ? fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' }) : ok(page);
+    if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
+    const uses = await this.#deps.store.lastUses(page.keys.map(({ id }) => id));
+    // While the store is away, what is known here has to do.
+    const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
+    return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
 
   /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
   async revoke(principal: Principal, id: string): Promise<Result<void, Fault>> {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
+    if (this.#index.byId(id) === undefined) {
+      const refreshed = await this.refresh(); // another gateway may have made it a moment ago
+      if (!refreshed.ok) return refreshed;
+    }
     const key = this.#index.byId(id);
     if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
     return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#saveRevocation(id);
@@ -275,8 +283,7 @@ export class ApiKeys {
   #adopt(row: ApiKey): void {
     const before = this.#index.byId(row.id);
     const revokedAtMs = before?.revokedAtMs ?? row.revokedAtMs;
-    const lastUsedAtMs = Math.max(before?.lastUsedAtMs ?? 0, row.lastUsedAtMs ?? 0) || null;
-    this.#index.set({ ...row, revokedAtMs, lastUsedAtMs });
+    this.#index.set({ ...row, revokedAtMs, lastUsedAtMs: later(row.lastUsedAtMs, before?.lastUsedAtMs) });
     if (before !== undefined && before.revokedAtMs === null && revokedAtMs !== null) {
       for (const listener of this.#listeners) listener(keySubject(row.id));
     }
@@ -292,6 +299,8 @@ export class ApiKeys {
     return used;
   }
 }
+
+const later = (ms: number | null, otherMs: number | null | undefined): number | null => Math.max(ms ?? 0, otherMs ?? 0) || null;
 
 function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Result<never, Fault> | undefined {
   const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);

@@ -231,12 +231,12 @@ describe('listing', () => {
       ids.unshift(must(await keys.create(ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
       clock.advance(1);
     }
-    const first = must(keys.list(ADMIN, { perPage: 2 }));
+    const first = must(await keys.list(ADMIN, { perPage: 2 }));
     expect(first.keys.map(({ id }) => id)).toEqual(ids.slice(0, 2));
     must(await keys.create(ADMIN, { name: 'late', scopes: ['read'] }));
-    const second = must(keys.list(ADMIN, { perPage: 2, cursor: first.nextCursor ?? '' }));
+    const second = must(await keys.list(ADMIN, { perPage: 2, cursor: first.nextCursor ?? '' }));
     expect(second.keys.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    const third = must(keys.list(ADMIN, { perPage: 2, cursor: second.nextCursor ?? '' }));
+    const third = must(await keys.list(ADMIN, { perPage: 2, cursor: second.nextCursor ?? '' }));
     expect(third.keys.map(({ id }) => id)).toEqual(ids.slice(4));
     expect(third.nextCursor).toBeNull();
   });
@@ -251,7 +251,7 @@ describe('listing', () => {
     must(await keys.refresh());
     const walked: string[] = [];
     for (let cursor: string | undefined; ;) {
-      const page = must(keys.list(ADMIN, { perPage: 1, cursor }));
+      const page = must(await keys.list(ADMIN, { perPage: 1, cursor }));
       walked.push(...page.keys.map(({ id }) => id));
       if (page.nextCursor === null) break;
       cursor = page.nextCursor;
@@ -264,32 +264,32 @@ describe('listing', () => {
     const { record: acme } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
     const { record: globex } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
     must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-    expect(idsOf(keys.list(ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
-    expect(idsOf(keys.list(ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
-    expect(must(keys.list(ADMIN, { perPage: 50 })).keys).toHaveLength(3);
-    expect(faultOf(keys.list(ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
-    const unknownCursor = faultOf(keys.list(ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
+    expect(idsOf(await keys.list(ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
+    expect(idsOf(await keys.list(ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
+    expect(must(await keys.list(ADMIN, { perPage: 50 })).keys).toHaveLength(3);
+    expect(faultOf(await keys.list(ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
+    const unknownCursor = faultOf(await keys.list(ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
     expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
-    expect(faultOf(keys.list(ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
-    expect(faultOf(keys.list(WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
+    expect(faultOf(await keys.list(ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
+    expect(faultOf(await keys.list(WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
   });
 });
 
 test('the last use is noted to the minute and written when it is flushed', async () => {
   const { keys, clock, store, reopen } = await start();
   const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  const notedMs = () => must(keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs;
-  expect(notedMs()).toBeNull();
+  const notedMs = async () => must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs;
+  expect(await notedMs()).toBeNull();
   keys.authenticate(record.digest);
   clock.advance(59_999);
   keys.authenticate(record.digest);
-  expect(notedMs()).toBe(START_MS);
+  expect(await notedMs()).toBe(START_MS);
   expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
   clock.advance(1);
   keys.authenticateId(record.id);
   must(await keys.flush());
   expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
-  expect(must((await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+  expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
 });
 
 describe('the first key', () => {

@@ -40,6 +40,7 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
       });
       return ok(undefined);
     },
+    lastUses: async () => ok([]),
   };
 }
 

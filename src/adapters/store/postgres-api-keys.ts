@@ -53,11 +53,19 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
       postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL', [id, at(revokedAtMs)]))),
     touch: (uses) =>
       postgres.attempt(async (on) => {
+        // Locked in one order everywhere: gateways that write at the same time would wait for each other.
         await on.query(
-          `UPDATE api_keys SET last_used_at = used.at FROM unnest($1::text[], $2::timestamptz[]) AS used (id, at)
-            WHERE api_keys.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`,
+          `UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at) FROM (
+             SELECT id, at FROM api_keys JOIN unnest($1::text[], $2::timestamptz[]) AS noted (id, at) USING (id)
+              WHERE last_used_at IS NULL OR last_used_at < at ORDER BY id FOR NO KEY UPDATE OF api_keys
+           ) AS used WHERE api_keys.id = used.id`,
           [uses.map(({ id }) => id), uses.map(({ lastUsedAtMs }) => at(lastUsedAtMs))],
         );
+      }),
+    lastUses: (ids) =>
+      postgres.attempt(async (on) => {
+        const { rows } = await on.query<{ id: string; last_used_at: Date }>('SELECT id, last_used_at FROM api_keys WHERE id = ANY ($1) AND last_used_at IS NOT NULL', [ids]);
+        return rows.map((row) => ({ id: row.id, lastUsedAtMs: row.last_used_at.getTime() }));
       }),
   };
 }

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { secrets } from '../../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from '../../../src/adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from '../../../src/adapters/store/postgres.ts';
@@ -6,7 +7,8 @@ import type { ApiKey } from '../../../src/core/api-key.ts';
 import type { SecretDigest } from '../../../src/core/ids.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import type { ApiKeyStore } from '../../../src/gateway/api-key-store.ts';
-import { temporaryStore } from '../../gateway/harness.ts';
+import { ApiKeys } from '../../../src/gateway/api-keys.ts';
+import { ADMIN, START_MS, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
 import { valueOf } from '../../support/accounts.ts';
 import { SILENT, withPostgres } from '../../support/postgres.ts';
 
@@ -48,6 +50,36 @@ test('the first revocation counts, and the latest use', async () => {
   await store.touch([{ id: 'k1', lastUsedAtMs: 2500 }, { id: 'unknown', lastUsedAtMs: 1 }]);
   await store.touch([{ id: 'k1', lastUsedAtMs: 1500 }]);
   expect(await store.all()).toEqual(ok([{ ...KEY, revokedAtMs: 3000, lastUsedAtMs: 2500 }]));
+});
+
+test('gateways that note thousands of uses at the same time do not wait for each other for ever', async () => {
+  const url = await newDatabase();
+  const [{ store, postgres }, { store: other }] = [await open(url), await open(url)];
+  await store.insert(KEY);
+  valueOf(await postgres.attempt((on) => on.query(
+    `INSERT INTO api_keys (id, digest, name, hint, scopes, created_at, created_by) SELECT 'many' || n, 'many' || n, 'n', 'h', '{read}', now(), 'key:k0' FROM generate_series(1, 2000) n`,
+  )));
+  for (let round = 0; round < 5; round += 1) {
+    const uses = Array.from({ length: 2000 }, (_, n) => ({ id: `many${n + 1}`, lastUsedAtMs: 10_000 + 2 * round }));
+    const later = uses.map(({ id, lastUsedAtMs }) => ({ id, lastUsedAtMs: lastUsedAtMs + 1 })).reverse();
+    expect(await Promise.all([store.touch(uses), other.touch(later)])).toEqual([ok(undefined), ok(undefined)]);
+  }
+  const last = valueOf(await store.lastUses(['k1', 'many1', 'many2000', 'unknown']));
+  expect(last.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([{ id: 'many1', lastUsedAtMs: 10_009 }, { id: 'many2000', lastUsedAtMs: 10_009 }]);
+});
+
+test('a key that another gateway made can be revoked here at once, and its uses there are seen here', async () => {
+  const url = await newDatabase();
+  const gateway = async () => valueOf(await ApiKeys.open({ store: (await open(url)).store, audit: testAudit(), clock: testClock(), secrets }));
+  const [here, there] = [await gateway(), await gateway()];
+  const { key, record } = valueOf(await there.create(ADMIN, { name: 'ci', scopes: ['read'] }));
+  valueOf(await here.refresh());
+  expect(there.authenticate(secrets.digestOf(key))).toMatchObject({ id: record.id });
+  valueOf(await there.flush());
+  expect(valueOf(await here.list(ADMIN, { perPage: 10 })).keys).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
+  const second = valueOf(await there.create(ADMIN, { name: 'leaked', scopes: ['read'] })).record;
+  expect(await here.revoke(ADMIN, second.id)).toEqual(ok(undefined));
+  expect(await here.revoke(ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'such API key' }));
 });
 
 test('another gateway is told what was created or revoked since it last asked, however wrong the clock of either is', async () => {
