@@ -57,6 +57,18 @@ test('after a restart every org, team and agent has spent what it had, alerts ar
   expect(after.drainChanges().map(({ key }) => key).toSorted()).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
 });
 
+test('an alert of the month is not said again after a restart on another day of it', () => {
+  const caps = config({ agent_monthly_limit_usd: 10 });
+  const store = createStore();
+  const before = new BudgetTracker(caps, NOON);
+  expect(before.record(ada, 8 * USD, {}, NOON).alerts).toHaveLength(1);
+  store.write(before.drainChanges());
+  const nextDayMs = NOON + 24 * 3_600_000;
+  const after = restart(store, nextDayMs, caps);
+  expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts).toEqual([]);
+  expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts.map(({ percent }) => percent)).toEqual([100]);
+});
+
 test('only what has changed since is written, and a total written many times is one row', () => {
   const tracker = new BudgetTracker(CAPS, NOON);
   for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
@@ -74,6 +86,7 @@ test('what a store could not write comes again, with all that has happened since
   const store = createStore();
   const tracker = new BudgetTracker(CAPS, NOON);
   tracker.record(ada, 3 * USD, { usageId: 'u1' }, NOON);
+  tracker.record(eve, 2 * USD, {}, NOON); // and never again
   const failed = tracker.drainChanges();
   tracker.record(ada, 4 * USD, {}, NOON);
   tracker.requeueChanges(failed);
@@ -81,6 +94,7 @@ test('what a store could not write comes again, with all that has happened since
   expect(tracker.drainChanges()).toEqual([]);
   const after = restart(store, NOON);
   expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 7, daily: 7 });
+  expect(after.spentUsd('globex', NOON)).toEqual({ monthly: 2, daily: 2 });
   expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
 });
 

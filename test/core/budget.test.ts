@@ -284,6 +284,33 @@ test('80 % and 100 % of a cap are each said once per period, from the widest tie
   ]);
 });
 
+test('who has spent in the running month, or holds money, is not forgotten with those who are idle', () => {
+  const budget = tracker({ agent_monthly_limit_usd: 10 });
+  budget.record(ada, 5 * USD, {}, NOON);
+  budget.reserve(bob, 1, 6 * USD, NOON);
+  budget.drainChanges(); // all of it is stored
+  const swept = (nowMs: number) => [1, 2, 3, 4].forEach(() => budget.sweep(nowMs));
+  swept(NOON);
+  expect(budget.wouldExceed(bob, 5 * USD, NOON)).toEqual({ tier: 'agent', period: 'monthly', spentMicroUsd: 0, reservedMicroUsd: 6_000_000, limitMicroUsd: 10_000_000 });
+  swept(NOON + 24 * HOUR_MS);
+  expect(budget.wouldExceed(ada, 6 * USD, NOON + 24 * HOUR_MS)).toEqual({ tier: 'agent', period: 'monthly', spentMicroUsd: 5_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
+});
+
+test('of a cap of 0 nothing is used up before the first micro-dollar', () => {
+  const budget = tracker({ agent_daily_limit_usd: 0 });
+  expect(budget.record(ada, 0, {}, NOON)).toEqual({ exceeded: undefined, alerts: [], duplicate: false });
+  expect(budget.record(ada, 1, {}, NOON).alerts.map(({ percent }) => percent)).toEqual([80, 100]);
+});
+
+test('a monthly cap alone is said too, once in the month, on whatever day it is reached', () => {
+  const budget = tracker({ agent_monthly_limit_usd: 10 });
+  const said = (microUsd: number, nowMs: number) => budget.record(ada, microUsd, {}, nowMs).alerts.map(({ tier, period, percent }) => `${tier} ${period} ${percent}`);
+  expect(said(8 * USD, NOON)).toEqual(['agent monthly 80']);
+  expect(said(1 * USD, NOON + 24 * HOUR_MS)).toEqual([]);
+  expect(said(1 * USD, NOON + 48 * HOUR_MS)).toEqual(['agent monthly 100']);
+  expect(said(9 * USD, NOON + 30 * 24 * HOUR_MS)).toEqual(['agent monthly 80']);
+});
+
 test('a usage id counts once, and a retry hears the first answer and no alert', () => {
   const budget = tracker({ agent_daily_limit_usd: 1 });
   const first = budget.record(ada, 2 * USD, { usageId: 'u1' }, NOON);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseBudgetConfig } from '../../src/core/budget-config.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
-import type { CheckAnswer, CheckCommand, Command } from '../../src/core/commands.ts';
+import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../src/core/commands.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
 
 type Draft = { readonly eventType: string; readonly lineage: object; readonly actor: string; readonly decision: string; readonly reason: string; readonly opId: string; readonly payload: Record<string, unknown> };
@@ -109,6 +109,9 @@ describe('money', () => {
     return openGovernor({ budgets: new BudgetTracker(config.value, 0) });
   };
   const ask = (usd: number, fields: Partial<CheckCommand> = {}, op = 't:1') => checkOf(CRAWLER, op, { estimatedCostMicroUsd: usd * USD, ...fields });
+  const usage = (usd: number, op?: string, usageId?: string): CommandOf<'record-usage'> => ({
+    type: 'record-usage', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, costMicroUsd: usd * USD, opId: op as CheckCommand['opId'] | undefined, usageId,
+  });
   const OVER = 'the daily budget of the agent tier is exceeded';
 
   test.each<[string, readonly Command[], number]>([
@@ -124,11 +127,25 @@ describe('money', () => {
     ['an operation that is paused', [ask(4), controlOf('t:1', 'pause')], 6],
     ['an operation that is completed', [ask(4), controlOf('t:1', 'complete')], 10],
     ['an operation that is terminated', [ask(4), controlOf('t:1', 'terminate')], 10],
-  ])('%s: what is left of the cap is what no operation in flight holds', (_what, commands, leftUsd) => {
+    ['an operation that has used less than it held', [ask(4), usage(3, 't:1')], 7],
+    ['an operation that has used more than it held', [ask(4), usage(5, 't:1')], 5],
+    ['what was used for no operation', [ask(4), usage(3)], 3],
+    ['what was used for an operation that is gone', [usage(3, 't:gone')], 7],
+    ['what was used for an operation that is another org\'s', [checkOf(STRANGER, 'u:1'), usage(3, 'u:1')], 7],
+    ['what was said to be used for an operation of another agent', [checkOf(SIBLING, 's:1'), usage(3, 's:1')], 10],
+    ['what was said twice to be used', [usage(3, undefined, 'u'), usage(3, undefined, 'u')], 7],
+  ])('%s: what is left of the cap is what is not spent, and what no operation in flight holds', (_what, commands, leftUsd) => {
     const governor = capped();
     for (const command of commands) governor.apply(command as never, 10);
     const fits = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].filter((usd) => decide(ask(usd, { dryRun: true }, 'probe:s'), governor).answer.decision === 'allow');
     expect(fits.at(-1)).toBe(leftUsd);
+  });
+
+  test('an allow that could not be recorded gives back what it held', () => {
+    const governor = capped();
+    decide(ask(9), governor);
+    governor.takeBack([], [ask(9).opId], 10, 11);
+    expect(decide(ask(10, {}, 't:2'), governor).answer.decision).toBe('allow');
   });
 
   test('a dry run of an operation that holds money asks for what would take its place', () => {
@@ -147,6 +164,21 @@ describe('money', () => {
     expect(draft).toMatchObject({ eventType: 'BudgetLimitExceeded', lineage: CRAWLER, actor: 'agent:acme/search/crawler', opId: 't:2', decision: 'deny', reason: OVER });
     expect(draft.payload).toEqual({ action: 'tool.call', resource: 'web_search', attributes: { size: 1 }, estimated_cost_usd: 7, tier: 'agent', period: 'daily', spent_usd: 0, reserved_usd: 4, limit_usd: 10 });
     expect(decide(ask(11), governor).answer).toMatchObject({ decision: 'deny', reason: OVER, opState: 'running' });
+  });
+
+  test('usage over a cap is counted and recorded, once; the usage of another agent\'s operation is refused', () => {
+    const governor = capped();
+    const over = { ok: true, value: { status: 'limit_exceeded', tier: 'agent', period: 'daily' } };
+    const { reply, effects } = governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 10);
+    expect(reply).toEqual(over);
+    expect(effects.map(({ kind }) => kind)).toEqual(['spend-changed', 'budget-alert', 'budget-alert', 'audit']);
+    expect(effects.at(-1)).toEqual({ kind: 'audit', draft: {
+      eventType: 'BudgetLimitExceeded', lineage: CRAWLER, actor: 'agent:acme/search/crawler', opId: 't:gone', decision: 'deny', reason: OVER,
+      payload: { cost_usd: 11, usage_id: 'u1', tier: 'agent', period: 'daily', spent_usd: 11, reserved_usd: 0, limit_usd: 10 },
+    } });
+    expect(governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 20)).toEqual({ reply: over, effects: [{ kind: 'spend-changed' }] });
+    governor.apply<'check'>(checkOf(SIBLING, 's:1'), 30);
+    expect(governor.apply<'record-usage'>(usage(1, 's:1'), 30)).toEqual({ reply: { ok: false, fault: { kind: 'not_owner', opId: 's:1' } }, effects: [] });
   });
 
   test('what policy denies is denied by policy, whatever it would cost', () => {
