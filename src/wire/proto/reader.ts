@@ -112,6 +112,8 @@ export class Reader {
 
   /** Passes over a field that this schema does not know. */
   skip(tag: number, depth = 0): void {
+    // No schema may have it: these are zeros where a field should be.
+    if (tag >>> 3 === 0) throw new Malformed('message', 'has a field of number 0');
     switch (tag & 7) {
       case WIRE_VARINT: this.bool(); return;
       case WIRE_FIXED64: this.#advance(8); return;

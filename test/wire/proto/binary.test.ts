@@ -85,6 +85,7 @@ test.each([
   ['a varint that never ends', [0x50, ...Array<number>(11).fill(0xff)], 'message', 'has a number of more than 64 bits'],
   ['bytes that are not UTF-8', [0x1a, 0x02, 0xc3, 0x28], 'trace_id', 'is not valid UTF-8'],
   ['a wire type that does not exist', [0x1f], 'message', 'has a field of unknown wire type 7'],
+  ['a field of number 0, as in a message that is filled up with zeros,', [0x1a, 0x01, 0x74, 0x00, 0x00], 'message', 'has a field of number 0'],
   ['a group that is closed by another', [0xa3, 0x06, 0xac, 0x06], 'message', 'has groups that do not match'],
   ['an attribute without a value', [0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61], 'attributes.a', 'has no value'],
 ])('%s is refused', (_what, bytes, field, problem) => {
