@@ -2,7 +2,7 @@
 import type { Logger } from './adapters/log.ts';
 import { createClock } from './adapters/clock.ts';
 import { createMetrics } from './adapters/metrics.ts';
-import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { watchPolicies } from './adapters/policy-watch.ts';
 import { randomHashKey, secrets } from './adapters/secrets.ts';
 import { openSigningKeys } from './adapters/signing-keys.ts';
@@ -33,6 +33,7 @@ import { WsTickets } from './gateway/ws-tickets.ts';
 import { AuditReaderLink } from './threads/audit-reader-link.ts';
 import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
+import { loadPoliciesAside } from './threads/policy-reader.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
@@ -125,7 +126,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const policyKeeper = new PolicyKeeper({
     policies: policies.policies,
     load: async () => {
-      const loaded = await loadPolicies(policyPath);
+      const loaded = await loadPoliciesAside(policyPath);
       return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
     },
     install: (set) => {

@@ -1,9 +1,10 @@
 /** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { parsePolicyDocument } from '../core/policy-document.ts';
-import { checkTogether, compilePolicies, type DocumentProblem, type PolicyDocument, type PolicySet } from '../core/policy.ts';
+import { parsePolicyDocument, parsingPolicyDocument } from '../core/policy-document.ts';
+import { checkTogether, compilePolicies, compilingPolicies, type DocumentProblem, type PolicyDocument, type PolicySet } from '../core/policy.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
+import type { Steps } from '../core/steps.ts';
 import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
 
 export type LoadedPolicies = {
@@ -13,6 +14,9 @@ export type LoadedPolicies = {
   /** What is legal but hardly meant, in full sentences. */
   readonly warnings: readonly string[];
 };
+
+/** The documents of all files, each found good, and all of them together. */
+export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'warnings'> & { readonly documents: readonly { readonly raw: unknown; readonly source: string }[] };
 
 /** Lines and columns count from 1; a file that cannot be read has none. */
 export type PolicyFileProblem = {
@@ -36,20 +40,52 @@ export function renderPolicyProblem({ file, line, column, path, problem }: Polic
  * Every path is a YAML file of one or many documents, or a folder whose `*.yaml` and `*.yml` are read by name, not its
  * subfolders. All of them together are one set.
  */
-export async function loadPolicies(...paths: readonly string[]): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
+export const loadPolicies = (...paths: readonly string[]): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, loadPolicyTexts);
+
+/** The same, but what was found good is not compiled: plain data, that another thread can be given. */
+export const readPolicyFiles = (...paths: readonly string[]): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
+
+async function fromFiles<T>(paths: readonly string[], read: (texts: readonly PolicyText[]) => Result<T, readonly PolicyFileProblem[]>): Promise<Result<T, readonly PolicyFileProblem[]>> {
   const listed = await Promise.all(paths.map(listPolicyFiles));
   const missing = listed.flatMap((result) => (result.ok ? [] : result.fault));
-  const read = await Promise.all([...new Set(listed.flatMap((result) => (result.ok ? result.value : [])))].map(readPolicyFile));
-  const problems = [...missing, ...read.flatMap((result) => (result.ok ? [] : [result.fault]))];
-  const compiled = loadPolicyTexts(read.flatMap((result) => (result.ok ? [result.value] : [])));
-  if (problems.length > 0) return fail([...problems, ...(compiled.ok ? [] : compiled.fault)]);
-  return compiled;
+  const texts = await Promise.all([...new Set(listed.flatMap((result) => (result.ok ? result.value : [])))].map(readPolicyFile));
+  const problems = [...missing, ...texts.flatMap((result) => (result.ok ? [] : [result.fault]))];
+  const loaded = read(texts.flatMap((result) => (result.ok ? [result.value] : [])));
+  return problems.length > 0 ? fail([...problems, ...(loaded.ok ? [] : loaded.fault)]) : loaded;
+}
+
+/** All mistakes of all texts at once, in the order of the files and of the lines within each. */
+export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPolicies, readonly PolicyFileProblem[]> {
+  const checked = checkTexts(texts);
+  if (!checked.ok) return checked;
+  const policies = compilePolicies(checked.value.flatMap(({ document }) => (document === undefined ? [] : [document])));
+  assert(policies.ok, 'documents without a problem compile');
+  return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
+}
+
+function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolicies, readonly PolicyFileProblem[]> {
+  const checked = checkTexts(texts);
+  if (!checked.ok) return checked;
+  const documents = checked.value.map(({ file, yaml: { raw } }) => ({ raw, source: basename(file) }));
+  return ok({ documents, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
+}
+
+/** Compiles what `readPolicyFiles` found good, a rule at a time. */
+export function* compilingRead({ documents, files, warnings }: ReadPolicies): Steps<LoadedPolicies> {
+  const parsed: PolicyDocument[] = [];
+  for (const { raw, source } of documents) {
+    const { document, problems } = yield* parsingPolicyDocument(raw, source);
+    assert(document !== undefined && problems.length === 0, 'documents that were found good have no problem');
+    parsed.push(document);
+  }
+  const policies = yield* compilingPolicies(parsed);
+  assert(policies.ok, 'documents without a problem compile');
+  return { policies: policies.value, files, warnings };
 }
 
 type PlacedDocument = { readonly file: string; readonly yaml: YamlDocument; readonly document: PolicyDocument | undefined };
 
-/** All mistakes of all texts at once, in the order of the files and of the lines within each. */
-export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPolicies, readonly PolicyFileProblem[]> {
+function checkTexts(texts: readonly PolicyText[]): Result<readonly PlacedDocument[], readonly PolicyFileProblem[]> {
   const problems: PolicyFileProblem[] = [];
   const placed: PlacedDocument[] = [];
   for (const { file, text } of texts) {
@@ -66,10 +102,7 @@ export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPoli
     assert(owner !== undefined, 'a problem names one of the documents that were checked');
     problems.push(place(owner.file, owner.yaml, problem));
   }
-  if (problems.length > 0) return fail(inReadingOrder(problems, texts));
-  const policies = compilePolicies(placed.flatMap(({ document }) => (document === undefined ? [] : [document])));
-  assert(policies.ok, 'documents without a problem compile');
-  return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(placed) });
+  return problems.length > 0 ? fail(inReadingOrder(problems, texts)) : ok(placed);
 }
 
 /** A mistake of a document as one of its file. */

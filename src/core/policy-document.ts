@@ -3,6 +3,7 @@ import { nearest } from './nearest.ts';
 import { compileCondition, type Condition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
 import { parsePolicyScope, SCOPE_FORMS, type PolicyScope } from './policy-scope.ts';
+import { finish, type Steps } from './steps.ts';
 
 export const EFFECTS = ['allow', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
@@ -54,7 +55,10 @@ type Problems = DocumentProblem[];
 export type ParsedDocument = { readonly document: PolicyDocument | undefined; readonly problems: readonly DocumentProblem[] };
 
 /** Reads a parsed YAML document. Every mistake is answered, not only the first. */
-export function parsePolicyDocument(raw: unknown, source: string): ParsedDocument {
+export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument => finish(parsingPolicyDocument(raw, source));
+
+/** The same, a rule at a time: compiling the conditions of thousands takes longer than a check may wait. */
+export function* parsingPolicyDocument(raw: unknown, source: string): Steps<ParsedDocument> {
   if (!isMapping(raw)) {
     return { document: undefined, problems: [{ path: [], problem: `a policy document is a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` }] };
   }
@@ -62,7 +66,7 @@ export function parsePolicyDocument(raw: unknown, source: string): ParsedDocumen
   refuseUnknownKeys(raw, DOCUMENT_KEYS, [], problems);
   const name = readName(raw, 'name', [], problems);
   const scope = readScope(raw.scope, problems);
-  const rules = readRules(raw.rules, raw.budget !== undefined, problems);
+  const rules = yield* readRules(raw.rules, raw.budget !== undefined, problems);
   if (name === undefined || scope === undefined) return { document: undefined, problems };
   return { document: { name, scope, rules, budget: raw.budget, source }, problems };
 }
@@ -96,7 +100,7 @@ function readScope(value: unknown, problems: Problems): PolicyScope | undefined 
   return scope;
 }
 
-function readRules(value: unknown, mayBeMissing: boolean, problems: Problems): readonly Rule[] {
+function* readRules(value: unknown, mayBeMissing: boolean, problems: Problems): Steps<readonly Rule[]> {
   if (value === undefined) {
     if (!mayBeMissing) missing('rules', [], problems);
     return [];
@@ -109,9 +113,14 @@ function readRules(value: unknown, mayBeMissing: boolean, problems: Problems): r
     problems.push({ path: ['rules'], problem: `has ${value.length} rules; a document holds at most ${MAX_RULES}` });
     return [];
   }
-  const rules = value.map((raw: unknown, index) => readRule(raw, ['rules', index], problems));
+  const rules: Rule[] = [];
+  for (const [index, raw] of value.entries()) {
+    const rule = readRule(raw, ['rules', index], problems);
+    if (rule !== undefined) rules.push(rule);
+    yield;
+  }
   refuseTwins(value, problems);
-  return rules.filter((rule) => rule !== undefined);
+  return rules;
 }
 
 function refuseTwins(rules: readonly unknown[], problems: Problems): void {

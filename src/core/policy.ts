@@ -8,6 +8,7 @@ import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
 import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { formatPolicyScope } from './policy-scope.ts';
 import { assert, fail, ok, type Result } from './result.ts';
+import { finish, type Steps } from './steps.ts';
 
 export type { Attributes, CheckSubject } from './policy-condition.ts';
 export type { DocumentProblem, Effect, PolicyDocument, PolicyPath, Rule } from './policy-document.ts';
@@ -42,14 +43,11 @@ export class PolicySet {
   readonly #variables = new ConditionVariables();
   readonly #version: string;
 
-  /** Only `compilePolicies` calls this: it has checked the documents. */
-  constructor(documents: readonly PolicyDocument[], budget: BudgetConfig | undefined) {
+  /** Only `compilePolicies` calls this: it has checked the documents, and put them in the order of the cascade. */
+  constructor(documents: readonly PolicyDocument[], compiled: readonly TracedDocument[], budget: BudgetConfig | undefined) {
     this.budget = budget;
-    this.#documents = inCascadeOrder(documents);
-    this.#compiled = this.#documents.map((document) => {
-      const { name, scope, source, rules } = document;
-      return { name, scope, source, rules: rules.map((rule) => compileRule(rule, document)) };
-    });
+    this.#documents = documents;
+    this.#compiled = compiled;
     this.#index = new ScopeIndex(this.#compiled);
     this.#version = versionOf(this.#documents);
   }
@@ -112,14 +110,32 @@ const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDo
   TIERS.flatMap((tier) => documents.filter(({ scope }) => scope.tier === tier));
 
 /** Takes documents that `parsePolicyDocument` had no problem with. None at all is a set too: it denies everything. */
-export function compilePolicies(documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> {
+export const compilePolicies = (documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> => finish(compilingPolicies(documents));
+
+/** The same, a rule at a time. */
+export function* compilingPolicies(documents: readonly PolicyDocument[]): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
   const problems = checkTogether(documents);
   if (problems.length > 0) return fail(problems);
+  const ordered = inCascadeOrder(documents);
+  const compiled: TracedDocument[] = [];
+  for (const document of ordered) {
+    const rules: CompiledRule[] = [];
+    for (const rule of document.rules) {
+      rules.push(compileRule(rule, document));
+      yield;
+    }
+    const { name, scope, source } = document;
+    compiled.push({ name, scope, source, rules });
+  }
+  return ok(new PolicySet(ordered, compiled, budgetOf(documents)));
+}
+
+function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {
   const budgeted = documents.find(({ budget }) => budget !== undefined);
-  if (budgeted === undefined) return ok(new PolicySet(documents, undefined));
+  if (budgeted === undefined) return undefined;
   const budget = parseBudgetConfig(budgeted.budget);
   assert(budget.ok, 'the budget was checked above');
-  return ok(new PolicySet(documents, budget.value));
+  return budget.value;
 }
 
 /** The mistakes that show only when documents are looked at side by side: equal names, and budgets out of place. */

@@ -1,0 +1,40 @@
+/** Reads policies beside the thread that decides: YAML of thousands of rules takes seconds, and no check is to wait for it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Worker, type MessagePort } from 'node:worker_threads';
+import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
+import { ok, type Result } from '../core/result.ts';
+import type { Steps } from '../core/steps.ts';
+import { workerFile } from './worker-file.ts';
+
+export type PolicyReading = { readonly path: string };
+type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
+
+/** The whole life of the thread: it reads once, answers, and ends. */
+export async function runPolicyReader(main: MessagePort, { path }: PolicyReading): Promise<void> {
+  main.postMessage(await readPolicyFiles(path) satisfies Reply);
+}
+
+/** So long a check may wait for a slice of compiling, which cannot leave this thread: what it makes are functions. */
+const SLICE_MS = 2;
+
+/** As `loadPolicies`. Rejects when the thread cannot be started or dies. */
+export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
+  const read = await new Promise<Reply>((resolve, reject) => {
+    const worker = new Worker(workerFile('policy-reader'), { workerData: { path } satisfies PolicyReading, name: 'policy-reader' });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`the thread that reads policies ended with ${code}`)));
+    worker.unref();
+  });
+  return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;
+}
+
+async function inSlices<T>(steps: Steps<T>): Promise<T> {
+  for (let endMs = performance.now() + SLICE_MS; ;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (performance.now() < endMs) continue;
+    await nextTurn();
+    endMs = performance.now() + SLICE_MS;
+  }
+}

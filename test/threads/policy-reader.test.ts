@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadPolicies } from '../../src/adapters/policy-file.ts';
+import { loadPoliciesAside } from '../../src/threads/policy-reader.ts';
+
+function fileOf(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-policy-reader-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'p.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+const rules = (count: number): string => Array.from({ length: count }, (_, n) =>
+  `  - { id: r${n}, actions: ["act.${n}"], resources: ["web_*"], when: 'attributes.size < ${n}', effect: allow, reason: "grün ${n}" }\n`).join('');
+
+test('policies that are read aside decide as those that are read at once, and have the same version', async () => {
+  const path = fileOf(`name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`);
+  const [aside, atOnce] = [await loadPoliciesAside(path), await loadPolicies(path)];
+  if (!aside.ok || !atOnce.ok) throw new Error('refused');
+  expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
+  expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
+  expect([aside.value.files, aside.value.warnings]).toEqual([[path], []]);
+  const decide = (orgId: string, action: string, size: number) =>
+    aside.value.policies.decide({ agent: { orgId, teamId: 't', agentId: 'a' }, action, resource: 'web_search', attributes: { size }, caller: undefined, estimatedCostMicroUsd: 0 });
+  expect(decide('globex', 'act.7', 6)).toEqual({ kind: 'allow', reason: 'grün 7 (rule r7 of policy one)', policy: 'one', ruleId: 'r7' });
+  expect(decide('globex', 'act.7', 7).kind).toBe('deny');
+  expect(decide('acme', 'act.7', 6)).toMatchObject({ kind: 'deny', policy: 'two' });
+});
+
+test('a mistake is named with its file, line and column', async () => {
+  const path = fileOf('name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n');
+  expect(await loadPoliciesAside(path)).toMatchObject({ ok: false, fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }] });
+  expect(await loadPoliciesAside(`${path}.not`)).toMatchObject({ ok: false, fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }] });
+});
+
+test('while thousands of rules are read, everything else goes on', async () => {
+  const path = fileOf(`name: large\nscope: global\nrules:\n${rules(4_000)}`);
+  const startedMs = performance.now();
+  let lastMs = startedMs;
+  let longestMs = 0;
+  const ticks = setInterval(() => {
+    longestMs = Math.max(longestMs, performance.now() - lastMs);
+    lastMs = performance.now();
+  }, 1);
+  const loaded = await loadPoliciesAside(path);
+  clearInterval(ticks);
+  expect(loaded.ok).toBe(true);
+  expect(longestMs).toBeLessThan((performance.now() - startedMs) / 4);
+});
