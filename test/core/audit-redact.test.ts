@@ -105,6 +105,22 @@ test('attributes that are too large or too deep say so, with the names of their 
   expect((redact(many) as { keys: string[] }).keys).toHaveLength(32);
 });
 
+test.each([
+  ['a', 4084], [' ', 4084], ['\u007f', 4084], ['"', 2042], ['\\', 2042], ['é', 2042], ['\u0080', 2042], ['\u07ff', 2042], ['\u0800', 1361], ['€', 1361], ['\u001f', 680],
+])('of %j so many are logged as fit the limit in the bytes of their JSON, and none of one more', (unit, most) => {
+  const fits = { note: unit.repeat(most) };
+  expect(redactAttributes(fits, keys)).toBe(fits);
+  expect(redact({ note: unit.repeat(most + 1) })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['note'] });
+});
+
+test('objects and lists are logged down to the thirty-second level', () => {
+  for (const wrap of [(inner: unknown) => ({ inner }), (inner: unknown) => [inner]]) {
+    const nested = (levels: number) => ({ deep: Array.from({ length: levels }).reduce((inner) => wrap(inner), 1 as unknown) });
+    expect(redact(nested(31))).toEqual(nested(31));
+    expect(redact(nested(32))).toEqual({ truncated: true, limit_bytes: 4096, keys: ['deep'] });
+  }
+});
+
 test('a megabyte made to slow the search down is settled in a moment', () => {
   const startedMs = performance.now();
   for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });

@@ -172,6 +172,31 @@ test('the summary lists the documents, and its version changes with what they sa
   expect(policiesOf({ ...raw, rules: [{ ...webOnly, effect: 'deny' }] }).version).not.toBe(policies.version);
 });
 
+test('an org is shown what governs it and no more: nothing it is told changes with the documents of another', () => {
+  const everywhere = { name: 'everywhere', scope: 'global', rules: [webOnly] };
+  const mine = { name: 'mine', scope: 'team:acme/search', rules: [webOnly] };
+  const told = policiesOf(everywhere, mine, { name: 'theirs', scope: 'org:globex', rules: [] }).summary('acme');
+  expect(told.documents.map(({ name }) => name)).toEqual(['everywhere', 'mine']);
+  expect(told).toEqual(policiesOf(everywhere, mine).summary('acme'));
+  expect(told).not.toEqual(policiesOf(everywhere, { ...mine, rules: [{ ...webOnly, effect: 'deny' }] }).summary('acme'));
+});
+
+test.each(['allow', 'deny'])('of several rules that %s the first is named, whether it writes its action and resource out or has patterns for them', (effect) => {
+  const rules = {
+    'written-out': { id: 'written-out', actions: ['tool.call'], resources: ['web_search'], effect },
+    patterns: { id: 'patterns', actions: ['tool.*'], resources: ['web_*'], effect },
+    condition: { id: 'condition', actions: ['*'], when: 'attributes.n < 5', effect },
+  };
+  const firstOf = (...order: (keyof typeof rules)[]) => policiesOf({ name: 'p', scope: 'global', rules: order.map((id) => rules[id]) }).decide(check({ attributes: { n: 1 } })).ruleId;
+  expect([firstOf('written-out', 'patterns', 'condition'), firstOf('patterns', 'written-out', 'condition'), firstOf('condition', 'written-out', 'patterns')]).toEqual(['written-out', 'patterns', 'condition']);
+});
+
+test.each(['org:globex', 'team:globex/search', 'team:acme/ads', 'agent:globex/search/a1', 'agent:acme/ads/a1', 'agent:acme/search/a2'])('a document for %s is none for acme/search/a1, in a decision and in its explanation', (scope) => {
+  const policies = policiesOf({ name: 'p', scope, rules: [webOnly] });
+  expect(policies.decide(check())).toMatchObject({ kind: 'deny', ruleId: undefined });
+  expect(policies.explain(check()).documents).toMatchObject([{ applies: false, rules: [] }]);
+});
+
 test.each(['org:-', 'team:-/search', 'agent:-/search/a1'])('the scope %s is refused: no org is called -, so the document would govern nobody', (scope) => {
   expect(parsePolicyDocument({ name: 'p', scope, rules: [webOnly] }, 'test.yaml').problems).toEqual([
     { path: ['scope'], problem: 'must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>' },

@@ -25,6 +25,15 @@ function tenEntries() {
   return { directory, head, path, lines: readFileSync(path, 'utf8').trimEnd().split('\n') };
 }
 
+/** Ten entries in each. */
+function threeSegments(): string {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 3000 });
+  for (let nth = 0; nth < 3; nth += 1) append(writer, many(10));
+  writer.close();
+  return directory;
+}
+
 test('an untouched log is whole, over several segments, and its head is told', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory, { segmentBytes: 3000 });
@@ -145,6 +154,10 @@ test('a line that is being written or was torn is no break, in the newest segmen
   const { directory, path, lines } = tenEntries();
   truncateSync(path, statSync(path).size - 30);
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 9, tornBytes: (lines[9]?.length ?? 0) + 1 - 30 });
+
+  const older = threeSegments();
+  truncateSync(join(older, SEGMENT_ONE), statSync(join(older, SEGMENT_ONE)).size - 30);
+  expect(await verifyAuditLog(older)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, line: 10, segment: SEGMENT_ONE, problem: 'changed' } });
 });
 
 test('a file without an end of line is named, not read into memory', async () => {
@@ -219,6 +232,21 @@ test('the ten lines of Python in the README agree, also where the head was signe
   expect(whole.stdout).toBe(`intact up to ${head.hash}\n`);
   writeFileSync(join(folder, 'data', 'audit', SEGMENT_ONE), readFileSync(path, 'utf8').replace('reason 4', 'reason X'));
   expect(run().stderr).toContain('changed: 5');
+});
+
+test('the newest segment that holds an entry stays, and so does all before one that nothing can vouch for', () => {
+  const directory = threeSegments();
+  const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
+  const retain = () => applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
+  const third = join(directory, '0000000000000021.ndjson');
+  const whole = readFileSync(third, 'utf8');
+  writeFileSync(third, whole.replace('{"id":21,', '{"id":zz,'));
+  expect(retain()).toEqual({ deletedSegments: [], deletedBytes: 0, isCut: false });
+  writeFileSync(third, ''); // begun, and nothing written yet
+  expect(retain().deletedSegments).toEqual(['0000000000000001.ndjson']);
+  writeFileSync(third, whole);
+  expect(retain().deletedSegments).toEqual(['0000000000000011.ndjson']);
+  expect(segmentsOf(directory)).toEqual(['0000000000000021.ndjson']);
 });
 
 test('a segment whose entries were made by a clock far ahead goes with those around it, and holds none of them up', async () => {
