@@ -10,7 +10,8 @@ import { createPostgresAccountStore } from './adapters/store/postgres-accounts.t
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
 import type { Config } from './config.ts';
-import { explain } from './core/fault.ts';
+import { explain, type Fault } from './core/fault.ts';
+import type { Result } from './core/result.ts';
 import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { Bounds } from './gateway/bounded.ts';
@@ -78,8 +79,8 @@ export type AccountsStart = {
 
 export type RunningAccounts = {
   readonly useCases: AccountUseCases;
-  /** Once, when the gateway can answer: what the first login needs, and what other gateways revoked. */
-  start(): Promise<void>;
+  /** Once, before the gateway answers: what the first login needs, and what other gateways revoked. Fault: what they did is not known. */
+  start(): Promise<Result<void, Fault>>;
   /** Prepares the resets that were asked for and sends their mails, within the bound. Before the audit log and the database are closed. */
   stop(timeoutMs: number): Promise<void>;
 };
@@ -120,8 +121,9 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   return {
     useCases: accounts.useCases,
     start: async () => {
-      await Promise.all([accounts.syncRevocations(), accounts.warmUp()]);
+      const [synced] = await Promise.all([accounts.syncRevocations(), accounts.warmUp()]);
       prune(); // of a long rest there may be much
+      return synced;
     },
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);

@@ -188,7 +188,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   for (const note of opened.notes) log.warn(note);
 
   const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY));
-  await accounts?.start();
+  if (accounts !== undefined) valueOrStartError(await accounts.start());
   signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));
   const listening = await orStartError(supervisor.startIo());

@@ -11,6 +11,8 @@ export type TestProxy = {
   thaw(): void;
   /** Cuts every connection, and each new one as soon as it comes, until `serve`. */
   refuse(): void;
+  /** As `refuse`, from the moment at which a client sends this text. */
+  refuseFrom(text: string): void;
   serve(): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
@@ -22,6 +24,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
   const sockets = new Set<Socket>();
   let isFrozen = false;
   let isRefusing = false;
+  let last: string | undefined;
   let accepted = 0;
   const server = createServer((near) => {
     accepted += 1;
@@ -29,7 +32,10 @@ export async function startProxy(target: string): Promise<TestProxy> {
     const far = connect(Number(port), host);
     for (const [from, to] of [[near, far], [far, near]] as const) {
       sockets.add(from);
-      from.on('data', (bytes) => to.write(bytes));
+      from.on('data', (bytes) => {
+        if (from === near && last !== undefined && bytes.includes(last)) refuse();
+        else to.write(bytes);
+      });
       from.on('error', () => {});
       from.on('close', () => {
         sockets.delete(from);
@@ -40,6 +46,10 @@ export async function startProxy(target: string): Promise<TestProxy> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const cut = (): void => { for (const socket of sockets) socket.destroy(); };
+  const refuse = (): void => {
+    isRefusing = true;
+    cut();
+  };
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
@@ -51,11 +61,12 @@ export async function startProxy(target: string): Promise<TestProxy> {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
     },
-    refuse: () => {
-      isRefusing = true;
-      cut();
+    refuse,
+    refuseFrom: (text) => { last = text; },
+    serve: () => {
+      isRefusing = false;
+      last = undefined;
     },
-    serve: () => { isRefusing = false; },
     accepted: () => accepted,
     close: () => new Promise((resolve) => {
       server.close(() => resolve());

@@ -1,0 +1,46 @@
+/** Gateways that share one PostgreSQL and one signing key: what one does to a credential, the others feel. */
+import { generateKeyPairSync } from 'node:crypto';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/proxy.ts';
+import { openDashboard } from '../support/stream.ts';
+
+const newDatabase = withPostgres();
+const PASSWORD = 'a horse that nobody corrects';
+const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+async function start(url: string): Promise<TestGateway> {
+  const gateway = await startTestGateway({ env: { SVC_DATABASE_URL: url, SVC_JWT_PRIVATE_KEY: SHARED_KEY, SVC_ARGON2_MEMORY_KIB: '1024' } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  return gateway;
+}
+
+test('an account that is disabled, and an API key that is revoked, at one gateway are out at the other, with their tokens and streams', async () => {
+  const url = await newDatabase();
+  const [here, there] = await Promise.all([start(url), start(url)]);
+  const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' });
+  const accepted = await there.call('POST', '/api/v1/auth/invite/accept', { invite_token: invited.body.invite_token, password: PASSWORD }, null);
+  const signedIn = await here.call('POST', '/api/v1/auth/login', { email: 'dev@example.com', password: PASSWORD }, null);
+  const { id: keyId, key } = (await here.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] })).body;
+  const bearers = [signedIn.body.access_token, key, (await here.call('POST', '/api/v1/auth/token', undefined, key)).body.token];
+  const statuses = (gateway: TestGateway) => Promise.all(bearers.map(async (bearer) => (await gateway.call('GET', '/api/v1/ops', undefined, bearer)).status));
+  await eventually(async () => expect(await statuses(there)).toEqual([200, 200, 200]));
+  const dashboards = await Promise.all(bearers.map((bearer) => openDashboard(there, '', { bearer })));
+
+  expect((await here.call('POST', `/api/v1/accounts/${accepted.body.account.id}/disable`)).status).toBe(200);
+  expect((await here.call('POST', `/api/v1/iam/api-keys/${keyId}/revoke`)).status).toBe(204);
+  expect(await statuses(here)).toEqual([401, 401, 401]);
+  expect((await Promise.all(dashboards.map(({ closed }) => closed))).map(({ code }) => code)).toEqual([4401, 4401, 4401]);
+  expect(await statuses(there)).toEqual([401, 401, 401]);
+}, 60_000);
+
+test('a gateway that cannot find out whose tokens others ended does not start', async () => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
+  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database cannot be reached');
+}, 60_000);
