@@ -157,6 +157,21 @@ test('a last entry that does not match its hash is reported loudly, and the gate
   opened.writer.close();
 });
 
+test.each([9, 90, 200])('a batch of %s entries in letters of three bytes is written whole, however large it is', (count) => {
+  const reason = '統'.repeat(10_000);
+  const { writer } = open();
+  write(writer, 1, 1);
+  const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', reason }, NOON_MS);
+  expect(writer.append(Array.from({ length: count }, () => long).join('\n'), count)).toEqual({ ok: true, value: { firstId: 2 } });
+  writer.close();
+  const entries = read().trimEnd().split('\n').slice(1).map((line) => JSON.parse(line) as { id: number; reason: string; hash: string });
+  expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
+  expect(entries.every((entry) => entry.reason === reason)).toBe(true);
+  const { notices, writer: again } = open();
+  expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
+  again.close();
+});
+
 test('a second writer on the same directory is refused with the holder of the lock, until the first closes', () => {
   const { writer } = open();
   const refused = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
