@@ -173,6 +173,7 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;
+  let questions = 0;
   /** Whether what could not be read last was the beginning, or what follows; undefined when nothing failed. @type {boolean | undefined} */
   let failed;
 
@@ -180,11 +181,12 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
   async function fill(isFresh) {
     generation += 1;
     const mine = generation;
+    questions += 1;
     const { rows, next } = await load(isFresh ? undefined : cursor).catch((problem) => {
       if (mine === generation) failed = isFresh;
       if (mine === generation && body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : 'This could not be read. Try again with Refresh.');
       throw problem;
-    });
+    }).finally(() => { questions -= 1; });
     if (mine !== generation) return; // a newer question was asked meanwhile
     failed = undefined;
     const elements = rows.map((row) => labelled(render(row), columns));
@@ -204,7 +206,7 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
       if (!(problem instanceof Problem)) throw problem;
     }
   }
-  return { element, body, reload: () => fill(true), renew };
+  return { element, body, reload: () => fill(true), renew, isReading: () => questions > 0 };
 }
 
 /**

@@ -25,8 +25,8 @@ export function agentsView(asked) {
     render: (agent) => h('tr', null,
       h('td', { class: 'strong' }, parts(agentName(agent), SLASH)),
       h('td', null, agent.parent ?? '–'),
-      h('td', { title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
-      h('td', { title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
+      h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
+      h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
       h('td', { class: 'number' }, count(agent.active_ops)),
       h('td', { class: 'row-actions' }, can('write') ? [
         button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),

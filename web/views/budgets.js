@@ -17,7 +17,7 @@ export function budgetsView(asked) {
   if (boundTo === null) keepInAddress('#/budgets', asked, { org_id: org });
   const note = h('p', { class: 'hint' });
   const list = pagedTable({
-    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent yet.',
+    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent here yet.',
     load: async (cursor) => {
       const page = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
       const first = page.budgets[0];
@@ -33,8 +33,8 @@ export function budgetsView(asked) {
   const reload = () => attempt(list.reload);
   org.addEventListener('change', reload);
   const timer = setInterval(() => {
-    // Only while the first page is all that was loaded: nobody's place in the list is lost.
-    if (!document.hidden && list.body.childElementCount <= PER_PAGE) list.reload().catch(() => undefined);
+    // Only while the first page is all that was loaded or asked for: nobody's place in the list is lost.
+    if (!document.hidden && !list.isReading() && list.body.childElementCount <= PER_PAGE) list.reload().catch(() => undefined);
   }, REFRESH_MS);
   void reload();
   const element = h('section', { class: 'view' },

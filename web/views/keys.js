@@ -21,8 +21,8 @@ export function keysView() {
       h('td', { class: 'mono' }, key.hint),
       h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
       h('td', null, key.org_id ?? 'all'),
-      h('td', { title: dateTime(key.created_at) }, ago(key.created_at)),
-      h('td', { title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
+      h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
+      h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
       h('td', { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` }, h('span', { class: `state ${stateOf(key)}` }, stateOf(key))),
       h('td', { class: 'row-actions' }, key.revoked_at === null ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` }) : null)),
   });
