@@ -1,13 +1,12 @@
 /** The stream of events: opened with a ticket, opened again when it breaks, never given up while somebody is signed in. */
 import { query } from './api.js';
+import { backoffMs } from './backoff.js';
 import { call } from './session.js';
 
 /** @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string, payload: any }} Frame */
 /** @typedef {{ opCount: number, finishedTtlMs: number }} Snapshot how many operations are to come, and how long the finished ones are kept */
 /** @typedef {{ kind: 'connecting' } | { kind: 'live' } | { kind: 'waiting', untilMs: number }} LiveStatus */
 
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 15_000;
 /** A stream that lived this long was no failure: the next wait is short again. */
 const HEALTHY_AFTER_MS = 10_000;
 /** The code with which the gateway closes a stream whose credential is over. */
@@ -135,8 +134,7 @@ export class LiveStream {
 
   #wait() {
     if (this.#isStopped) return;
-    const most = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempts);
-    const waitMs = most * (0.5 + Math.random() / 2);
+    const waitMs = backoffMs(this.#attempts);
     this.#attempts += 1;
     this.#tell({ kind: 'waiting', untilMs: Date.now() + waitMs });
     this.#timer = setTimeout(() => void this.#connect(), waitMs);

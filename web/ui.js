@@ -1,5 +1,6 @@
 /** What several views need: notices, dialogs, a secret shown once, lists that load page by page. */
 import { Problem } from './api.js';
+import { backoffMs } from './backoff.js';
 import { button, h, replace } from './dom.js';
 
 const NOTICE_MS = 6_000;
@@ -176,19 +177,23 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
   let questions = 0;
   /** Whether what could not be read last was the beginning, or what follows; undefined when nothing failed. @type {boolean | undefined} */
   let failed;
+  let attempts = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let retry;
 
   /** @param {boolean} isFresh begins anew instead of going on */
   async function fill(isFresh) {
     generation += 1;
     const mine = generation;
     questions += 1;
+    clearTimeout(retry);
     const { rows, next } = await load(isFresh ? undefined : cursor).catch((problem) => {
-      if (mine === generation) failed = isFresh;
-      if (mine === generation && body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : 'This could not be read. Try again with Refresh.');
+      if (mine === generation) fails(isFresh, problem);
       throw problem;
     }).finally(() => { questions -= 1; });
     if (mine !== generation) return; // a newer question was asked meanwhile
     failed = undefined;
+    attempts = 0;
     const elements = rows.map((row) => labelled(render(row), columns));
     if (isFresh) keepingFocus(body, () => body.replaceChildren(...elements));
     else body.append(...elements);
@@ -197,7 +202,18 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
     replace(note, body.childElementCount === 0 ? empty : '');
   }
 
-  /** Reads what could not be read while the gateway was away. When that fails again, it waits for the next time. */
+  /** @param {boolean} isFresh @param {any} problem */
+  function fails(isFresh, problem) {
+    failed = isFresh;
+    const passes = mayPass(problem);
+    if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
+    if (!passes) return;
+    const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;
+    retry = setTimeout(() => { if (element.isConnected) void renew(); }, Math.max(askedMs, backoffMs(attempts)));
+    attempts += 1;
+  }
+
+  /** Reads what could not be read. When that fails again, it waits for the next time. */
   async function renew() {
     if (failed === undefined) return;
     try {
@@ -208,6 +224,9 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
   }
   return { element, body, reload: () => fill(true), renew, isReading: () => questions > 0 };
 }
+
+/** Not what the gateway refuses, which it would refuse again. @param {unknown} problem */
+const mayPass = (problem) => problem instanceof Problem && (problem.status === 0 || problem.status === 429 || problem.status >= 500);
 
 /**
  * The keyboard goes on from where it was: with the control of the same name, else with the row that now stands there.

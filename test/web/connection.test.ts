@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
@@ -49,6 +50,36 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
       await page.context().setOffline(true);
       await page.getByText('Connection lost').waitFor();
     }
+  });
+
+  test('a view that could not be read while the line is up is read again by itself, and one that was refused is not', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    let asked = 0;
+    const answerWith = async (status: number) => {
+      asked = 0;
+      await page.route('**/api/v1/policies?*', (route) => {
+        asked += 1;
+        return route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"out of order"}' });
+      });
+    };
+    await answerWith(503);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByText('It is tried again by itself.').waitFor();
+    await eventually(() => expect(asked).toBeGreaterThan(2));
+    expect(await page.getByText('Out of order').count()).toBe(1); // said once, not at every attempt
+    await page.unroute('**/api/v1/policies?*');
+    await page.getByRole('main').getByText('starter', { exact: true }).waitFor();
+
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await answerWith(403);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByText('Try again with Refresh.').waitFor();
+    await page.clock.fastForward(60_000);
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('table', { name: 'Budgets' }).waitFor();
+    expect(asked).toBe(1);
   });
 
   test('a notice stays for as long as somebody points at it', async () => {
