@@ -81,6 +81,7 @@ test('an operation is listed, shown, paused, resumed, completed and terminated',
 test('of several operations those that were changed before one failed are told, to people and to programs', async () => {
   for (const op of ['several:1', 'several:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
   expect(await svc('ops pause several:1 nowhere:0 several:2')).toMatchObject({ status: 1, stdout: 'several:1 is paused.\n', stderr: expect.stringContaining('nowhere:0') });
+  expect((await svc('ops terminate nowhere:0 several:1 several:2')).stderr).toBe('error: there is no operation nowhere:0\nCheck the name: the `ls` commands show what there is. Not tried: several:1 several:2\n');
   const { status, stdout } = await svc('ops resume several:1 nowhere:0 several:2 -o json');
   expect({ status, ops: JSON.parse(stdout) }).toEqual({ status: 1, ops: [expect.objectContaining({ op_id: 'several:1', state: 'running' })] });
   expect((await json('ops show several:2')).state).toBe('running');

@@ -1,5 +1,6 @@
 /** `svc ops ls|show|pause|resume|terminate|complete`: operations in flight. */
 import { Api } from '../api.ts';
+import { CliError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { note, show, showTable, writeLines } from '../output.ts';
 import { printable } from '../printable.ts';
@@ -39,14 +40,14 @@ const fieldsOf = (op: Row): readonly string[] => fieldLines([
   ['acknowledged', op.acknowledged_at],
 ]);
 
-/** Several ids are handled in their order; the first that fails ends it, and what was done before is still told. */
+/** Several ids are handled in their order; the first that fails ends it, and what was done before is still told, and what was not tried. */
 export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'): Run => async (invocation) => {
   const { args, globals } = invocation;
   const api = await Api.of(invocation);
   const done: Row[] = [];
   try {
-    for (const opId of args) {
-      const op = await api.post(`${pathOf(opId)}/${trigger}`);
+    for (const [at, opId] of args.entries()) {
+      const op = await api.post(`${pathOf(opId)}/${trigger}`).catch((error: unknown) => { throw withUntried(error, args.slice(at + 1)); });
       done.push(op);
       if (globals.output === 'table') writeLines([printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
     }
@@ -54,3 +55,10 @@ export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'):
     if (globals.output !== 'table' && done.length > 0) await show(globals.output, args.length === 1 ? done[0] : done, () => []);
   }
 };
+
+/** Who stops several at once must know which of them run on. */
+function withUntried(error: unknown, untried: readonly string[]): unknown {
+  if (!(error instanceof CliError) || untried.length === 0) return error;
+  const said = `Not tried: ${untried.join(' ')}`;
+  return new CliError(error.message, error.advice === undefined ? said : `${error.advice} ${said}`, error.status, error);
+}
