@@ -201,7 +201,7 @@ export class Postgres {
       const applied = await migrate(client);
       if (applied.length > 0) this.#log.info('brought the account store up to date', { migrations: applied });
     } catch (error) {
-      throw error instanceof MigrationError ? error : this.#classified(error);
+      throw error instanceof MigrationError || isRefusal(error) ? error : this.#classified(error);
     } finally {
       this.#migrating = undefined;
       await client.end().catch((error: Error) => this.#lost(error));
@@ -210,7 +210,7 @@ export class Postgres {
 
   #classified(error: unknown): unknown {
     assert(error instanceof Error, 'the driver throws errors');
-    if (!meansUnreachable(error)) return error;
+    if (!meansUnreachable(error) && !isRefusal(error)) return error;
     this.#lost(error);
     return new Unreachable(error.message);
   }
@@ -267,6 +267,14 @@ export class Postgres {
  * operator intervention (time-outs too), system error; read-only after a fail-over; a deadlock or a lock time-out.
  */
 const SERVER_TROUBLE = /^(08|28|53|57|58)|^(25006|25P03|3D000|40001|40P01|55P03)$/;
+
+/**
+ * No such schema, table or right. A gateway that starts is told, because waiting will not help; one that runs had them, and will
+ * again, once a backup has been put back for instance.
+ */
+const REFUSALS: readonly unknown[] = ['3F000', '42P01', '42501'];
+
+const isRefusal = (error: unknown): boolean => error instanceof Error && 'code' in error && REFUSALS.includes(error.code);
 
 /** No class begins with an E, as the names of socket errors do. */
 const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;

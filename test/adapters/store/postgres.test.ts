@@ -146,6 +146,28 @@ test('a database that goes away is a fault meanwhile, and is used again when it 
   await eventually(async () => expect(await postgres.isReachable()).toBe(true));
 });
 
+test('tables that are away while a backup is put back are an outage, and not a bug', async () => {
+  const url = await newDatabase();
+  const postgres = open(url);
+  await postgres.start();
+  const other = await connect(url);
+  const count = () => postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows);
+  await other.query('ALTER SCHEMA public RENAME TO away');
+  expect(await count()).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  await other.query('ALTER SCHEMA away RENAME TO public');
+  expect(await count()).toEqual(ok([{ accounts: 0 }]));
+});
+
+test('a schema that is missing, or may not be written to, keeps a gateway from starting at once and by name', async () => {
+  const url = new URL(await newDatabase());
+  url.searchParams.set('options', '-c search_path=nowhere');
+  await expect(open(url.href).start()).rejects.toThrow('no schema has been selected to create in');
+  await (await connect(url.href)).query(`CREATE ROLE nothing LOGIN PASSWORD 'nothing'`);
+  url.searchParams.delete('options');
+  url.username = url.password = 'nothing';
+  await expect(open(url.href).start()).rejects.toThrow('permission denied for schema public');
+});
+
 test('a gateway starts before its database and migrates when it appears', async () => {
   const url = new URL(await newDatabase());
   const name = url.pathname.slice(1);
