@@ -14,7 +14,7 @@ function unitsOf(ms) {
 export const duration = (ms) => unitsOf(ms).join(' ');
 
 const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false, timeZoneName: 'short' });
+const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
 
 /** The zone in which times are shown and taken, as `Europe/Berlin`. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
