@@ -7,8 +7,13 @@ import type { AuditLog, Clock } from '../gateway/ports.ts';
 import { encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoIndex } from './protocol.ts';
 
-/** Told, per batch, whether its entries are in the log. */
-export type Written = (isWritten: boolean) => void;
+/** What is told of a batch. */
+export type Told = {
+  /** Whether its entries are in the log. */
+  written(isWritten: boolean): void;
+  /** They are, but the audit thread died with the answers: whoever waits for one gets none from there. */
+  unreleased(): void;
+};
 
 /** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
 export type Trouble =
@@ -17,11 +22,12 @@ export type Trouble =
 
 type Port = Pick<MessagePort, 'postMessage'>;
 
-type Waiting = { readonly batch: number; readonly count: number; readonly written: Written };
+type Waiting = { readonly batch: number; readonly count: number; readonly told: Told };
 
-/** The number of the last batch written, and how many have failed. */
+/** The number of the last batch written, how many have failed, and the number of the last batch whose answers are on their way. */
 export const WRITTEN = 0;
 export const FAILED = 1;
+export const RELEASED = 2;
 
 /** Batches that may wait before it is looked up how many of them are written. */
 const LOOK_EVERY_BATCHES = 64;
@@ -36,8 +42,10 @@ export class AuditLink implements AuditLog {
   readonly #onTrouble: (trouble: Trouble) => void;
   /** Oldest first. */
   #batches: Waiting[] = [];
+  /** Written; of their answers it is not known that they are on their way. */
+  #unreleased: Waiting[] = [];
   #port: Port | undefined;
-  readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #counters = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
   #failuresHeard = 0;
   #lastBatch = 0;
   #entriesInFlight = 0;
@@ -66,7 +74,7 @@ export class AuditLink implements AuditLog {
   /** Entries that were handed over and are not in the log, or of which nobody knows (contract: Audit, `allow` is counted). */
   get entriesLost(): number { return this.#entriesLost; }
 
-  /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN and FAILED. */
+  /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN, FAILED and RELEASED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
   /** Connects the thread that writes, the first one or one started in place of a crashed one. */
@@ -81,19 +89,22 @@ export class AuditLink implements AuditLog {
     this.#isWritable = false;
     this.#settleWritten();
     this.#entriesLost += this.#entriesInFlight;
-    for (const waiting of this.#takeAll()) waiting.written(false);
+    for (const waiting of this.#takeAll()) waiting.told.written(false);
+    for (const waiting of this.#stillUnreleased()) waiting.told.unreleased();
+    this.#unreleased = [];
     this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
-  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. Unless `isAwaited`, `written` may learn of it late. */
-  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, isAwaited: boolean, written: Written): void {
-    this.#handOver(io, bodies, replies, isAwaited, written);
+  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. Unless `isAwaited`, that they are written may be told late. */
+  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, isAwaited: boolean, told: Told): void {
+    this.#handOver(io, bodies, replies, isAwaited, told);
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
-      this.#handOver(undefined, [body], undefined, true, (isWritten) => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' })));
+      const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
+      this.#handOver(undefined, [body], undefined, true, { written, unreleased: () => undefined });
     });
   }
 
@@ -116,14 +127,14 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, written: Written): void {
+  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, told: Told): void {
     if (this.#port === undefined) {
       this.#entriesLost += bodies.length;
-      return written(false);
+      return told.written(false);
     }
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
-    this.#batches.push({ batch, count: bodies.length, written });
+    this.#batches.push({ batch, count: bodies.length, told });
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
@@ -143,8 +154,15 @@ export class AuditLink implements AuditLog {
     this.#batches = this.#batches.slice(written);
     for (const waiting of settled) {
       this.#entriesInFlight -= waiting.count;
-      waiting.written(true);
+      waiting.told.written(true);
     }
+    this.#unreleased.push(...settled);
+    this.#unreleased = this.#stillUnreleased();
+  }
+
+  #stillUnreleased(): Waiting[] {
+    const released = Atomics.load(this.#counters, RELEASED);
+    return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
   }
 
   #settleFailed(batch: number): void {
@@ -153,7 +171,7 @@ export class AuditLink implements AuditLog {
     const [waiting] = this.#batches.splice(at, 1);
     this.#entriesInFlight -= waiting!.count;
     this.#entriesLost += waiting!.count;
-    waiting!.written(false);
+    waiting!.told.written(false);
   }
 
   #takeAll(): readonly Waiting[] {

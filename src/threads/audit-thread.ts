@@ -4,13 +4,13 @@ import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter } from '../adapters/audit/writer.ts';
 import { startUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
-import { FAILED, WRITTEN } from './audit-link.ts';
+import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
-  /** What it counts for the main thread to look up: WRITTEN and FAILED of the audit link. */
+  /** What it counts for the main thread to look up: WRITTEN, FAILED and RELEASED of the audit link. */
   readonly counters: SharedArrayBuffer;
 };
 
@@ -82,6 +82,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
       if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
       firstId += entries;
     }
+    Atomics.store(counters, RELEASED, group.at(-1)!.batch);
   };
 
   const startProbing = (): void => {

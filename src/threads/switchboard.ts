@@ -103,7 +103,12 @@ export class Switchboard {
       else this.#receiveOther(io, message);
     }
     const { bodies, replies, signals } = batch;
-    if (replies.length > 0) audit.append(io, bodies, encodeToIo(replies), signals.length > 0, (isWritten) => this.#settle(io, batch, isWritten));
+    if (replies.length > 0) {
+      audit.append(io, bodies, encodeToIo(replies), signals.length > 0, {
+        written: (isWritten) => this.#settle(io, batch, isWritten),
+        unreleased: () => this.#answerUnreleased(io, replies),
+      });
+    }
     this.#threads.get(io)?.outbox.flush();
   }
 
@@ -251,10 +256,14 @@ export class Switchboard {
       return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
     }
     if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
-    this.#options.audit.append(io, bodies, encodeToIo([{ type: 'command-reply', id, reply, auditIndex: 0 }]), false, (isWritten) => {
-      if (isWritten) return;
-      if (this.#options.onAuditFailure === 'deny' && undo !== undefined) this.#undo([undo], [], 0);
-      this.#answerUnrecorded(io, id, reply);
+    const replies: readonly AuditedReply[] = [{ type: 'command-reply', id, reply, auditIndex: 0 }];
+    this.#options.audit.append(io, bodies, encodeToIo(replies), false, {
+      written: (isWritten) => {
+        if (isWritten) return;
+        if (this.#options.onAuditFailure === 'deny' && undo !== undefined) this.#undo([undo], [], 0);
+        this.#answerUnrecorded(io, id, reply);
+      },
+      unreleased: () => this.#answerUnreleased(io, replies),
     });
   }
 
@@ -286,6 +295,11 @@ export class Switchboard {
   /** While the audit thread lives it gives the same answer; whichever comes second finds nobody waiting. */
   #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
+  }
+
+  /** They are recorded, only under which number is known to nobody any more. Who has had an answer all the same waits no longer. */
+  #answerUnreleased(io: IoIndex, replies: readonly AuditedReply[]): void {
+    for (const reply of replies) this.#send(io, { ...reply, auditIndex: -1 });
   }
 
   /** Events keep their place among the replies: what a listing answers and what happened after it arrive in that order. */

@@ -166,6 +166,23 @@ describe('a thread', () => {
     expect(gateway.process.exitCode).toBeNull();
   }, 60_000);
 
+  test('the audit thread, between what it wrote and its answers: they arrive all the same, and are true', async () => {
+    const { gateway, breakThread } = await breakable();
+    const load = startLoad(gateway, 'unreleased');
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
+    breakThread('audit.release');
+    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died and is started again/));
+    await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+    await load.stop();
+    expect(load.failed).toEqual([]);
+    // Recorded, but under a number that nobody knows.
+    const unnumbered = load.answered.filter(({ decision, auditId }) => decision === 'DECISION_ALLOW' && auditId === 0);
+    expect(unnumbered.length).toBeGreaterThan(0);
+    const recorded = new Set(auditEntries(gateway.dataDir).filter(({ event_type }) => event_type === 'ActionAllowed').map(({ op_id }) => op_id));
+    expect(unnumbered.filter(({ opId }) => !recorded.has(opId))).toEqual([]);
+    await expectAllRecorded(gateway, load.answered.filter((answer) => !unnumbered.includes(answer)));
+  });
+
   test('an answer that was for a thread which has died reaches no request of the one in its place', async () => {
     const { gateway, breakThread, mend } = await breakable({ SVC_IO_THREADS: '1' });
     const decided = async (decision: string, count: number): Promise<void> =>

@@ -2,13 +2,13 @@
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
  * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does.
  * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold` away,
- * and comes no further.
+ * and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while `audit.release` lies there.
  */
 import crypto from 'node:crypto';
 import { existsSync, unlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { isMainThread, workerData } from 'node:worker_threads';
+import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 const kindOf = (data) => {
   if (data?.counters !== undefined) return 'audit';
@@ -29,6 +29,15 @@ if (!isMainThread) {
     try { unlinkSync(order); } catch { return; } // another thread of the kind was first
     throw new Error('broken by a test');
   }, 5).unref();
+
+  const { postMessage } = MessagePort.prototype;
+  MessagePort.prototype.postMessage = function (...parts) {
+    if (order.endsWith('audit') && this !== parentPort && existsSync(`${order}.release`)) {
+      unlinkSync(`${order}.release`);
+      throw new Error('broken by a test');
+    }
+    return postMessage.apply(this, parts);
+  };
 
   const { sign } = crypto;
   crypto.sign = (...parts) => {
