@@ -47,6 +47,8 @@ export type StoredInvite = Invite & {
   readonly id: string;
   /** Place in the list of all invites; grows with every new one. */
   readonly sequence: number;
+  /** Not an early end of its time: a gateway whose clock is behind would still take it. */
+  readonly revokedAtMs: number | null;
 };
 
 export type PasswordReset = {
@@ -69,9 +71,9 @@ export type AccountReads = {
   /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
   lockout(attempts: SecretDigest): Promise<Lockout>;
-  invite(digest: SecretDigest): Promise<Invite | undefined>;
+  invite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   inviteById(id: string): Promise<StoredInvite | undefined>;
-  /** Neither used nor expired, in order of creation. `orgId` null lists those of every org. */
+  /** Neither used, revoked nor expired, in order of creation. `orgId` null lists those of every org. */
   openInvites(listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]>;
   passwordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   refreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
@@ -99,10 +101,10 @@ export type AccountTransaction = AccountReads & {
   /** How many were still alive. */
   revokeSessionsOf(accountId: AccountId, nowMs: number): Promise<number>;
   insertInvite(invite: Invite): Promise<void>;
-  lockInvite(digest: SecretDigest): Promise<Invite | undefined>;
+  lockInvite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   useInvite(digest: SecretDigest, nowMs: number): Promise<void>;
   lockInviteById(id: string): Promise<StoredInvite | undefined>;
-  endInvite(id: string, nowMs: number): Promise<void>;
+  revokeInvite(id: string, nowMs: number): Promise<void>;
   insertPasswordReset(reset: PasswordReset): Promise<void>;
   lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;

@@ -54,8 +54,8 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
     const invite = seen.value;
     if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
     if (invite.usedAtMs !== null) return fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' });
-    if (invite.expiresAtMs <= nowMs) return ok(undefined);
-    await transaction.endInvite(invite.id, nowMs);
+    if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
+    await transaction.revokeInvite(invite.id, nowMs);
     const recorded = await context.audit.record({
       eventType: 'InviteRevoked', actor: principal.subject, lineage: { ...NO_LINEAGE, orgId: invite.orgId },
       payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },

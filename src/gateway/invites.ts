@@ -6,7 +6,7 @@ import type { Fault } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { holds, refuseWithout, SCOPES_OF_ROLE, seesOrg, type Principal, type Role } from '../core/scope.ts';
-import type { AccountReads, Invite } from './account-store.ts';
+import type { AccountReads, Invite, StoredInvite } from './account-store.ts';
 import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
@@ -99,8 +99,8 @@ async function redeem(context: AccountsContext, digest: SecretDigest, passwordHa
   return accepted;
 }
 
-async function usable(context: AccountsContext, reads: AccountReads, found: Invite | undefined): Promise<Result<Invite, Fault>> {
-  const isPending = found !== undefined && found.usedAtMs === null && found.expiresAtMs > context.clock.nowMs();
+async function usable(context: AccountsContext, reads: AccountReads, found: StoredInvite | undefined): Promise<Result<Invite, Fault>> {
+  const isPending = found !== undefined && found.usedAtMs === null && found.revokedAtMs === null && found.expiresAtMs > context.clock.nowMs();
   return isPending && (await isVouchedFor(context, reads, found)) ? ok(found) : fail({ kind: 'invalid_invite' });
 }
 

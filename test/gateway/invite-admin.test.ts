@@ -42,6 +42,16 @@ test('an invite that is taken back is good for nothing, stays so when it is take
   expect(scene.events.at(-1)).toMatchObject({ change: 'invite_revoked', accountId: null, email: 'a@example.com', orgId: 'acme' });
 });
 
+test('a gateway whose clock is behind does not take an invite that another one took back', async () => {
+  const database = await newDatabase();
+  const [ahead, behind] = [await openScene(database), await openScene(database)];
+  ahead.advance(3_600_000);
+  const inviteToken = await send(behind, 'a@example.com');
+  expect(await ahead.revokeInvite({ principal: ADMIN_KEY, inviteId: await idOf(ahead, 'a@example.com') })).toEqual(ok(undefined));
+  expect(await list(behind)).toEqual([]);
+  expect(await behind.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).toEqual(fail({ kind: 'invalid_invite' }));
+});
+
 test('an accept and a revocation that come together do not both succeed', async () => {
   const scene = await openScene(await newDatabase());
   for (const name of ['a', 'b', 'c', 'd']) {

@@ -29,12 +29,12 @@ export const accountOf = (row: AccountRow): StoredAccount => ({
   lastLoginAtMs: msOrNull(row.last_login_at),
 });
 
-export const INVITE_COLUMNS = 'id, sequence, digest, email, role, org_id, invited_by, created_at, expires_at, used_at';
+export const INVITE_COLUMNS = 'id, sequence, digest, email, role, org_id, invited_by, created_at, expires_at, used_at, revoked_at';
 
 export type InviteRow = {
   readonly id: string; readonly sequence: string;
   readonly digest: string; readonly email: string; readonly role: string; readonly org_id: string | null; readonly invited_by: string;
-  readonly created_at: Date; readonly expires_at: Date; readonly used_at: Date | null;
+  readonly created_at: Date; readonly expires_at: Date; readonly used_at: Date | null; readonly revoked_at: Date | null;
 };
 
 export const inviteOf = (row: InviteRow): StoredInvite => ({
@@ -48,6 +48,7 @@ export const inviteOf = (row: InviteRow): StoredInvite => ({
   createdAtMs: row.created_at.getTime(),
   expiresAtMs: row.expires_at.getTime(),
   usedAtMs: msOrNull(row.used_at),
+  revokedAtMs: msOrNull(row.revoked_at),
 });
 
 export const RESET_COLUMNS = 'digest, account_id, created_at, expires_at';

@@ -114,7 +114,8 @@ export const MIGRATIONS: readonly Migration[] = [
       -- By which an invite is named and listed. Gateways of before leave both to the defaults.
       ALTER TABLE invites
         ADD COLUMN id text NOT NULL DEFAULT gen_random_uuid()::text UNIQUE,
-        ADD COLUMN sequence bigint GENERATED ALWAYS AS IDENTITY UNIQUE;
+        ADD COLUMN sequence bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+        ADD COLUMN revoked_at timestamptz;
     `,
   },
 ];

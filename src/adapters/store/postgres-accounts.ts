@@ -61,7 +61,7 @@ function readsOn(on: Queryable): AccountReads {
     openInvites: async ({ orgId, afterSequence, limit }, nowMs) => {
       const { rows } = await on.query<InviteRow>(
         `SELECT ${INVITE_COLUMNS} FROM invites
-          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND expires_at > $4 ORDER BY sequence LIMIT $3`,
+          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND revoked_at IS NULL AND expires_at > $4 ORDER BY sequence LIMIT $3`,
         [afterSequence, orgId, limit, at(nowMs)],
       );
       return rows.map(inviteOf);
@@ -180,7 +180,7 @@ function inviteAndResetWrites(on: Queryable, run: Run) {
     lockInvite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1 FOR UPDATE`, [digest]),
     useInvite: async (digest, nowMs) => void (await run('UPDATE invites SET used_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
     lockInviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1 FOR UPDATE`, [id]),
-    endInvite: async (id, nowMs) => void (await run('UPDATE invites SET expires_at = $2 WHERE id = $1', [id, at(nowMs)])),
+    revokeInvite: async (id, nowMs) => void (await run('UPDATE invites SET revoked_at = $2 WHERE id = $1', [id, at(nowMs)])),
     insertPasswordReset: async (reset) => {
       await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`,
         [reset.digest, reset.accountId, at(reset.createdAtMs), at(reset.expiresAtMs)]);
