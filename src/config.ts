@@ -95,7 +95,7 @@ export const VARIABLES = {
   SVC_AUDIT_RETENTION_DAYS: variable(wholeNumber(0, 36_500), 'days, 0 for ever', '0', 'audit segments older than this are deleted; 0: never'),
   SVC_AUDIT_RETENTION_MIB: variable(wholeNumber(0, 1_000_000_000), 'mebibytes, 0 for no limit', '0', 'oldest audit segments are deleted above this total size; 0: never'),
   SVC_AUDIT_CHECKPOINT_MINUTES: variable(wholeNumber(1, 1_440), 'minutes', '10', 'how often the head of the audit chain is signed'),
-  SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30', 'how long a client may take to send the body of an HTTP request, after which its connection is cut, or a message over gRPC that it has begun, after which its call is ended'),
+  SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30', 'how long a client may take to send the body of an HTTP request, after which its connection is cut, or a message over gRPC that it has begun, or to take an answer over gRPC, after which its call is ended'),
   SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '7', 'how long a shutdown may wait for requests in flight and for mails that are being sent; it then ends within 3 s'),
   SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info', 'least level of the log lines on standard error'),
 } as const;

@@ -1,6 +1,8 @@
 /**
- * Requests on their way in: a client that has begun one must send the rest of it in time, and what all of them have sent so far
- * has a bound. The library has neither, and gathers up to 4 MiB for each of the 256 streams of a connection.
+ * Requests on their way in, and large answers on their way out. A client that has begun a request must send the rest of it in
+ * time, and take what it is answered in time; what all of them have sent so far, and what they have not taken yet, has a bound.
+ * The library has none of these: it gathers up to 4 MiB for each of the 256 streams of a connection, and keeps an answer for as
+ * long as the connection lives.
  *
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
@@ -10,10 +12,12 @@ import { assert } from '../../core/result.ts';
 import { grpcError } from './status.ts';
 
 export type ArrivalLimits = {
-  /** For a unary request from its first byte to its end, for a message of a stream from its first byte to its last. */
+  /** For a unary request from its first byte to its end, for a message of a stream from its first byte to its last; and for what waits to be read. */
   readonly timeoutMs: number;
-  /** What messages that are not whole yet may take together. One that would take more is refused. */
+  /** What messages that are not whole yet may take together. One that would take more is refused. As much may wait to be read, the longest waiting is cut. */
   readonly maxBytes: number;
+  /** Paths of unary methods with large answers. */
+  readonly largeAnswers: readonly string[];
 };
 
 const HEAD_BYTES = 5; // a flag and the length of the message
@@ -26,8 +30,9 @@ const MAX_SWEEP_MS = 1_000;
 export class Arrivals {
   readonly #limits: ArrivalLimits;
   readonly #open = new Set<Arrival>();
-  /** Unary calls of this turn. */
+  /** Calls of this turn that are one request; and those of them whose answer may be large. */
   #fresh: WatchedCall[] = [];
+  readonly #freshLarge = new Set<WatchedCall>();
   #heldBytes = 0;
 
   constructor(limits: ArrivalLimits) {
@@ -36,10 +41,13 @@ export class Arrivals {
   }
 
   /** Looks on and leaves the call as it is: to stand between it and the library would cost every message a few steps more. */
-  readonly interceptor: ServerInterceptor = ({ requestStream }, call) => {
+  readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
     if (requestStream) this.#watch(call as WatchedCall, true);
-    else if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);
+    else {
+      if (responseStream || this.#limits.largeAnswers.includes(path)) this.#freshLarge.add(call as WatchedCall);
+      if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);
+    }
     return call as unknown as ServerInterceptingCall;
   };
 
@@ -47,7 +55,12 @@ export class Arrivals {
   readonly #look = (): void => {
     const fresh = this.#fresh;
     this.#fresh = [];
-    for (const call of fresh) if (!call.stream.readableEnded && !call.stream.destroyed) this.#watch(call, false).account(UNSEEN_BYTES);
+    for (const call of fresh) {
+      if (call.stream.destroyed) continue;
+      if (!call.stream.readableEnded) this.#watch(call, false).account(UNSEEN_BYTES);
+      else if (this.#freshLarge.has(call)) this.#watch(call, false);
+    }
+    this.#freshLarge.clear();
   };
 
   #watch(call: WatchedCall, isStream: boolean): Arrival {
@@ -69,9 +82,17 @@ export class Arrivals {
 
   #sweep(): void {
     const dueMs = performance.now() - this.#limits.timeoutMs;
-    for (const arrival of this.#open) {
-      if (arrival.isWhole) this.#open.delete(arrival);
-      else arrival.check(dueMs);
+    for (const arrival of this.#open) arrival.check(dueMs);
+    this.#cutUnread();
+  }
+
+  #cutUnread(): void {
+    const unread = [...this.#open].filter(({ unreadBytes }) => unreadBytes > 0).sort((a, b) => a.unreadSinceMs - b.unreadSinceMs);
+    let bytes = unread.reduce((sum, { unreadBytes }) => sum + unreadBytes, 0);
+    for (const arrival of unread) {
+      if (bytes <= this.#limits.maxBytes) return;
+      bytes -= arrival.unreadBytes;
+      arrival.cut();
     }
   }
 }
@@ -85,6 +106,8 @@ class Arrival {
   readonly #isStream: boolean;
   /** Since when there has been something to wait for; undefined between the messages of a stream. */
   #sinceMs: number | undefined;
+  /** Since when there has been something for the client to read, and it has sent nothing either. */
+  #unreadSinceMs: number | undefined;
   #isRefused = false;
   #heldBytes = 0;
   /** Where in a message the last piece has ended: in its head, of which so much has come, or so far before its end. */
@@ -100,10 +123,11 @@ class Arrival {
     this.#sinceMs = isStream ? undefined : performance.now();
   }
 
-  /** The client has sent all that it is going to. */
-  get isWhole(): boolean { return this.#stream.readableEnded; }
+  get unreadBytes(): number { return this.#stream.writableLength; }
+  get unreadSinceMs(): number { return this.#unreadSinceMs ?? Infinity; }
 
   take(piece: Buffer): void {
+    this.#unreadSinceMs = undefined;
     if (this.#isRefused) return;
     if (this.#isStream && !this.#isWithinMessage(piece)) return;
     this.account(piece.length + PIECE_BYTES);
@@ -131,14 +155,19 @@ class Arrival {
     this.#heldBytes = 0;
   }
 
-  /** Refuses what has begun before `dueMs`, and ends a stream whose client has its answer and still does not go. */
+  /** Refuses what has begun before `dueMs`, and ends a stream whose client has its answer and does not take it, or still does not go. */
   check(dueMs: number): void {
-    if (this.#isRefused) return this.#stream.close(constants.NGHTTP2_CANCEL);
+    if (this.#isRefused) return this.cut();
+    if (this.unreadBytes === 0) this.#unreadSinceMs = undefined;
+    else if ((this.#unreadSinceMs ??= performance.now()) < dueMs) return this.cut();
+    if (this.#stream.readableEnded) return this.#stream.writableEnded ? this.letGo() : undefined;
     if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
     // Not read because its earlier messages are being answered: unless it does not take the answers, it is not the client who is late.
     else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
     if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
   }
+
+  cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
 
   /** What it holds it lets go when the stream is closed: by the client, who has its answer, or by the next look at it. */
   #refuse(error: Refusal): void {

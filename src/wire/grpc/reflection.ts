@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Server } from '@grpc/grpc-js';
+import type { Server, ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { Reader } from '../proto/reader.ts';
 import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
@@ -17,8 +17,23 @@ export function addReflection(server: Server): void {
   const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
     services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
   });
-  reflection.addToServer(server);
+  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: heeding(ServerReflectionInfo) }) } as unknown as Server);
 }
+
+type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;
+type Handlers = { readonly ServerReflectionInfo: Handle };
+
+/** The library answers whatever it is asked, also a client that asks on and reads nothing. */
+const heeding = (handle: Handle): Handle => (call) => {
+  const write = call.write.bind(call) as (message: unknown) => boolean;
+  call.write = (message: unknown) => {
+    const isTaken = write(message);
+    if (!isTaken) call.pause();
+    return isTaken;
+  };
+  call.on('drain', () => call.resume());
+  handle(call);
+};
 
 /** The files of the set: it is one repeated field, number 1, of messages. */
 function readDescriptors(name: string): readonly Buffer[] {

@@ -34,9 +34,9 @@ export type GrpcServer = {
 export type GrpcServerOptions = {
   readonly ports: WirePorts;
   readonly control: ControlSwitch;
-  /** How long a client may take to send a message that it has begun. */
+  /** How long a client may take to send a message that it has begun, and to take an answer. */
   readonly messageTimeoutMs: number;
-  /** What half-sent messages may take together; only a test has another bound. */
+  /** What half-sent messages may take together, and so may unread answers; only a test has another bound. */
   readonly maxHalfSentBytes?: number;
   /** A defect met while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
@@ -53,13 +53,15 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
-/** What messages that are not whole yet may take together, in one I/O thread. */
+const LARGE_ANSWERS = methodShapes.flatMap(({ name, path }) => (name === 'BatchCheckActions' ? [path] : []));
+
+/** What messages that are not whole yet may take together, in one I/O thread; and answers that are not read yet. */
 const MAX_HALF_SENT_BYTES = 128 * 1024 * 1024;
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
 export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes = MAX_HALF_SENT_BYTES, onDefect }: GrpcServerOptions): GrpcServer {
-  const arrivals = new Arrivals({ timeoutMs: messageTimeoutMs, maxBytes: maxHalfSentBytes });
+  const arrivals = new Arrivals({ timeoutMs: messageTimeoutMs, maxBytes: maxHalfSentBytes, largeAnswers: LARGE_ANSWERS });
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [arrivals.interceptor] });
   const checkStreams = new Set<CheckStream>();
   const controlStreams = new Set<ControlStream>();

@@ -1,5 +1,5 @@
-/** Clients that begin a message and do not end it. */
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
+/** Clients that begin a message and do not end it, or ask and do not take the answer. */
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type Settings } from 'node:http2';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { listenForGrpc, type GrpcListener } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
@@ -13,6 +13,7 @@ const TIMEOUT_MS = 400;
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
 const STREAM = '/svc.governance.v1.PolicyService/StreamCheckActions';
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const CONTROL = '/svc.governance.v1.AgentService/OpControlStream';
 const DEADLINE_EXCEEDED = '4';
 const RESOURCE_EXHAUSTED = '8';
@@ -37,8 +38,8 @@ afterAll(async () => {
 beforeEach(() => { session = dial(); });
 afterEach(() => session.destroy());
 
-function dial(port = listener.port): ClientHttp2Session {
-  const dialled = connect(`http://127.0.0.1:${port}`);
+function dial(port = listener.port, settings: Settings = {}): ClientHttp2Session {
+  const dialled = connect(`http://127.0.0.1:${port}`, { settings });
   dialled.on('error', () => undefined); // what becomes of a stream is what counts
   return dialled;
 }
@@ -169,6 +170,61 @@ test('a message in pieces of one byte takes the room that the pieces need', asyn
   }
   await toldIs(call, RESOURCE_EXHAUSTED);
   call.stream.session?.destroy();
+  patient.drain(0);
+  await other.close();
+});
+
+/** A client with this takes no answer, however small. */
+const READS_NOTHING: Settings = { initialWindowSize: 0 };
+const batch = (size: number) => framed(binaryCodec('BatchCheckActionsRequest').encode({
+  requests: Array.from({ length: size }, (_, index) => ({ ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: `s${index}`, action: 'tool.call' })),
+} as never) as Buffer);
+/** Asks for a file of some kilobytes. */
+const DESCRIBE = framed(Buffer.from('\x22\x1fsvc.governance.v1.PolicyService'));
+
+test.each([
+  ['a batch', BATCH, batch(10), true],
+  ['a batch of many pieces', BATCH, batch(1_000), true],
+  ['a stream of checks', STREAM, framed(request()), false],
+  ['a stream of checks that is half closed', STREAM, framed(request()), true],
+  ['reflection', REFLECTION, DESCRIBE, false],
+])('the answer to %s that nobody takes is kept for no longer than a request is waited for, and its connection goes on', async (_what, path, bytes, isAll) => {
+  const deaf = dial(listener.port, READS_NOTHING);
+  const call = begin(path, deaf);
+  call.stream.write(bytes);
+  if (isAll) call.stream.end();
+  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]), 5_000);
+  expect(call.answers).toBe(0);
+  deaf.settings({ initialWindowSize: 65_535 });
+  await checkIsAnswered(deaf);
+  deaf.destroy();
+});
+
+test('answers that nobody takes have a bound together', async () => {
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const deaf = dial(other.port, READS_NOTHING);
+  gateway.answer = () => ({ reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 });
+  const calls = Array.from({ length: 6 }, () => begin(BATCH, deaf));
+  for (const call of calls) call.stream.end(batch(20));
+  // Of six times 41 KB.
+  await eventually(() => expect(calls.filter(({ isClosed }) => isClosed).length).toBe(4), 5_000);
+  gateway.answer = undefined;
+  expect(calls.map(({ told }) => [told[':status'], told['grpc-status']])).toEqual(calls.map(() => [200, undefined]));
+  deaf.destroy();
+  patient.drain(0);
+  await other.close();
+});
+
+test('a client that asks reflection on and takes no answer is not listened to any further', async () => {
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const deaf = dial(other.port, READS_NOTHING);
+  const call = begin(REFLECTION, deaf);
+  call.stream.write(Buffer.concat(Array.from({ length: 10_000 }, () => DESCRIBE)));
+  await pause(1_000);
+  expect(call.stream.writableLength).toBeGreaterThan(0);
+  deaf.destroy();
   patient.drain(0);
   await other.close();
 });
