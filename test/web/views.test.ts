@@ -61,11 +61,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await start('rests-1:s');
     const row = rowOf(page, 'rests-1:s');
     await running(page, row);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.clock.runFor(200);
+    const place = await row.boundingBox();
     await row.getByRole('button', { name: 'Terminate' }).hover();
     await page.clock.runFor(30_000);
     await start('rests-2:s');
     await running(page, page.getByRole('button', { name: '1 new operation – show' }));
     expect(await rowOf(page, 'rests-2:s').count()).toBe(0);
+    // Nor does the word of what waits push them away.
+    expect(await row.boundingBox()).toEqual(place);
     await page.mouse.move(0, 0);
     await running(page, rowOf(page, 'rests-2:s'));
     await row.dispatchEvent('pointerdown', { bubbles: true, pointerType: 'touch' });
@@ -112,11 +117,14 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('button', { name: 'New entries – show' }).click();
     await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(100));
     const first = page.locator('tbody tr').first().getByRole('button');
+    await page.setViewportSize({ width: 390, height: 800 });
     await first.hover();
+    const place = await first.boundingBox();
     const name = await first.getAttribute('aria-label');
     await write(50);
     await page.getByRole('button', { name: 'New entries – show' }).waitFor();
     expect(await first.getAttribute('aria-label')).toBe(name);
+    expect(await first.boundingBox()).toEqual(place);
     await page.mouse.move(0, 0);
     await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(name));
   }, 60_000);
