@@ -8,7 +8,7 @@ const newDatabase = withPostgres();
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
 async function start(env: Record<string, string>): Promise<TestGateway> {
-  const gateway = await startTestGateway({ env: { SVC_ARGON2_MEMORY_KIB: '1024', ...env } });
+  const gateway = await startTestGateway({ env: { SVC_ARGON2_MEMORY_KIB: '1024', SVC_SHUTDOWN_SECS: '3', ...env } });
   onTestFinished(async () => { await gateway.stop('SIGKILL'); });
   return gateway;
 }
