@@ -143,7 +143,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     options: [
       { flags: '--scope <scope...>', meaning: 'what it may do', choices: ['read', 'write', 'admin'], isRequired: true },
       { flags: '--org <org>', meaning: 'binds it to this org' },
-      { flags: '--expires <time>', meaning: 'when it ends, such as 2027-01-31T12:00:00Z' },
+      { flags: '--expires <time>', meaning: 'when it ends, such as 2027-01-31T12:00:00Z, or 90d from now' },
     ],
     example: 'svc keys create ci --scope read --scope write --org acme',
     load: async () => (await import('./commands/keys.ts')).create,

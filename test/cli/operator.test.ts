@@ -102,6 +102,10 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the API key');
   expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
   expect(await svc('keys create none')).toMatchObject({ status: 2 });
+  const brief = await json('keys create brief --scope read --expires 2d');
+  expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
+  expect(await json('keys create dated --scope read --expires 2100-01-31')).toMatchObject({ expires_at: expect.stringMatching(/^2100-01-31T00:00:00/) });
+  expect(await svc('keys create never --scope read --expires tomorrow')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --expires must be a time such as /) });
   expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with the key \S+; /);
   expect((await svc('ops ls')).status).toBe(0);
 });

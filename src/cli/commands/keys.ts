@@ -4,6 +4,7 @@ import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column, type Row } from '../table.ts';
+import { timeAhead } from '../times.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -35,7 +36,7 @@ export async function create(invocation: Invocation): Promise<void> {
     name,
     scopes: options.list('scope'),
     ...optional('org_id', options.text('org')),
-    ...optional('expires_at', options.text('expires')),
+    ...optional('expires_at', timeAhead('--expires', options.text('expires'), Date.now())),
   });
   await show(globals.output, answer, () => [
     printable(`Created the API key ${String(answer.id)}, with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only now:`),

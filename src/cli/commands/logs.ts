@@ -1,13 +1,13 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
-import { isOnCalendar } from '../../core/calendar.ts';
 import { Api } from '../api.ts';
-import { UnreachableError, usageError } from '../errors.ts';
+import { UnreachableError } from '../errors.ts';
 import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
 import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
+import { timeAgo } from '../times.ts';
 import { agentText, limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
@@ -20,23 +20,9 @@ export const logQuery = (options: Options, nowMs: number): Query => ({
   event_type: options.text('event'),
   decision: options.text('decision'),
   op_id: options.text('op'),
-  since: timeOf('--since', options.text('since'), nowMs),
-  until: timeOf('--until', options.text('until'), nowMs),
+  since: timeAgo('--since', options.text('since'), nowMs),
+  until: timeAgo('--until', options.text('until'), nowMs),
 });
-
-const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** Reads a time, or how long ago it was: `2026-01-31T12:00:00Z`, `15m`. */
-function timeOf(flag: string, text: string | undefined, nowMs: number): string | undefined {
-  if (text === undefined) return undefined;
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const ms = unit === undefined ? msOfTime(text) : nowMs - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) throw usageError(`${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago it was, such as 15m, 2h or 7d`);
-  return new Date(ms).toISOString();
-}
-
-/** Left to itself, JavaScript reads `5` as a day in 2001. */
-const msOfTime = (text: string): number => (/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN);
 
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
