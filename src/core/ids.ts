@@ -20,10 +20,9 @@ const MAX_ID_BYTES = 256;
 
 // Whitespace, control and format characters would make two ids look alike on a terminal or split a log line.
 const FORBIDDEN_IN_OP_HALF = /[\s\p{C}:]/u;
-// A client resolves `.` and `..` in a path before it is sent, however they are written: nothing of that name could be reached.
-const FORBIDDEN_IN_NAME = /[\s\p{C}/]|^\.{1,2}$/u;
+const FORBIDDEN_IN_NAME = /[\s\p{C}/]/u;
 const PLAIN_OP_HALF = /^[\w.+=@~-]{1,256}$/;
-const PLAIN_NAME = /^(?!\.{1,2}$)[\w.:+=@~-]{1,256}$/;
+const PLAIN_NAME = /^[\w.:+=@~-]{1,256}$/;
 
 function utf8Length(text: string): number {
   let bytes = 0;
@@ -41,7 +40,10 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
 /** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`. */
-export const isName = (text: string): boolean => PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME);
+export const isName = (text: string): boolean => (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
+
+/** A client resolves these in a path before it is sent, however they are written: nothing of that name could be reached. */
+const isStepInPath = (text: string): boolean => text === '.' || text === '..';
 
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */
 export const isOrgName = (text: string): boolean => text !== '-' && isName(text);

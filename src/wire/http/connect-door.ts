@@ -35,7 +35,7 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
 const PREFLIGHT = preflightReply({ kind: 'no-method', allowed: ['post'] });
 
 function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { method, origin }: RequestHead, corsOrigins: readonly string[]): void {
-  if (status === 200 && origin === undefined) return exchange.sendText(200, contentType, content);
+  if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);
   exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), method === 'HEAD');
 }
 

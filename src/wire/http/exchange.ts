@@ -10,19 +10,8 @@ export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number
 /** Answers without a body have no length either: HTTP forbids it with 204, and with 304 it would speak of the file that the client has. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** The turn of the event loop, as a number. One without requests is not counted. */
-let turn = 0;
-let isTurnOpen = false;
-const endTurn = (): void => {
-  turn += 1;
-  isTurnOpen = false;
-};
-
-function openTurn(): number {
-  if (!isTurnOpen) setImmediate(endTurn);
-  isTurnOpen = true;
-  return turn;
-}
+/** How many of the short answers are handed over with a look at whether the client reads: with every one it would be felt, and one that does not read asks often. */
+const LOOKED_AT = 1 / 16;
 
 type Corkable = { cork(write: () => void): unknown };
 
@@ -42,7 +31,6 @@ export class Exchange {
   static #gatheredBytes = 0;
 
   readonly #res: UwsResponse;
-  readonly #askedIn = openTurn();
   #isOver = false;
   #onGone: (() => void) | undefined;
 
@@ -119,34 +107,25 @@ export class Exchange {
     this.#res.close();
   }
 
-  /** The shortest way out, for answers that are ready as text. */
-  sendText(status: number, contentType: string, content: string | Uint8Array): void {
+  /** The shortest way out, for a good answer that another thread gave, and so never in the turn in which it was asked: see `send`. */
+  sendText(contentType: string, content: string | Uint8Array): void {
     if (this.#isOver) return;
-    if (this.#isTooSoon) return void setImmediate(() => this.sendText(status, contentType, content));
     this.#isOver = true;
     this.#res.cork(() => {
-      if (status !== 200) this.#res.writeStatus(STATUS_LINE[status] ?? String(status));
       this.#res.writeHeader('Content-Type', contentType);
-      this.#end(content);
+      if (Math.random() < LOOKED_AT) this.#end(content);
+      else this.#res.end(content);
     });
   }
-
-  /**
-   * Nothing is answered in the turn in which it was asked. Of thousands of requests that came in one piece, the library would
-   * have each answered before anybody else gets a turn; with the first of them unanswered it takes the second for a reason to
-   * close the connection.
-   */
-  get #isTooSoon(): boolean { return this.#askedIn === turn; }
 
   /**
    * Hands over no more of the content than the system takes. Until it has all, the request counts as unanswered, and the next
    * one closes the connection: for a client that asks on and does not read, the library would gather answers without a bound.
    */
   #end(content: string | Uint8Array): void {
-    const size = Buffer.byteLength(content);
-    if (this.#res.tryEnd(content, size)[1]) return;
-    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-    this.#res.onWritable((offset) => this.#res.tryEnd(bytes.subarray(offset), size)[0]);
+    const bytes = Buffer.from(content);
+    if (this.#res.tryEnd(bytes, bytes.length)[1]) return;
+    this.#res.onWritable((offset) => this.#res.tryEnd(bytes.subarray(offset), bytes.length)[0]);
   }
 
   /**
@@ -162,14 +141,21 @@ export class Exchange {
     else other.cork(upgrade);
   }
 
-  /** `onCut` learns why a body that is sent piece by piece ends before its end, unless the client has gone. */
+  /**
+   * Answers in the next turn of the event loop. Of thousands of requests that came in one piece, the library would have each
+   * answered before anybody else gets a turn; with the first of them unanswered it takes the second for a reason to close the
+   * connection. `onCut` learns why a body that is sent piece by piece ends before its end, unless the client has gone.
+   */
   send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
+    setImmediate(() => this.guard(() => this.#answer(response, extraHeaders, isHead, onCut)));
+  }
+
+  #answer(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
     if (this.#isOver) return;
-    if (this.#isTooSoon) return void setImmediate(() => this.send(response, extraHeaders, isHead, onCut));
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
-    this.#isOver = true;
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
     const type = response.text?.type ?? response.stream?.type ?? (response.body === undefined ? undefined : 'application/json');
+    this.#isOver = true;
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
       // The library would wait for a body of the length that it is told, and cut the connection at the next request.

@@ -1,0 +1,40 @@
+/** The door of the Connect methods, over a real socket of either implementation. */
+import { expect, onTestFinished, test } from 'vitest';
+import type { ConnectMethod } from '../../../src/wire/connect.ts';
+import { serveConnect } from '../../../src/wire/http/connect-door.ts';
+import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
+import { createNodeApp } from '../../../src/wire/http/node-app.ts';
+import { dial, head } from '../../support/raw-http.ts';
+
+const unexpected = (error: unknown): void => { throw error; };
+const PATH = '/svc.governance.v1.PolicyService/BatchCheckActions';
+const ANSWER_BYTES = 10_000;
+
+async function serve(http: HttpApp, answer: ConnectMethod['answer']): Promise<{ readonly url: string }> {
+  serveConnect(http.app, { methods: new Map([[PATH, { maxBytes: 1_000, answer }]]), corsOrigins: [], bodyTimeoutMs: 1_000, onRequest: () => undefined, onDefect: unexpected });
+  const port = await http.listen('127.0.0.1', 0, false);
+  onTestFinished(() => http.close());
+  return { url: `http://127.0.0.1:${port}` };
+}
+
+test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s a client that asks on and does not read is cut off before its answers pile up', async (_, create) => {
+  let answered = 0;
+  const gateway = await serve(create(unexpected), async () => {
+    await new Promise((resolve) => setImmediate(resolve)); // as from another thread
+    answered += 1;
+    return { status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] };
+  });
+  const socket = dial(gateway);
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined); // cut
+  socket.pause();
+  const request = `${head(`POST ${PATH} HTTP/1.1`, { 'Content-Type': 'application/json', 'Content-Length': '2' })}{}`;
+  let asked = 0;
+  while (answered === asked && asked < 10_000) {
+    socket.write(request);
+    asked += 1;
+    for (const endMs = performance.now() + 300; answered < asked && performance.now() < endMs;) await new Promise((resolve) => setImmediate(resolve));
+  }
+  // The system keeps some 6 MB for a connection, and of the answers beyond that one in sixteen is looked at.
+  expect(answered).toBeLessThan(2_000);
+}, 20_000);
