@@ -142,7 +142,7 @@ test('large sums are written in groups of three digits', async () => {
 });
 
 test('the log says who did it, where that was not the agent', async () => {
-  const own = { env: { SVC_CLI_AGENT_TOKEN: 'its-own-token-0123456789-0123456789-0123' } };
+  const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-a1-0123456789-0123456789-0123' } };
   await svc('agents register acme/by/a1', own);
   await svc('check --agent acme/by/a1 --action tool.call --resource web_search --op by:1', own);
   await svc('ops pause by:1');

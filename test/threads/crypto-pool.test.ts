@@ -132,6 +132,8 @@ describe('failures', () => {
     writeFileSync(filename, `import { existsSync } from 'node:fs';\nif (existsSync(${JSON.stringify(`${filename}.broken`)})) ${failure};\n${readFileSync(filename, 'utf8')}`);
     const { passwords, tokenLane } = startPool({ filename, timeoutMs: 5_000 });
     const verify = (token: string) => tokenLane.run({ type: 'verify-token', token, publicKeyPem: '', frame: FRAME });
+    // Both have loaded: one that still does would meet what only its successor is to meet.
+    expect(await Promise.all([passwords.hash('live'), verify('live')])).toEqual([{ ok: true, value: 'done' }, { ok: true, value: 'done' }]);
     for (const ask of [passwords.hash, verify]) {
       complaints.length = 0;
       const askedMs = performance.now();
