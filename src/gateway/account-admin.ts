@@ -2,12 +2,12 @@
 import { accountIdOf, mayManageRole, parseAccountId, type Account } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { orgInReach, refuseWithout, type Principal, type Role } from '../core/scope.ts';
+import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
 import type { AccountReads, AccountTransaction, StoredAccount } from './account-store.ts';
 import { announce, auditEntry, publicAccount, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import { listForAdmin } from './admin-listing.ts';
 import type { AccountEvent } from './ports.ts';
 
 export type AccountInput = { readonly principal: Principal; readonly accountId: string };
@@ -25,22 +25,12 @@ export async function me(context: AccountsContext, { principal }: { readonly pri
  * In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`,
  * `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
-export async function listAccounts(context: AccountsContext, { principal, orgId, perPage, cursor }: PageRequest & OrgFilter): Promise<Result<Page<Account>, Fault>> {
-  const refused = refuseWithout('admin', principal);
-  if (refused !== undefined) return refused;
-  const org = orgInReach(principal, orgId);
-  if (!org.ok) return org;
-  const found = await context.store.read(async (reads) => {
-    // The last account shown, and not its place among all of them, which would tell an org how many others there are.
-    const last = cursor === undefined ? undefined : visible(principal, await accountOf(reads, cursor));
-    if (last?.ok === false) return undefined;
-    // One more than asked for tells whether there is a next page.
-    return reads.accounts({ orgId: org.value ?? null, afterSequence: last?.value.sequence ?? 0, limit: perPage + 1 });
+export async function listAccounts(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<Account>, Fault>> {
+  const page = await listForAdmin(context, request, {
+    seen: async (reads, id) => visible(request.principal, await accountOf(reads, id)),
+    list: (reads, listing) => reads.accounts(listing),
   });
-  if (!found.ok) return found;
-  if (found.value === undefined) return BAD_CURSOR;
-  const page = found.value.slice(0, perPage);
-  return ok({ items: page.map(publicAccount), next: found.value.length > page.length ? page.at(-1)?.id : undefined });
+  return page.ok ? ok({ ...page.value, items: page.value.items.map(publicAccount) }) : page;
 }
 
 /** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */

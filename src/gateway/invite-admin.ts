@@ -2,12 +2,12 @@
 import { isUuid, mayManageRole } from '../core/account.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { orgInReach, refuseWithout, type Principal } from '../core/scope.ts';
+import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { StoredInvite } from './account-store.ts';
 import type { AccountsContext } from './accounts-context.ts';
+import { listForAdmin } from './admin-listing.ts';
 
 /** An invite as an admin sees it: without what its token could be checked against. */
 export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'>;
@@ -16,21 +16,12 @@ export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 
  * Those neither used, taken back nor expired, in order of creation; an admin bound to an org sees those that bind to it.
  * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
-export async function listInvites(context: AccountsContext, { principal, orgId, perPage, cursor }: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {
-  const refused = refuseWithout('admin', principal);
-  if (refused !== undefined) return refused;
-  const org = orgInReach(principal, orgId);
-  if (!org.ok) return org;
-  const found = await context.store.read(async (reads) => {
-    const last = cursor === undefined ? undefined : visible(principal, await find(reads.inviteById, cursor));
-    if (last?.ok === false) return undefined;
-    // One more than asked for tells whether there is a next page.
-    return reads.openInvites({ orgId: org.value ?? null, afterSequence: last?.value.sequence ?? 0, limit: perPage + 1 }, context.clock.nowMs());
+export async function listInvites(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {
+  const page = await listForAdmin(context, request, {
+    seen: async (reads, id) => visible(request.principal, await find(reads.inviteById, id)),
+    list: (reads, listing) => reads.openInvites(listing, context.clock.nowMs()),
   });
-  if (!found.ok) return found;
-  if (found.value === undefined) return BAD_CURSOR;
-  const page = found.value.slice(0, perPage);
-  return ok({ items: page.map(openInvite), next: found.value.length > page.length ? page.at(-1)?.id : undefined });
+  return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
 }
 
 const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite =>

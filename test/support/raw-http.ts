@@ -1,5 +1,6 @@
 /** A client that sends whatever bytes it is told to, as no HTTP library would. */
 import { connect, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 import type { TestGateway } from './gateway.ts';
 
 export type RawAnswer = {
@@ -52,3 +53,16 @@ async function feed(socket: Socket, parts: readonly Part[]): Promise<void> {
 /** The head of a request, with the empty line after it. */
 export const head = (line: string, headers: Readonly<Record<string, string>> = {}): string =>
   `${[line, 'Host: gateway', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
+
+/** Asks on, up to `atMost` times, each time when the request before was answered, and reads nothing; ends when one is answered no more. */
+export async function askWithoutReading(gateway: Pick<TestGateway, 'url'>, request: string, answered: () => number, atMost: number): Promise<void> {
+  const socket = dial(gateway);
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined); // cut
+  socket.pause();
+  for (let asked = 0; answered() === asked && asked < atMost;) {
+    socket.write(request);
+    asked += 1;
+    for (const endMs = performance.now() + 300; answered() < asked && performance.now() < endMs;) await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -141,10 +141,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   test('whoever has come with a key is asked for a key again when it is revoked', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'visitor', scopes: ['read'] });
     const page = await open();
-    await page.getByRole('button', { name: 'Use an API key' }).click();
-    await page.getByLabel('API key').fill(body.key);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await live(page);
+    await signInByKey(page, body.key);
     await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`);
     await page.getByText('Your session has ended').waitFor();
     await page.getByLabel('API key').waitFor();
@@ -154,10 +151,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'mistaken@example.com', role: 'admin' });
     const page = await open();
-    await page.getByRole('button', { name: 'Use an API key' }).click();
-    await page.getByLabel('API key').fill(ADMIN_KEY);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await live(page);
+    await signInByKey(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Accounts' }).click();
     await page.getByRole('table', { name: 'Open invites' }).getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Take back the invite of mistaken@example.com' }).click();
@@ -171,10 +165,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });
     await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
     const page = await open();
-    await page.getByRole('button', { name: 'Use an API key' }).click();
-    await page.getByLabel('API key').fill(ADMIN_KEY);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await live(page);
+    await signInByKey(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Accounts' }).click();
     const role = page.getByLabel('Role of risen@example.com');
     const roleNow = async () => (await gateway.call('GET', '/api/v1/accounts?per_page=1000')).body.accounts.find(({ email }: { email: string }) => email === 'risen@example.com').role;
@@ -198,6 +189,13 @@ const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true
 async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await live(page);
+}
+
+async function signInByKey(page: Page, key: string): Promise<void> {
+  await page.getByRole('button', { name: 'Use an API key' }).click();
+  await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await live(page);
 }
