@@ -26,7 +26,7 @@ export type LaneOptions = {
 };
 
 /** A pool of one thread, given up with it: what waits for the thread that piscina starts in place waits for ever when that cannot load. */
-type CryptoThread = { readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>; ended: Promise<void> | undefined };
+type CryptoThread = { readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>; ended: Promise<void> | undefined; isEnding: boolean };
 
 type Waiting = { readonly task: CryptoTask; readonly deadlineMs: number; readonly settle: (outcome: Result<unknown, Fault>) => void };
 
@@ -79,8 +79,11 @@ export class CryptoLane {
       maxThreads: 1,
       maxQueue: 1,
     });
-    const thread: CryptoThread = { pool, ended: undefined };
-    pool.on('error', (error: Error) => this.#options.onError('a crypto thread died', error.message)); // with no task in its hands
+    const thread: CryptoThread = { pool, ended: undefined, isEnding: false };
+    pool.on('error', (error: Error) => {
+      // With no task in its hands. Of the one that piscina starts in place of a dead one nothing was asked, and it goes with its pool.
+      if (!thread.isEnding) this.#options.onError('a crypto thread died', error.message);
+    });
     pool.on('workerDestroy', () => void end(thread));
     return thread;
   }
@@ -127,6 +130,7 @@ export class CryptoLane {
     } catch (error) {
       if (!abort.signal.aborted) this.#options.onError('a crypto thread died', error instanceof Error ? error.message : String(error));
       settleAll({ kind: 'internal' }); // after a time-out they have their answer, and a second one is ignored
+      void end(thread);
     } finally {
       clearTimeout(timer);
     }
@@ -145,4 +149,10 @@ export class CryptoLane {
 }
 
 /** Once, and after the pool is through with what it is doing. */
-const end = (thread: CryptoThread): Promise<void> => (thread.ended ??= Promise.resolve().then(() => thread.pool.destroy()));
+function end(thread: CryptoThread): Promise<void> {
+  thread.ended ??= Promise.resolve().then(() => {
+    thread.isEnding = true;
+    return thread.pool.destroy();
+  });
+  return thread.ended;
+}
