@@ -19,7 +19,7 @@ async function measure(subject: Subject, connections: number): Promise<Measured>
 
 heading(`CheckAction over Connect JSON against bare uWebSockets.js (${httpClient})`);
 if (httpClient === 'autocannon') console.log('  wrk is not installed: autocannon is slower than what it measures, so both rates are its own');
-for (const connections of [64, 256]) {
+for (const connections of [64, 256, 1_024]) {
   const bare = await startBare('bare-http.js');
   const gateway = await startGateway();
   // Until the compiler has seen enough of both, their rates still climb.
