@@ -78,13 +78,18 @@ test('an operation is listed, shown, paused, resumed, completed and terminated',
   expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
 });
 
-test('of several operations those that were changed before one failed are told, to people and to programs', async () => {
+test('of several operations each is tried whatever became of the others, and each failure is told by its id', async () => {
   for (const op of ['several:1', 'several:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
-  expect(await svc('ops pause several:1 nowhere:0 several:2')).toMatchObject({ status: 1, stdout: 'several:1 is paused.\n', stderr: expect.stringContaining('nowhere:0') });
-  expect((await svc('ops terminate nowhere:0 several:1 several:2')).stderr).toBe('error: there is no operation nowhere:0\nCheck the name: the `ls` commands show what there is. Not tried: several:1 several:2\n');
-  const { status, stdout } = await svc('ops resume several:1 nowhere:0 several:2 -o json');
-  expect({ status, ops: JSON.parse(stdout) }).toEqual({ status: 1, ops: [expect.objectContaining({ op_id: 'several:1', state: 'running' })] });
-  expect((await json('ops show several:2')).state).toBe('running');
+  expect(await svc('ops pause several:1 nowhere:0 several:2 nowhere:1')).toEqual({
+    status: 1,
+    stdout: 'several:1 is paused.\nseveral:2 is paused.\n',
+    stderr: 'error: there is no operation nowhere:0\nerror: there is no operation nowhere:1\nCheck the name: the `ls` commands show what there is.\n',
+  });
+  const { status, stdout } = await svc('ops resume nowhere:0 several:1 several:2 -o json');
+  expect({ status, ops: JSON.parse(stdout) }).toEqual({ status: 1, ops: [expect.objectContaining({ op_id: 'several:1', state: 'running' }), expect.objectContaining({ op_id: 'several:2', state: 'running' })] });
+  expect(await svc('ops terminate nowhere:0 nowhere:1 -o json')).toMatchObject({ status: 1, stdout: '[]\n' });
+  const away = await svc('ops terminate several:1 several:2', { env: { SVC_CLI_API_URL: `http://127.0.0.1:${await freePort()}`, SVC_CLI_API_KEY: ADMIN_KEY } });
+  expect(away).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: several:1: cannot reach the gateway at .+\nerror: several:2: cannot reach the gateway at .+\nStart it with [^\n]+\n$/) });
 });
 
 test('a limit is kept, and that there is more is said on standard error', async () => {

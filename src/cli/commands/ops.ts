@@ -1,6 +1,6 @@
 /** `svc ops ls|show|pause|resume|terminate|complete`: operations in flight. */
 import { Api } from '../api.ts';
-import { CliError } from '../errors.ts';
+import { CliError, EXIT, renderError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { note, show, showTable, writeLines } from '../output.ts';
 import { printable } from '../printable.ts';
@@ -40,25 +40,29 @@ const fieldsOf = (op: Row): readonly string[] => fieldLines([
   ['acknowledged', op.acknowledged_at],
 ]);
 
-/** Several ids are handled in their order; the first that fails ends it, and what was done before is still told, and what was not tried. */
+/** Each of several ids is tried, whatever became of those before: who stops many at once must not find that one of them kept the others running. */
 export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'): Run => async (invocation) => {
   const { args, globals } = invocation;
   const api = await Api.of(invocation);
   const done: Row[] = [];
-  try {
-    for (const [at, opId] of args.entries()) {
-      const op = await api.post(`${pathOf(opId)}/${trigger}`).catch((error: unknown) => { throw withUntried(error, args.slice(at + 1)); });
+  const advice = new Set<string>();
+  let failed = 0;
+  for (const opId of args) {
+    try {
+      const op = await api.post(`${pathOf(opId)}/${trigger}`);
       done.push(op);
       if (globals.output === 'table') writeLines([printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
+    } catch (error) {
+      if (args.length === 1 || !(error instanceof CliError)) throw error;
+      failed += 1;
+      if (error.advice !== undefined) advice.add(error.advice);
+      process.stderr.write(renderError(withName(error, opId), globals.debug === true));
     }
-  } finally {
-    if (globals.output !== 'table' && done.length > 0) await show(globals.output, args.length === 1 ? done[0] : done, () => []);
   }
+  if (globals.output !== 'table') await show(globals.output, args.length === 1 ? done[0] : done, () => []);
+  for (const sentence of advice) note(sentence); // once, however many it is for
+  return failed === 0 ? EXIT.done : EXIT.failed;
 };
 
-/** Who stops several at once must know which of them run on. */
-function withUntried(error: unknown, untried: readonly string[]): unknown {
-  if (!(error instanceof CliError) || untried.length === 0) return error;
-  const said = `Not tried: ${untried.join(' ')}`;
-  return new CliError(error.message, error.advice === undefined ? said : `${error.advice} ${said}`, error.status, error);
-}
+const withName = (error: CliError, opId: string): CliError =>
+  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, error.status, error);
