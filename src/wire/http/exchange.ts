@@ -13,6 +13,15 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 /** How many of the short answers are handed over with a look at whether the client reads: with every one it would be felt, and one that does not read asks often. */
 const LOOKED_AT = 1 / 16;
 
+/**
+ * With so many answers without content, more or less, the connection ends. There is nothing to hold back of them as `#end` does, and
+ * nothing says whether they are read: who asks for thousands and reads none would have them gathered. Not to be foreseen, or others would get it.
+ */
+const CONTENTLESS_AT_MOST = 1024;
+const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
+/** A client that does not close the connection when it was told to is given so long to have read the answer. */
+const LINGER_MS = 1000;
+
 type Corkable = { cork(write: () => void): unknown };
 
 /** What bodies that are not whole yet may take together, in one I/O thread. One that would take more is cut off. */
@@ -29,6 +38,7 @@ export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { 
 export class Exchange {
   /** Of all exchanges of this thread. */
   static #gatheredBytes = 0;
+  static #contentlessLeft = someContentless();
 
   readonly #res: UwsResponse;
   #isOver = false;
@@ -155,14 +165,26 @@ export class Exchange {
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
     const type = response.text?.type ?? response.stream?.type ?? (response.body === undefined ? undefined : 'application/json');
-    this.#isOver = true;
+    const isBodiless = isHead || BODILESS.has(response.status);
+    const isLast = (isBodiless || !content) && !('readsOnlyWhenRead' in this.#res) && this.#isLastContentless();
+    this.#isOver = !isLast;
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
       // The library would wait for a body of the length that it is told, and cut the connection at the next request.
-      if (isHead && content !== undefined) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content)));
-      if (isHead || BODILESS.has(response.status)) this.#res.endWithoutBody();
+      if (isHead ? content !== undefined : isLast && !isBodiless) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
+      // The empty line is the end of the answer. The library, which is not told, closes the connection when more is asked for.
+      if (isLast) this.#res.writeHeader('Connection', 'close\r\n');
+      else if (isBodiless) this.#res.endWithoutBody();
       else this.#end(content ?? '');
     });
+    if (isLast) setTimeout(() => this.close(), LINGER_MS);
+  }
+
+  #isLastContentless(): boolean {
+    Exchange.#contentlessLeft -= 1;
+    if (Exchange.#contentlessLeft > 0) return false;
+    Exchange.#contentlessLeft = someContentless();
+    return true;
   }
 
   #writeHead(response: HttpResponse, type: string | undefined, extraHeaders: readonly (readonly [string, string])[]): void {

@@ -187,7 +187,10 @@ class NodeResponse {
     this.#written().end(content);
   }
 
-  /** All of it is taken at once: node:http reads no further requests while answers wait to be read. */
+  /** node:http reads no further requests while answers wait to be read. */
+  readonly readsOnlyWhenRead = true;
+
+  /** All of it is taken at once. */
   tryEnd(content: string | Uint8Array): [boolean, boolean] {
     this.end(content);
     return [true, true];

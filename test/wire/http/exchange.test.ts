@@ -1,4 +1,6 @@
 /** Answers as they go out over a real socket of either implementation. */
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
@@ -109,6 +111,41 @@ test.each(apps)('over %s little is worked out for a client that asks on and does
   // The system keeps some 6 MB for a connection.
   expect(answered).toBeLessThan(20);
 }, 20_000);
+
+test.each([
+  ['204', head('GET /export HTTP/1.1'), { status: 204 }],
+  ['202', head('GET /export HTTP/1.1'), { status: 202 }],
+  ['the head of a file', head('HEAD /export HTTP/1.1'), { status: 200, text: { type: 'text/plain', content: 'a file' } }],
+] as const)('a client that asks on for %s and does not read is cut off before its answers pile up', async (_, request, response) => {
+  let answered = 0;
+  const http = createHttpApp(unexpected);
+  const gateway = await serve(http, async () => {
+    answered += 1;
+    return ok(response);
+  });
+  await askWithoutReading(gateway, request, () => answered, 5_000);
+  // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for here.
+  expect(answered).toBeLessThanOrEqual(http.implementation === 'native' ? 1_024 : 5_000);
+}, 30_000);
+
+test('who reads is told that the connection ends with an answer, and has all of those before', async () => {
+  const http = createHttpApp(unexpected);
+  const gateway = await serve(http, async () => ok({ status: 204 }));
+  const statuses: number[] = [];
+  let closed = 0;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  for (let asked = 0; asked < 1_500; asked += 1) {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => { get(`${gateway.url}/export`, { agent }, resolve).on('error', reject); });
+    answer.resume();
+    statuses.push(answer.statusCode!);
+    if (answer.headers.connection === 'close') closed += 1;
+    await once(answer, 'end');
+  }
+  expect(statuses).toEqual(Array.from({ length: 1_500 }, () => 204));
+  expect(closed).toBeLessThanOrEqual(3);
+  expect(closed > 0).toBe(http.implementation === 'native');
+}, 30_000);
 
 test('of requests that come in one piece, ahead of their answers, only the first is taken up', async () => {
   let answered = 0;
