@@ -14,11 +14,14 @@ import { methodShapes } from './proto/schema.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { retryAfterSecs, RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
 
+/** The headers that the protocol reads. */
+export type ConnectHeader = 'authorization' | 'content-type' | 'content-encoding' | 'connect-protocol-version' | 'connect-timeout-ms';
+
 export type ConnectRequest = {
   /** In capitals. */
   readonly method: string;
-  /** By its lower-case name; undefined when it was not sent. */
-  readonly header: (name: string) => string | undefined;
+  /** Undefined when it was not sent, or empty. */
+  header(name: ConnectHeader): string | undefined;
   /** The whole body. It need not stay valid after `answer` has returned. */
   readonly body: Buffer;
 };
@@ -30,11 +33,13 @@ export type ConnectReply = {
   readonly headers: readonly (readonly [string, string])[];
 };
 
+type Respond = (reply: ConnectReply) => void;
+
 export type ConnectMethod = {
   /** Larger bodies need not be read to their end: `connectError` with `payload_too_large` answers them. */
   readonly maxBytes: number;
-  /** Never rejects. */
-  readonly answer: (request: ConnectRequest) => Promise<ConnectReply>;
+  /** Calls `reply` once, in this turn or a later one, and does not throw. Without a promise: a check would pay for it. */
+  readonly answer: (request: ConnectRequest, reply: Respond) => void;
 };
 
 const NO_HEADERS: ConnectReply['headers'] = [];
@@ -51,28 +56,27 @@ export function connectMethods(ports: WirePorts, onDefect: (error: unknown) => v
 function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void): ConnectMethod {
   const json = formatOf(method, 'application/json', jsonCodec);
   const proto = formatOf(method, 'application/proto', binaryCodec);
-  const answerIn = (format: Format, request: ConnectRequest): Promise<ConnectReply> => {
+  const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
     const message = format.decode(request.body);
-    if (!message.ok) return Promise.resolve(connectError(message.fault));
-    return method.handle(message.value as never, request.header('authorization')).then(
-      (answer) => (answer.ok ? { status: 200, contentType: format.contentType, content: format.encode(answer.value), headers: NO_HEADERS } : connectError(answer.fault)),
+    if (!message.ok) return reply(connectError(message.fault));
+    method.handle(message.value as never, request.header('authorization')).then(
+      (answer) => reply(answer.ok ? { status: 200, contentType: format.contentType, content: format.encode(answer.value), headers: NO_HEADERS } : connectError(answer.fault)),
       (error: unknown) => {
         onDefect(error);
-        return connectError({ kind: 'internal' });
+        reply(connectError({ kind: 'internal' }));
       },
     );
   };
   return {
     maxBytes: method.maxBytes,
-    answer: (request) => {
+    answer: (request, reply) => {
       const problem = problemOfRequest(request, method.maxBytes);
-      if (problem !== undefined) return Promise.resolve(problem);
+      if (problem !== undefined) return reply(problem);
       const format = formatNamed(request.header('content-type'), json, proto);
-      if (format === undefined) return Promise.resolve(UNSUPPORTED_MEDIA_TYPE);
+      if (format === undefined) return reply(UNSUPPORTED_MEDIA_TYPE);
       const timeoutMs = readTimeoutMs(request.header('connect-timeout-ms'));
-      if (!timeoutMs.ok) return Promise.resolve(connectError(timeoutMs.fault));
-      const answer = answerIn(format, request);
-      return timeoutMs.value === undefined ? answer : withDeadline(answer, timeoutMs.value);
+      if (!timeoutMs.ok) return reply(connectError(timeoutMs.fault));
+      answerIn(format, request, timeoutMs.value === undefined ? reply : withDeadline(reply, timeoutMs.value));
     },
   };
 }
@@ -96,12 +100,12 @@ function formatNamed(contentType: string | undefined, json: Format, proto: Forma
   return contentType !== undefined && /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(contentType) ? json : undefined;
 }
 
-function problemOfRequest({ method, header, body }: ConnectRequest, maxBytes: number): ConnectReply | undefined {
-  if (method !== 'POST') return METHOD_NOT_ALLOWED;
-  if (body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
-  const version = header('connect-protocol-version');
+function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectReply | undefined {
+  if (request.method !== 'POST') return METHOD_NOT_ALLOWED;
+  if (request.body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
+  const version = request.header('connect-protocol-version');
   if (version !== undefined && version !== '1') return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
-  const encoding = header('content-encoding');
+  const encoding = request.header('content-encoding');
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', NO_HEADERS);
   return undefined;
 }
@@ -115,14 +119,17 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
 /** setTimeout takes no longer time than this, nearly 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-function withDeadline(answer: Promise<ConnectReply>, timeoutMs: number): Promise<ConnectReply> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(DEADLINE_EXCEEDED), Math.min(timeoutMs, LONGEST_TIMER_MS));
-    void answer.then((reply) => {
-      clearTimeout(timer);
-      resolve(reply);
-    });
-  });
+/** Lets through what comes first: the reply, or the end of its time. */
+function withDeadline(reply: Respond, timeoutMs: number): Respond {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    reply(DEADLINE_EXCEEDED);
+  }, Math.min(timeoutMs, LONGEST_TIMER_MS));
+  return (answer) => {
+    clearTimeout(timer);
+    if (!isLate) reply(answer);
+  };
 }
 
 /** A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`. */
@@ -148,5 +155,5 @@ const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content 
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {
   maxBytes: MAX_MESSAGE_BYTES,
-  answer: ({ method }) => Promise.resolve(method === 'POST' ? errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', NO_HEADERS) : METHOD_NOT_ALLOWED),
+  answer: ({ method }, reply) => reply(method === 'POST' ? errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', NO_HEADERS) : METHOD_NOT_ALLOWED),
 };

@@ -25,7 +25,7 @@ async function call(path: string, body: string | Buffer, headers: Record<string,
   const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
   const found = methods.get(path);
   if (found === undefined) throw new Error(`no method ${path}`);
-  return found.answer({ method, header: (name) => all[name], body: Buffer.from(body) });
+  return new Promise((resolve) => { found.answer({ method, header: (name) => all[name], body: Buffer.from(body) }, resolve); });
 }
 const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
 
@@ -132,7 +132,7 @@ beforeAll(async () => {
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
       const header = (name: string): string | undefined => req.headers[name] as string | undefined;
-      void methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks) }).then(({ status, contentType, content, headers }) => {
+      methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks) }, ({ status, contentType, content, headers }) => {
         res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
       });
     });

@@ -1,6 +1,6 @@
 /** Hangs the Connect methods on the HTTP server. The hottest path there is: read what is needed, hand it over, write the answer. */
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
-import { connectError, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
+import { connectError, type ConnectHeader, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
 import { AUTHORIZED_TWICE } from './authorization.ts';
 import { corsHeaders, preflightReply } from './cors.ts';
 import { Exchange } from './exchange.ts';
@@ -26,7 +26,7 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
-        void method.answer(head.withBody(body.bytes)).then((reply) => send(exchange, reply, head, corsOrigins));
+        method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
       });
     });
   }
@@ -42,55 +42,57 @@ function send(exchange: Exchange, { status, contentType, content, headers }: Con
 /** What the protocol needs of a request's head, read in one go while the library still has it. */
 class RequestHead implements ConnectRequest {
   readonly method: string;
-  readonly header: (name: string) => string | undefined;
   body: Buffer = EMPTY;
-  origin: string | undefined;
+  origin: string | undefined = undefined;
   isAuthorizedTwice = false;
   isSoundlyFramed = true;
+  #authorization: string | undefined = undefined;
+  #contentType: string | undefined = undefined;
+  #contentEncoding: string | undefined = undefined;
+  #version: string | undefined = undefined;
+  #timeout: string | undefined = undefined;
+  #length: string | undefined = undefined;
 
   constructor(req: UwsRequest) {
-    this.method = req.getMethod() === 'post' ? 'POST' : req.getMethod().toUpperCase();
-    let authorization: string | undefined;
-    let contentType: string | undefined;
-    let contentEncoding: string | undefined;
-    let version: string | undefined;
-    let timeout: string | undefined;
-    let length: string | undefined;
-    req.forEach((name, value) => {
-      switch (name) {
-        case 'authorization':
-          this.isAuthorizedTwice ||= authorization !== undefined;
-          authorization = value;
-          return;
-        case 'content-type': contentType = value; return;
-        case 'content-length':
-          this.isSoundlyFramed &&= length === undefined || length === value;
-          length = value;
-          return;
-        // A coding that the library does not know it takes for no body at all, and the body for the next request.
-        case 'transfer-encoding': this.isSoundlyFramed &&= isChunked(value); return;
-        case 'content-encoding': contentEncoding = value; return;
-        case 'connect-protocol-version': version = value; return;
-        case 'connect-timeout-ms': timeout = value; return;
-        case 'origin': this.origin = value || undefined; return;
-        default: return;
-      }
-    });
-    this.header = (name) => {
-      switch (name) {
-        case 'authorization': return authorization || undefined;
-        case 'content-type': return contentType || undefined;
-        case 'content-encoding': return contentEncoding || undefined;
-        case 'connect-protocol-version': return version || undefined;
-        case 'connect-timeout-ms': return timeout || undefined;
-        default: return undefined;
-      }
-    };
+    const method = req.getMethod();
+    this.method = method === 'post' ? 'POST' : method.toUpperCase();
+    req.forEach((name, value) => this.#take(name, value));
+  }
+
+  header(name: ConnectHeader): string | undefined {
+    switch (name) {
+      case 'authorization': return this.#authorization || undefined;
+      case 'content-type': return this.#contentType;
+      case 'content-encoding': return this.#contentEncoding;
+      case 'connect-protocol-version': return this.#version;
+      case 'connect-timeout-ms': return this.#timeout;
+    }
   }
 
   withBody(body: Buffer): this {
     this.body = body;
     return this;
+  }
+
+  #take(name: string, value: string): void {
+    switch (name) {
+      case 'authorization':
+        this.isAuthorizedTwice ||= this.#authorization !== undefined;
+        this.#authorization = value;
+        return;
+      case 'content-type': this.#contentType = value || undefined; return;
+      case 'content-length':
+        this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
+        this.#length = value;
+        return;
+      // A coding that the library does not know it takes for no body at all, and the body for the next request.
+      case 'transfer-encoding': this.isSoundlyFramed &&= isChunked(value); return;
+      case 'content-encoding': this.#contentEncoding = value || undefined; return;
+      case 'connect-protocol-version': this.#version = value || undefined; return;
+      case 'connect-timeout-ms': this.#timeout = value || undefined; return;
+      case 'origin': this.origin = value || undefined; return;
+      default: return;
+    }
   }
 }
 

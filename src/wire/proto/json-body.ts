@@ -6,8 +6,9 @@ const LONE_SURROGATE = /\p{Cs}/u;
 
 /** Parses a body. Refuses what is not UTF-8, not JSON, or holds half a character. */
 export function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
   const text = body.toString('utf8');
+  // Decoding puts U+FFFD in the place of what is no UTF-8; only a body that has it, perhaps as its own, needs a second look.
+  if (text.includes('\ufffd') && !isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
   let value: unknown;
   try {
     value = JSON.parse(text);
