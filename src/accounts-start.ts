@@ -10,6 +10,7 @@ import { createPostgresAccountStore } from './adapters/store/postgres-accounts.t
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
 import type { Config } from './config.ts';
+import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
@@ -51,7 +52,7 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
     return { postgres, apiKeys, close };
   } catch (error) {
     await close();
-    throw new Error(`the database of SVC_DATABASE_URL cannot be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`the database of SVC_DATABASE_URL cannot be used: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -112,7 +113,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   });
   // That the database is away is said once by its pool, and the next turn makes up for this one.
   const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
-    void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) }));
+    void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: stackOf(error) }));
   const prune = turn(accounts.prune, 'pruning sessions and tokens');
   const timers = [
     setInterval(turn(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),

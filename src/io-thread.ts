@@ -1,5 +1,6 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
 import type { MessagePort } from 'node:worker_threads';
+import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
@@ -41,7 +42,7 @@ const DRAIN_POLL_MS = 10;
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
   const data = start.data as IoData;
   const notice = (message: IoNotice): void => main.postMessage(message);
-  const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: error instanceof Error ? error.stack ?? error.message : String(error) });
+  const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: stackOf(error) });
   const onCut = (fault: Fault, doing: string): void => notice({ type: 'cut', doing, reason: explain(fault) });
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
@@ -121,7 +122,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     });
     notice({ type: 'listening', httpPort, grpcPort: grpcListener?.port ?? start.ports.grpcPort, httpImplementation: http.implementation });
   } catch (error) {
-    notice({ type: 'cannot-listen', reason: error instanceof Error ? error.message : String(error) });
+    notice({ type: 'cannot-listen', reason: messageOf(error) });
     http.close();
     process.exit(1);
   }

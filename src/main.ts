@@ -13,6 +13,7 @@ import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts'
 import type { Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
+import { messageOf, stackOf } from './core/error-text.ts';
 import { explain } from './core/fault.ts';
 import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
@@ -105,7 +106,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
     if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
     else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
   });
-  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: error instanceof Error ? error.stack : String(error) });
+  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: stackOf(error) });
 
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame: { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE } });
@@ -258,7 +259,7 @@ async function reloadSigningKeys(signingKeys: SigningKeys, log: Logger): Promise
     const { kid, changed } = await signingKeys.reload();
     log.info('signing keys reloaded', { kid, changed });
   } catch (error) {
-    log.error('signing keys were not reloaded', { reason: error instanceof Error ? error.message : String(error) });
+    log.error('signing keys were not reloaded', { reason: messageOf(error) });
   }
 }
 

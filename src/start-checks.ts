@@ -5,6 +5,7 @@ import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapte
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
 import { damagedStoreFile, openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
+import { messageOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 
@@ -13,7 +14,7 @@ export class StartError extends Error {}
 
 /** For what rejects with such words of its own. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw new StartError(error instanceof Error ? error.message : String(error)); });
+  starting.catch((error: unknown) => { throw new StartError(messageOf(error)); });
 
 export function valueOrStartError<T>(result: Result<T, Fault>): T {
   if (!result.ok) throw new StartError(explain(result.fault));

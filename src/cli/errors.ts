@@ -1,4 +1,5 @@
 /** Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to do. */
+import { messageOf } from '../core/error-text.ts';
 import { printable, printableLines } from './printable.ts';
 
 /** Exit statuses, also in the help of `svc`. */
@@ -33,7 +34,7 @@ export function renderError(error: unknown, isDebug: boolean): string {
 }
 
 const unexpected = (error: unknown): { message: string; advice: string } => ({
-  message: `something unexpected went wrong: ${error instanceof Error ? error.message : String(error)}`,
+  message: `something unexpected went wrong: ${messageOf(error)}`,
   advice: 'Run the command again with --debug to see where.',
 });
 

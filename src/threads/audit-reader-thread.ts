@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { CSV_HEADER, csvRow } from '../adapters/audit/csv.ts';
 import { AuditReader, type AuditLines } from '../adapters/audit/reader.ts';
 import type { AuditEntry } from '../core/audit.ts';
+import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { LogFormat, LogRequest, LogText } from '../gateway/logs.ts';
@@ -22,7 +23,7 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
   const answer = async ({ id, request }: ReadMessage): Promise<void> => {
     const reply = await read(reader, request).then(
       (result): ReadReply => ({ id, reply: result }),
-      (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: error instanceof Error ? error.stack ?? error.message : String(error) }),
+      (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: stackOf(error) }),
     );
     const bytes = encode(reply);
     main.postMessage(bytes, [bytes.buffer]);

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-text.ts';
 import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../adapters/audit/checkpoint.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
@@ -34,7 +35,7 @@ export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, opt
   let isFlushing = false;
   let isStopped = false;
 
-  const failed = (what: string, error: unknown): void => note('warn', `${what}: ${error instanceof Error ? error.message : String(error)}`);
+  const failed = (what: string, error: unknown): void => note('warn', `${what}: ${messageOf(error)}`);
   const attempt = (what: string, step: () => void): void => {
     try {
       step();

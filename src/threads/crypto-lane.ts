@@ -1,4 +1,5 @@
 import { Piscina } from 'piscina';
+import { messageOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok } from '../core/result.ts';
 import type { Result } from '../core/result.ts';
@@ -128,7 +129,7 @@ export class CryptoLane {
       const outcomes = await thread.pool.run(batch.map(({ task }) => task), { signal: abort.signal });
       batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));
     } catch (error) {
-      if (!abort.signal.aborted) this.#options.onError('a crypto thread died', error instanceof Error ? error.message : String(error));
+      if (!abort.signal.aborted) this.#options.onError('a crypto thread died', messageOf(error));
       settleAll({ kind: 'internal' }); // after a time-out they have their answer, and a second one is ignored
       void end(thread);
     } finally {

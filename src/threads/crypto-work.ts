@@ -1,4 +1,5 @@
 /** What a crypto thread does with a task. */
+import { messageOf } from '../core/error-text.ts';
 import { assertNever } from '../core/result.ts';
 import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskType } from './crypto-tasks.ts';
 
@@ -20,7 +21,7 @@ export async function performAll(tasks: readonly CryptoTask[]): Promise<CryptoOu
     try {
       outcomes.push({ ok: true, value: await perform(task) });
     } catch (error) {
-      outcomes.push({ ok: false, cause: error instanceof Error ? error.message : String(error) });
+      outcomes.push({ ok: false, cause: messageOf(error) });
     }
   }
   return outcomes;

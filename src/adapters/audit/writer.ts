@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
+import { messageOf } from '../../core/error-text.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
 import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
@@ -95,7 +96,7 @@ export class AuditWriter {
     try {
       this.#write(sealed.bytes);
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = messageOf(error);
       return fail({ kind: 'audit-write-failed', code: codeOf(error), detail });
     }
     const firstId = this.#head.id + 1;

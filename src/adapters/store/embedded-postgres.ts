@@ -10,6 +10,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { messageOf } from '../../core/error-text.ts';
 import { stopLeftover } from './leftover-postgres.ts';
 import type { StoreLog } from './postgres.ts';
 import { chooseRunAs, handOver, openTheWay, spawnAs, type RunAs } from './postgres-account.ts';
@@ -293,4 +294,3 @@ async function freePort(): Promise<number> {
 
 /** Ends early, without a word, when `signal` is aborted. */
 const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
