@@ -19,10 +19,11 @@ async function serve(http: HttpApp, answer: ConnectMethod['answer']): Promise<{ 
 
 test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s a client that asks on and does not read is cut off before its answers pile up', async (_, create) => {
   let answered = 0;
-  const gateway = await serve(create(unexpected), async () => {
-    await new Promise((resolve) => setImmediate(resolve)); // as from another thread
-    answered += 1;
-    return { status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] };
+  const gateway = await serve(create(unexpected), (_request, reply) => {
+    setImmediate(() => { // as from another thread
+      answered += 1;
+      reply({ status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] });
+    });
   });
   const request = `${head(`POST ${PATH} HTTP/1.1`, { 'Content-Type': 'application/json', 'Content-Length': '2' })}{}`;
   await askWithoutReading(gateway, request, () => answered, 10_000);
