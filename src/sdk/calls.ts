@@ -54,7 +54,7 @@ export class Calls {
     for (let attempt = 0; ; attempt += 1) {
       if (isClosed()) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
-      if (token === undefined) throw new GatewayError('unavailable', 'the gateway cannot be reached: the agent is not registered yet');
+      if (token === undefined) throw new GatewayError('unavailable', `the gateway cannot be reached: ${credential.whyNone}`);
       try {
         const response = await transport.call(name, requestOf(token), Math.max(1, endMs - performance.now()));
         reach.succeeded();

@@ -21,7 +21,7 @@ export class CheckStream {
   #isOver = false;
   #hasAnswered = false;
 
-  constructor(call: CheckCall, onOver: (error: GatewayError, hasAnswered: boolean) => void) {
+  constructor(call: CheckCall, address: string, onOver: (error: GatewayError, hasAnswered: boolean) => void) {
     this.#call = call;
     const end = (error: GatewayError): void => {
       if (this.#isOver) return;
@@ -31,7 +31,7 @@ export class CheckStream {
       this.#questions.clear();
     };
     call.on('data', (reply) => this.#receive(reply));
-    call.on('error', (error) => end(gatewayErrorOf(error)));
+    call.on('error', (error) => end(gatewayErrorOf(error, address)));
     // After an error this comes too late to matter; without one the gateway has ended the stream.
     call.on('end', () => end(new GatewayError('unavailable', 'the gateway has ended the stream')));
   }

@@ -93,7 +93,7 @@ export class Checker {
     for (let number = 0; ; number += 1) {
       if (this.#isClosed) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
-      if (token === undefined) return this.#unreachable(body, 'the agent is not registered yet');
+      if (token === undefined) return this.#unreachable(body, credential.whyNone);
       const attempt = await this.#attempt({ ...body, credentialToken: token }, isOrphanable, endMs);
       switch (attempt.kind) {
         case 'answer':
@@ -175,7 +175,7 @@ export class Checker {
     // It takes questions but gives no answers: those that nobody waits for any more would pile up in it.
     if (stream !== undefined && !stream.isOver) return stream.unanswered < 2 * settings.maxInFlight ? stream : undefined;
     if (performance.now() < this.#streamAfterMs) return undefined;
-    this.#stream = new CheckStream(transport.openChecks(), (_error, hasAnswered) => {
+    this.#stream = new CheckStream(transport.openChecks(), settings.address, (_error, hasAnswered) => {
       this.#streamFailures = hasAnswered ? 0 : this.#streamFailures + 1;
       this.#streamAfterMs = performance.now() + backoffMs(this.#streamFailures, STREAM_RETRY);
     });

@@ -106,14 +106,14 @@ export class ControlChannel {
 
   /** One stream, from its first to its last signal. Resolves to what ended it. */
   #listen(token: string): Promise<GatewayError> {
-    const { transport, settings: { agent } } = this.#options;
+    const { transport, settings: { agent, address } } = this.#options;
     const call = transport.openControl({ agent, credentialToken: token });
     this.#call = call;
     this.#lastSequence = 0;
     return new Promise((resolve) => {
       call.on('metadata', () => this.#opened());
       call.on('data', (reply) => this.#receive(reply));
-      call.on('error', (error) => resolve(gatewayErrorOf(error)));
+      call.on('error', (error) => resolve(gatewayErrorOf(error, address)));
       call.on('end', () => resolve(new GatewayError('unavailable', 'the gateway has ended the stream')));
     });
   }

@@ -19,6 +19,7 @@ export class Credential {
   readonly #naps = new Naps();
   #token: string | undefined;
   #refusal: GatewayError | undefined;
+  #lastTrouble: GatewayError | undefined;
   #registration: Promise<string> | undefined;
   #renewedAtMs = -Infinity;
   #isClosed = false;
@@ -32,6 +33,9 @@ export class Credential {
 
   /** The token, while there is one; it may be void. One that was given is presented to the end: it may be registered yet. */
   get current(): string | undefined { return this.#token; }
+
+  /** Why there is no token yet. */
+  get whyNone(): string { return `the agent is not registered yet${this.#lastTrouble === undefined ? '' : `: ${this.#lastTrouble.message}`}`; }
 
   get canRenew(): boolean { return this.#settings.credential.apiKey !== undefined; }
 
@@ -99,6 +103,7 @@ export class Credential {
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
+        this.#lastTrouble = error;
         if (error.code !== 'resource_exhausted') this.#reach.failed();
         await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
         if (!this.#isClosed) await this.#transport.whenConnected(callMs);

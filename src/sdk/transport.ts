@@ -4,6 +4,7 @@ import { GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { TlsOptions } from './options.ts';
 import { METHODS, OP_CONTROL_STREAM, STREAM_CHECK_ACTIONS, type MethodName, type Methods, type SignalReply, type StreamCheckReply } from './schema.ts';
 import type { AgentId } from './types.ts';
+import { whyUnreachable } from './unreachable.ts';
 
 /** Takes encoded messages. */
 export type CheckCall = ClientDuplexStream<Buffer, StreamCheckReply>;
@@ -21,11 +22,13 @@ const CHANNEL_OPTIONS = {
 } as const;
 
 export class Transport {
+  readonly #address: string;
   readonly #client: Client;
   readonly #calls = new Set<{ cancel(): void }>();
   #isClosed = false;
 
   constructor(address: string, tls: TlsOptions | undefined) {
+    this.#address = address;
     const serverName = tls?.serverName;
     this.#client = new Client(address, credentialsOf(tls), {
       ...CHANNEL_OPTIONS,
@@ -42,7 +45,7 @@ export class Transport {
       const call: ClientUnaryCall = this.#client.makeUnaryRequest(path, encode, decode, request, metadata, { deadline: Date.now() + timeoutMs }, (error, response) => {
         this.#calls.delete(call);
         if (error === null) resolve(response as Methods[N]['response']);
-        else reject(gatewayErrorOf(error));
+        else reject(gatewayErrorOf(error, this.#address));
       });
       this.#calls.add(call);
     });
@@ -97,13 +100,14 @@ function credentialsOf(tls: TlsOptions | undefined): ChannelCredentials {
   return credentials.createSsl(bytes(tls.ca), bytes(tls.key), bytes(tls.cert));
 }
 
-/** An error of a call, or of a stream, in the SDK's own words. */
-export function gatewayErrorOf(error: ServiceError | Error): GatewayError {
+/** An error of a call, or of a stream, to this address, in the SDK's own words. */
+export function gatewayErrorOf(error: ServiceError | Error, address: string): GatewayError {
   if (!('code' in error)) return new GatewayError('internal', error.message, {}, { cause: error });
   const { code, details, metadata } = error;
   const fault = metadata?.get('svc-code')[0];
   const retryAfterSecs = Number(metadata?.get('retry-after')[0] ?? 0);
-  return new GatewayError((status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode, details, {
+  const isUnanswered = fault === undefined && (code === status.UNAVAILABLE || code === status.DEADLINE_EXCEEDED);
+  return new GatewayError((status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode, isUnanswered ? whyUnreachable(address, details) : details, {
     fault: fault === undefined ? undefined : String(fault),
     retryAfterMs: Number.isFinite(retryAfterSecs) ? retryAfterSecs * 1000 : 0,
   }, { cause: error });

@@ -1,0 +1,30 @@
+/** Why the gateway was not reached, in words for whoever reads a log: the gRPC library tells it in words for those who wrote it. */
+
+const LAST_ERROR = /^No connection established\. Last error: ([^]*?)\.? Resolution note:/;
+
+/** What the library passes on of the system, of TLS and of HTTP/2, from the most telling on. */
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED/, 'the connection was refused'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'there is no route to it'],
+  [/ETIMEDOUT/, 'it does not answer'],
+  [/ECONNRESET|EPIPE|^Failed to connect/, 'the connection was cut'],
+  [/before secure TLS connection/, 'the connection was cut during the TLS handshake'],
+  [/wrong version number|packet length too long/, 'what answers there does not speak TLS'],
+  [/^Protocol error/, 'what answers there does not speak gRPC, or only with TLS'],
+];
+
+/** The details of a call that ended without an answer of the gateway. */
+export function whyUnreachable(address: string, details: string): string {
+  const timeout = /^Deadline exceeded after ([\d.]+)s/.exec(details)?.[1];
+  if (timeout !== undefined) return `no answer from ${address} within ${timeout} s`;
+  if (details === 'Connection dropped') return `the connection to ${address} was lost`;
+  return `no connection to ${address}: ${reasonIn(details)}`;
+}
+
+function reasonIn(details: string): string {
+  if (details.startsWith('Name resolution failed')) return 'its name cannot be resolved';
+  const last = LAST_ERROR.exec(details)?.[1] ?? details;
+  const known = REASONS.find(([pattern]) => pattern.test(last));
+  // What is left, such as a certificate that is refused, is told well; the time of it stands in the log already.
+  return known?.[1] ?? last.replace(/^Error: /, '').replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '').replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,49 @@
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { freePort } from '../support/free-port.ts';
+
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const DEADLINES = { checkMs: 5_000, callMs: 2_000, outageMs: 300, closeMs: 100 };
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** What a check and a record of usage say of a gateway that cannot be reached. */
+async function saidOf(address: string, options: Partial<AgentClientOptions> = {}) {
+  const client = createAgentClient({ address, agent: AGENT, deadlines: DEADLINES, onWarning: () => {}, ...('apiKey' in options ? {} : { credentialToken: 'x'.repeat(40) }), ...options } as AgentClientOptions);
+  onTestFinished(() => client.close());
+  const { reason } = await client.check({ action: 'tool.call' });
+  const usage = await client.recordUsage({ costUsd: 1 }).then(() => 'it did not fail', (error: Error) => error.message);
+  return { reason, usage };
+}
+
+test('a gateway that is away is named by its address, and why it was not reached', async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  expect(await saidOf(address)).toEqual({
+    reason: `the gateway cannot be reached: no connection to ${address}: the connection was refused`,
+    usage: `no connection to ${address}: the connection was refused`,
+  });
+  expect((await saidOf(address, { apiKey: 'a-key' })).reason).toBe(`the gateway cannot be reached: the agent is not registered yet: no connection to ${address}: the connection was refused`);
+});
+
+test('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async () => {
+  expect((await saidOf('no-such-host.invalid:50051')).usage).toBe('no connection to no-such-host.invalid:50051: its name cannot be resolved');
+  const http = await listen(createHttpServer((_, response) => void response.end('hello')));
+  expect((await saidOf(http)).usage).toBe(`no connection to ${http}: what answers there does not speak gRPC, or only with TLS`);
+  expect((await saidOf(http, { tls: { serverName: 'gateway.test' } })).usage).toBe(`no connection to ${http}: what answers there does not speak TLS`);
+  const cutting = await listen(createServer((socket) => void socket.destroy()));
+  expect((await saidOf(cutting)).usage).toBe(`no connection to ${cutting}: the connection was cut`);
+});
+
+test('a gateway that says nothing is named too, and for how long it was waited for', async () => {
+  const silent = await listen(createServer((socket) => {
+    socket.on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+  }));
+  expect((await saidOf(silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|1\\.\\d+) s$`));
+});
