@@ -11,6 +11,7 @@ import { Problem, request } from './api.js';
  * @property {number} expiresAtSecs by this browser's clock
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
+ * @property {string} [role] of an account; a key has none
  * @property {string} name
  */
 
@@ -32,6 +33,12 @@ export function whenEnded(listener) { onEnd = listener; }
 
 /** @param {'read' | 'write' | 'admin'} scope */
 export const can = (scope) => session !== undefined && IMPLIED[scope].some((held) => session?.scopes.includes(held));
+
+/** From the most powerful on. */
+const ROLES = ['owner', 'admin', 'developer', 'viewer'];
+
+/** Whether whoever is signed in may give this role, or take it from somebody. A key is nobody's owner: it stops at admin. @param {string} role */
+export const mayManage = (role) => can('admin') && ROLES.indexOf(session?.role ?? 'admin') <= ROLES.indexOf(role);
 
 /** @param {string} key */
 export async function signInWithKey(key) {
@@ -113,7 +120,8 @@ const renewOrEnd = () => renew().catch((problem) => {
 /** @param {{ access_token: string, expires_in: number, scopes: string[] }} answer */
 async function takeAccess(answer) {
   const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
-  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId: claimsOf(answer.access_token).org_id ?? null, name };
+  const { org_id: orgId = null, role } = claimsOf(answer.access_token);
+  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, ...(role === undefined ? {} : { role }) };
   localStorage.setItem(ACCOUNT_HINT, '1');
 }
 
@@ -142,7 +150,7 @@ function readKept() {
   return kept.expiresAtSecs > Date.now() / 1000 ? kept : undefined;
 }
 
-/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string, org_id?: string }} */
+/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string, org_id?: string, role?: string }} */
 function claimsOf(jwt) {
   const middle = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
   const bytes = Uint8Array.from(atob(middle), (char) => char.charCodeAt(0));

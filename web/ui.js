@@ -4,6 +4,8 @@ import { backoffMs } from './backoff.js';
 import { button, h, replace } from './dom.js';
 
 const NOTICE_MS = 6_000;
+/** The gateway gives no more rows at once. */
+const MAX_PER_PAGE = 1_000;
 /** Many at once say no more than a few. */
 const MAX_NOTICES = 4;
 
@@ -161,50 +163,62 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
  * @param {string} options.label
  * @param {readonly string[]} options.columns
  * @param {readonly string[]} [options.numbers] those of the columns that hold numbers
- * @param {(cursor: string | undefined) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
+ * @param {number} options.perPage
+ * @param {(cursor: string | undefined, perPage: number) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
  * @param {(row: Row) => HTMLTableRowElement} options.render
  * @param {string} options.empty
  */
-export function pagedTable({ label, columns, numbers = [], load, render, empty }) {
+export function pagedTable({ label, columns, numbers = [], perPage, load, render, empty }) {
   const body = h('tbody');
   const note = h('p', { class: 'empty' });
-  const more = button('Load more', () => attempt(() => fill(false)), { class: 'more', hidden: true });
+  const more = button('Load more', () => attempt(() => fill(cursor, perPage)), { class: 'more', hidden: true });
   const element = h('div', { class: 'panel scroll' },
     h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), note, more);
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;
   let questions = 0;
-  /** Whether what could not be read last was the beginning, or what follows; undefined when nothing failed. @type {boolean | undefined} */
+  /** Reads what could not be read last; undefined when nothing failed. @type {(() => Promise<void>) | undefined} */
   let failed;
   let attempts = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let retry;
 
-  /** @param {boolean} isFresh begins anew instead of going on */
-  async function fill(isFresh) {
+  /** @param {string | undefined} from undefined: anew, from the beginning @param {number} wanted how many rows @returns {Promise<void>} */
+  async function fill(from, wanted) {
     generation += 1;
     const mine = generation;
     questions += 1;
     clearTimeout(retry);
-    const { rows, next } = await load(isFresh ? undefined : cursor).catch((problem) => {
-      if (mine === generation) fails(isFresh, problem);
+    const { rows, next } = await read(from, wanted, () => mine === generation).catch((problem) => {
+      if (mine === generation) fails(() => fill(from, wanted), problem);
       throw problem;
     }).finally(() => { questions -= 1; });
     if (mine !== generation) return; // a newer question was asked meanwhile
     failed = undefined;
     attempts = 0;
     const elements = rows.map((row) => labelled(render(row), columns));
-    if (isFresh) keepingFocus(body, () => body.replaceChildren(...elements));
+    if (from === undefined) keepingFocus(body, () => body.replaceChildren(...elements));
     else body.append(...elements);
     cursor = next ?? undefined;
     more.hidden = next === null;
     replace(note, body.childElementCount === 0 ? empty : '');
   }
 
-  /** @param {boolean} isFresh @param {any} problem */
-  function fails(isFresh, problem) {
-    failed = isFresh;
+  /** As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number} wanted @param {() => boolean} isStillAsked */
+  async function read(from, wanted, isStillAsked) {
+    let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE));
+    while (next !== null && rows.length < wanted && isStillAsked()) {
+      const page = await load(next, Math.min(wanted - rows.length, MAX_PER_PAGE));
+      rows = [...rows, ...page.rows];
+      next = page.next;
+    }
+    return { rows, next };
+  }
+
+  /** @param {() => Promise<void>} again @param {any} problem */
+  function fails(again, problem) {
+    failed = again;
     const passes = mayPass(problem);
     if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
     if (!passes) return;
@@ -217,12 +231,18 @@ export function pagedTable({ label, columns, numbers = [], load, render, empty }
   async function renew() {
     if (failed === undefined) return;
     try {
-      await fill(failed);
+      await failed();
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
     }
   }
-  return { element, body, reload: () => fill(true), renew, isReading: () => questions > 0 };
+  return {
+    element, body, renew,
+    reload: () => fill(undefined, perPage),
+    /** Reads again all that is there, however many pages that were: nobody loses his place. */
+    refresh: () => fill(undefined, Math.max(perPage, body.childElementCount)),
+    isReading: () => questions > 0,
+  };
 }
 
 /** Not what the gateway refuses, which it would refuse again. @param {unknown} problem */

@@ -21,6 +21,8 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
       stream.on('end', () => { mails.push(raw.replace(/=\r\n/g, '')); done(); });
     },
   });
+  /** What an earlier test has left it at. */
+  let ownerPassword = PASSWORD;
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -102,6 +104,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('The same again').fill('a donkey that everybody corrects');
     await page.getByRole('button', { name: 'Set the password' }).click();
     await page.getByText('The password is changed').waitFor();
+    ownerPassword = 'a donkey that everybody corrects';
     await elsewhere.getByText('Your session has ended').waitFor();
     await page.getByLabel('E-mail').fill(OWNER);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -179,6 +182,42 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await dialog.getByRole('button', { name: 'Make developer' }).click();
     await eventually(async () => expect(await roleNow()).toBe('developer'));
     await eventually(async () => expect(await role.inputValue()).toBe('developer'));
+  });
+
+  test('what the gateway would refuse is not offered, and why not is said: a key is nobody’s owner, and an owner is bound to no org', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    for (const [email, org] of [['free@example.com', {}], ['bound@example.com', { org_id: 'acme' }]] as const) {
+      const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', ...org });
+      await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    }
+    const rolesFor = (page: Page, email: string) => page.getByLabel(`Role of ${email}`).getByRole('option').allTextContents();
+    const byKey = await open();
+    await signInByKey(byKey, ADMIN_KEY);
+    await byKey.getByRole('link', { name: 'Accounts' }).click();
+    const owner = byKey.locator('tr', { hasText: OWNER });
+    await owner.getByText('Only an owner may change this.').waitFor();
+    expect(await owner.locator('button, select').count()).toBe(0);
+    expect(await rolesFor(byKey, 'free@example.com')).toEqual(['viewer', 'developer', 'admin']);
+    await byKey.getByRole('button', { name: 'Invite' }).click();
+    expect(await byKey.getByRole('dialog').getByLabel('Role').getByRole('option').count()).toBe(3);
+
+    const byOwner = await open();
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'second@example.com', role: 'admin' });
+    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    const second = await open();
+    await signIn(second, 'second@example.com', PASSWORD);
+    await second.getByRole('link', { name: 'Accounts' }).click();
+    await second.locator('tr', { hasText: OWNER }).getByText('Only an owner may change this.').waitFor();
+    expect(await rolesFor(second, 'free@example.com')).toEqual(['viewer', 'developer', 'admin']);
+    await signIn(byOwner, OWNER, ownerPassword);
+    await byOwner.getByRole('link', { name: 'Accounts' }).click();
+    await byOwner.getByLabel('Role of free@example.com').waitFor();
+    expect(await rolesFor(byOwner, 'free@example.com')).toEqual(['viewer', 'developer', 'admin', 'owner']);
+    expect(await rolesFor(byOwner, 'bound@example.com')).toEqual(['viewer', 'developer', 'admin']);
+    await byOwner.getByLabel('Role of free@example.com').selectOption('owner');
+    await byOwner.getByRole('dialog').getByRole('button', { name: 'Make owner' }).click();
+    await byOwner.getByRole('dialog').waitFor({ state: 'detached' });
+    await eventually(async () => expect(await byOwner.getByLabel('Role of free@example.com').inputValue()).toBe('owner'));
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);

@@ -153,6 +153,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.clock.runFor(6_000);
     answer();
     await eventually(async () => expect(await page.locator('tbody tr').count()).toBeGreaterThan(200));
+    // What was loaded stays, and is kept up to date as well.
+    await page.unroute('**/api/v1/budgets?*cursor=*');
+    const rows = await page.locator('tbody tr').count();
+    const last = page.locator('tbody tr').last();
+    const name = /n\d+/.exec(await last.textContent() ?? '')?.[0] ?? '';
+    await last.evaluate((element: { scrollIntoView(): void }) => element.scrollIntoView());
+    await spend(name, 7);
+    await eventually(async () => {
+      await page.clock.runFor(1_000);
+      expect(await last.textContent()).toMatch(name === 'n0' ? /\$13\.00/ : /\$8\.00/);
+    });
+    expect(await page.locator('tbody tr').count()).toBe(rows);
+    expect(await page.evaluate('document.getElementById("app").scrollTop')).toBeGreaterThan(1_000);
   }, 60_000);
 
   test('an agent is found by its team', async () => {

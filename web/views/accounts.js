@@ -2,26 +2,34 @@
 import { query } from '../api.js';
 import { button, field, h, select } from '../dom.js';
 import { ago, dateTime } from '../format.js';
-import { call, current } from '../session.js';
+import { call, current, mayManage } from '../session.js';
 import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
 
 const PER_PAGE = 100;
+const TOO_HIGH = 'Only an owner may change this.';
 const ROLES = /** @type {const} */ ([['viewer', 'viewer – reads'], ['developer', 'developer – reads and writes'], ['admin', 'admin – everything but owners'], ['owner', 'owner']]);
 
 export function accountsView() {
   const boundTo = current()?.orgId ?? null;
+  let hasOwner = false;
+  /** Whether all accounts have been read. */
+  let isWhole = false;
   const list = pagedTable({
+    perPage: PER_PAGE,
     label: 'Accounts', columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''], empty: 'Nobody has an account.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/accounts${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/accounts${query([['per_page', perPage], ['cursor', cursor]])}`);
+      hasOwner = (cursor !== undefined && hasOwner) || page.accounts.some((/** @type {any} */ { role, disabled }) => role === 'owner' && !disabled);
+      isWhole = page.next_cursor === null;
       return { rows: page.accounts, next: page.next_cursor };
     },
     render: accountRow,
   });
   const invites = pagedTable({
+    perPage: PER_PAGE,
     label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Ends', 'By', ''], empty: 'No invite waits for an answer.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/auth/invites${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/auth/invites${query([['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.invites, next: page.next_cursor };
     },
     render: (invite) => h('tr', null,
@@ -31,34 +39,44 @@ export function accountsView() {
       h('td', { title: dateTime(invite.created_at) }, ago(invite.created_at)),
       h('td', null, dateTime(invite.expires_at)),
       h('td', { class: 'mono' }, invite.invited_by),
-      h('td', { class: 'row-actions' }, button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` }))),
+      h('td', { class: 'row-actions' }, mayManage(invite.role) ? button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` }) : h('span', { class: 'hint' }, TOO_HIGH))),
   });
   const reload = () => attempt(() => Promise.all([list.reload(), invites.reload()]));
 
+  /** Whether the account may be given the role: an owner is bound to no org, and where there is no owner any admin of all orgs appoints the first. @param {any} account @param {string} role */
+  const mayGive = (account, role) => role === account.role || (role === 'owner' ? account.org_id === null && (mayManage('owner') || (boundTo === null && isWhole && !hasOwner)) : mayManage(role));
+
   /** @param {any} account */
-  function accountRow(account) {
-    const role = select(`Role of ${account.email}`, ROLES.map(([value]) => /** @type {const} */ ([value, value])), { class: 'small' });
+  function roleSelect(account) {
+    const role = select(`Role of ${account.email}`, ROLES.filter(([value]) => mayGive(account, value)).map(([value]) => /** @type {const} */ ([value, value])), { class: 'small' });
     role.value = account.role;
     role.addEventListener('change', () => changeRole(account, role));
+    return role;
+  }
+
+  /** @param {any} account */
+  function accountRow(account) {
     const isSelf = account.email === current()?.name;
+    const isWithinReach = mayManage(account.role);
     return h('tr', { class: account.disabled ? 'finished' : '' },
       h('td', { class: 'strong' }, account.email, isSelf ? h('span', { class: 'tag' }, 'you') : null),
-      h('td', null, role),
+      h('td', null, isWithinReach ? roleSelect(account) : account.role),
       h('td', null, account.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
       h('td', { class: 'nowrap', title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
       h('td', null, h('span', { class: `state ${account.disabled ? 'revoked' : 'active'}` }, account.disabled ? 'disabled' : 'active')),
-      h('td', { class: 'row-actions' },
+      h('td', { class: 'row-actions' }, isWithinReach ? [
         button('Sign out', () => signOutEverywhere(account), { class: 'small', 'aria-label': `Sign ${account.email} out everywhere` }),
         account.disabled
           ? button('Enable', () => change(account, 'enable'), { class: 'small', 'aria-label': `Enable ${account.email}` })
-          : button('Disable', () => disable(account), { class: 'small danger', 'aria-label': `Disable ${account.email}` })));
+          : button('Disable', () => disable(account), { class: 'small danger', 'aria-label': `Disable ${account.email}` }),
+      ] : h('span', { class: 'hint' }, TOO_HIGH)));
   }
 
   /** @param {any} account @param {'role' | 'enable' | 'disable'} what @param {unknown} [body] */
   async function change(account, what, body) {
     await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
-    await reload();
+    await attempt(list.refresh);
   }
 
   /** Asked about, because the arrow keys alone choose another. @param {any} account @param {HTMLSelectElement} role */
@@ -83,12 +101,12 @@ export function accountsView() {
   async function takeBack(invite) {
     if (!await confirm({ title: 'Take this invite back?', text: 'Its link stops working at once.', subject: invite.email, confirm: 'Take back' })) return;
     await attempt(() => call('POST', `/api/v1/auth/invites/${encodeURIComponent(invite.id)}/revoke`));
-    await attempt(invites.reload);
+    await attempt(invites.refresh);
   }
 
   function invite() {
     const email = h('input', { type: 'email', required: true, autocomplete: 'off' });
-    const role = select('Role', ROLES);
+    const role = select('Role', ROLES.filter(([value]) => mayManage(value) && (value !== 'owner' || boundTo === null)));
     role.value = 'developer';
     const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
     formDialog({

@@ -15,11 +15,12 @@ export function agentsView(asked) {
   const team = h('input', { type: 'search', placeholder: 'All teams', autocomplete: 'off', spellcheck: 'false' });
   keepInAddress('#/agents', asked, { ...(boundTo === null ? { org_id: org } : {}), team_id: team });
   const list = pagedTable({
+    perPage: PER_PAGE,
     label: 'Registered agents',
     columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''], numbers: ['Active operations'],
     empty: 'No agents are registered here.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.agents, next: page.next_cursor };
     },
     render: (agent) => h('tr', null,
@@ -65,7 +66,7 @@ export function agentsView(asked) {
     if (!isMeant) return;
     const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
     if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify(`${agentName(agent)} was removed.`);
-    await reload();
+    await attempt(list.refresh);
   }
 
   for (const control of [org, team]) control.addEventListener('change', reload);

@@ -40,7 +40,7 @@ export function auditView(asked) {
     ...Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)])), ['per_page', PER_PAGE], ['cursor', cursor],
   ])}`);
   const list = pagedTable({
-    label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
+    perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
       const page = await ask(cursor);
       if (cursor === undefined) {

@@ -17,9 +17,10 @@ export function budgetsView(asked) {
   if (boundTo === null) keepInAddress('#/budgets', asked, { org_id: org });
   const note = h('p', { class: 'hint' });
   const list = pagedTable({
+    perPage: PER_PAGE,
     label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent here yet.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', perPage], ['cursor', cursor]])}`);
       const first = page.budgets[0];
       if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
       return { rows: page.budgets, next: page.next_cursor };
@@ -33,8 +34,8 @@ export function budgetsView(asked) {
   const reload = () => attempt(list.reload);
   org.addEventListener('change', reload);
   const timer = setInterval(() => {
-    // Only while the first page is all that was loaded or asked for: nobody's place in the list is lost.
-    if (!document.hidden && !list.isReading() && list.body.childElementCount <= PER_PAGE) list.reload().catch(() => undefined);
+    // Not while more is on its way, which would be thrown away.
+    if (!document.hidden && !list.isReading()) list.refresh().catch(() => undefined);
   }, REFRESH_MS);
   void reload();
   const element = h('section', { class: 'view' },

@@ -11,9 +11,10 @@ const SCOPES = /** @type {const} */ (['read', 'write', 'admin']);
 export function keysView() {
   const boundTo = current()?.orgId ?? null;
   const list = pagedTable({
+    perPage: PER_PAGE,
     label: 'API keys', columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''], empty: 'There are no keys.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.api_keys, next: page.next_cursor };
     },
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
@@ -58,7 +59,7 @@ export function keysView() {
     const isMeant = await confirm({ title: 'Revoke this key?', text: current()?.name === `key:${key.id}` ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
     if (!isMeant) return;
     if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
-    await reload();
+    await attempt(list.refresh);
   }
 
   void reload();

@@ -11,9 +11,10 @@ export function policiesView() {
   const version = h('p', { class: 'hint' });
   const report = h('div', { class: 'report', role: 'status' });
   const list = pagedTable({
+    perPage: PER_PAGE,
     label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], numbers: ['Rules'], empty: 'No policies are in force: every check is denied.',
-    load: async (cursor) => {
-      const page = await call('GET', `/api/v1/policies${query([['per_page', PER_PAGE], ['cursor', cursor]])}`);
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/policies${query([['per_page', perPage], ['cursor', cursor]])}`);
       replace(version, 'Version ', h('span', { class: 'mono' }, page.version), `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`);
       return { rows: page.documents, next: page.next_cursor };
     },
