@@ -7,6 +7,7 @@ const newDatabase = withPostgres();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const ENDED = fail({ kind: 'unauthenticated', detail: 'the session is unknown or has ended; sign in again' });
+const AWAY = fail({ kind: 'store_unreachable', retryAfterSecs: 2 });
 
 async function signedIn(rememberMe = false): Promise<{ scene: Scene; refreshToken: string }> {
   const scene = await openScene(await newDatabase());
@@ -60,6 +61,18 @@ test('of ten refreshes at once with one cookie exactly one is answered', async (
   expect(eventTypes(scene).filter((type) => type === 'SessionRevoked')).toHaveLength(1);
 });
 
+test('of two refreshes at once the slower one ends the session, for the faster one too', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  await registerOwner(scene);
+  const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
+  let faster = '';
+  const slower = await openSceneWith(url, scene, async () => void (faster = valueOf(await scene.refresh({ refreshToken })).refreshToken));
+  expect(await slower.refresh({ refreshToken })).toEqual(ENDED);
+  expect(slower.audit).toEqual([expect.objectContaining({ eventType: 'SessionRevoked', actor: 'anonymous' })]);
+  expect(await scene.refresh({ refreshToken: faster })).toEqual(ENDED);
+});
+
 test('a logout ends the session; so does one with an old cookie; one without is fine', async () => {
   const { scene, refreshToken } = await signedIn();
   const next = valueOf(await scene.refresh({ refreshToken }));
@@ -76,7 +89,7 @@ test('what was never handed out is refused', async () => {
   for (const refreshToken of ['', 'x', 'A'.repeat(43), 'A'.repeat(1_000_000)]) expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
 });
 
-test('a refresh that cannot be answered leaves the cookie good', async () => {
+test('a refresh or a logout that cannot be answered leaves the cookie good', async () => {
   const url = await newDatabase();
   const scene = await openScene(url);
   await registerOwner(scene);
@@ -86,7 +99,10 @@ test('a refresh that cannot be answered leaves the cookie good', async () => {
   const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
   expect(await busy.refresh({ refreshToken })).toEqual(overloaded);
   expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect(await unlogged.logout({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
   expect((await scene.refresh({ refreshToken })).ok).toBe(true);
+  // Nor does one that was exchanged already end a session that nobody would know the end of.
+  expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
 });
 
 test('an account that is changed while its cookie is exchanged gets no token of what it was before, and its cookie stays good', async () => {
@@ -101,6 +117,13 @@ test('an account that is changed while its cookie is exchanged gets no token of 
   expect(next.access.scopes).toEqual(['read']);
   const disabled = await openSceneWith(url, scene, async () => valueOf(await scene.setDisabled({ principal, accountId, disabled: true })));
   expect(await disabled.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
+});
+
+test('while the database is away nobody is told that the session has ended', async () => {
+  const { scene, refreshToken } = await signedIn();
+  await scene.postgres.close();
+  expect(await scene.refresh({ refreshToken })).toEqual(AWAY);
+  expect(await scene.logout({ refreshToken })).toEqual(AWAY);
 });
 
 test('the database holds no secret that would sign anybody in', async () => {

@@ -286,6 +286,7 @@ describe('forged tokens', () => {
       [{}, { nbf: START_SECS + 6 }], [{}, { nbf: 'soon' }], [{}, { iat: START_SECS + 6 }], [{}, { iat: undefined }],
       [{}, { sub: undefined }], [{}, { sub: 7 }], [{}, { jti: undefined }], [{}, { scope: undefined }], [{}, { scope: 'root' }], [{}, { scope: '' }],
       [{}, { scope: ['admin'] }], [{}, { org_id: '' }], [{}, { org_id: 7 }], [{}, { org_id: null }], [{}, { role: 'god' }],
+      [{}, { scope: 'read root' }], [{}, { sub: 'account:a1', epoch: '9' }], [{}, { sub: 'account:a1', epoch: null }],
     ];
     for (const [header, claims] of changes) {
       expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe('unauthenticated');
