@@ -136,6 +136,33 @@ test('a full crypto pool is told, and counts as no failure', async () => {
   expect((await signIn(owner, 'owner@example.com')).ok).toBe(true);
 });
 
+test('a locked address costs no more hashing', async () => {
+  const url = await newDatabase();
+  const first = await openScene(url);
+  await registerOwner(first);
+  for (let i = 0; i < 5; i++) await signIn(first, 'owner@example.com', 'wrong');
+  const scene = await openScene(url, { passwords: { ...first.context.passwords, verify: () => Promise.reject(new Error('hashed all the same')) } });
+  expect(await signIn(scene, 'owner@example.com')).toEqual(LOCKED_15_MIN);
+});
+
+test('a gateway that could not hash while it started lets people in once it can', async () => {
+  const url = await newDatabase();
+  const { context } = await openScene(url);
+  const overloaded = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'password hashing' } as const);
+  const answers = [overloaded, overloaded];
+  const scene = await openScene(url, { passwords: { ...context.passwords, hash: async (password) => answers.pop() ?? context.passwords.hash(password) } });
+  await registerOwner(await openScene(url));
+  expect(await signIn(scene, 'owner@example.com')).toEqual(overloaded);
+  expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
+});
+
+test('while the database is away the password is not called wrong', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  await scene.postgres.close();
+  expect(await signIn(scene, 'owner@example.com')).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+});
+
 test('the time of a failure does not tell whether the address has an account', { timeout: 60_000 }, async () => {
   const scene = await openScene(await newDatabase(), { memoryKib: 2048, openRegistration: true });
   await registerOwner(scene);
