@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from './adapters/store/embedded-postgres.ts';
 import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import type { EmbeddedStore } from './adapters/store/lmdb.ts';
 import { createPostgresAccountStore } from './adapters/store/postgres-accounts.ts';
+import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
 import type { Config } from './config.ts';
@@ -43,7 +44,7 @@ export async function openDatabase(config: Config, embedded: EmbeddedStore, log:
     await own?.stop(timeoutMs);
   };
   try {
-    postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS }, log); // reads the certificates that the URL names
+    postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, START_TIMEOUT_MS, signal);
     const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
@@ -80,7 +81,7 @@ export type AccountsStart = {
 
 export type RunningAccounts = {
   readonly useCases: AccountUseCases;
-  /** Once, before the gateway answers: what the first login needs, and what other gateways revoked. Fault: what they did is not known. */
+  /** Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked. Fault: one of these is not known. */
   start(): Promise<Result<void, Fault>>;
   /** Prepares the resets that were asked for and sends their mails, within the bound. Before the audit log and the database are closed. */
   stop(timeoutMs: number): Promise<void>;
@@ -101,8 +102,10 @@ const PRUNE_EVERY_MS = 60 * 60 * 1000;
 
 export function startAccounts({ config, database, log, ...ports }: AccountsStart): RunningAccounts {
   const mailer = createMailer(smtpOf(config), log);
+  const clock = new PostgresClock(database.postgres, ports.clock);
   const accounts = createAccounts({
     ...ports,
+    clock,
     log,
     mailer,
     store: createPostgresAccountStore(database.postgres),
@@ -114,17 +117,21 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   // That the database is away is said once by its pool, and the next turn makes up for this one.
   const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
     void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: stackOf(error) }));
-  const prune = turn(accounts.prune, 'pruning sessions and tokens');
+  const prune = turn(async () => {
+    const synced = await clock.sync(); // nothing is deleted by a clock that was set since the last turn
+    return synced.ok ? accounts.prune() : synced;
+  }, 'pruning sessions and tokens');
   const timers = [
     setInterval(turn(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
+    setInterval(turn(() => clock.sync(), 'reading the clock of the database'), SYNC_EVERY_MS),
     setInterval(prune, PRUNE_EVERY_MS),
   ];
   return {
     useCases: accounts.useCases,
     start: async () => {
-      const [synced] = await Promise.all([accounts.syncRevocations(), accounts.warmUp()]);
+      const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
       prune(); // of a long rest there may be much
-      return synced;
+      return timed.ok ? synced : timed;
     },
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);

@@ -59,6 +59,7 @@ export const VARIABLES = {
   SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'gRPC listens here; port 0 takes a free one'),
   SVC_DATA_DIR: variable(text, 'a path', './data', 'keys, registrations, audit log and budgets; made with mode 0700'),
   SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : url('postgres:', 'postgresql:')(value)), 'postgres://… or the word embedded', undefined, 'account store; `embedded` starts a PostgreSQL of its own under the data directory; unset: no accounts')),
+  SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10', 'connections to PostgreSQL at once; all gateways on one database together must stay below its `max_connections`'),
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
   SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that speak HTTP and gRPC; unset: the cores less one'),
   SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords; unset: the cores less one'),

@@ -48,7 +48,7 @@ const PORT_TRIES = 5;
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '', // their paths may be at most 107 bytes long, which a data directory often exceeds
-  max_connections: '50',
+  max_connections: '120', // the most of SVC_DATABASE_POOL, those that migrate, and whoever looks into it
   shared_buffers: '32MB',
   log_min_messages: 'warning',
 };

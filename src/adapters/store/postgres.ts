@@ -211,8 +211,13 @@ export class Postgres {
   #classified(error: unknown): unknown {
     assert(error instanceof Error, 'the driver throws errors');
     if (!meansUnreachable(error) && !isRefusal(error)) return error;
-    this.#lost(error);
-    return new Unreachable(error.message);
+    const unreachable = new Unreachable('code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
+    this.#lost(unreachable);
+    return unreachable;
+  }
+
+  #howToShare(): string {
+    return `it takes no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here ${this.#options.maxConnections}) of the gateways that share it`;
   }
 
   #clientOptions(): pg.ClientConfig {
@@ -267,6 +272,9 @@ export class Postgres {
  * operator intervention (time-outs too), system error; read-only after a fail-over; a deadlock or a lock time-out.
  */
 const SERVER_TROUBLE = /^(08|28|53|57|58)|^(25006|25P03|3D000|40001|40P01|55P03)$/;
+
+/** The server has as many connections as it, the database or the role may have. */
+const TOO_MANY_CONNECTIONS = '53300';
 
 /**
  * No such schema, table or right. A gateway that starts is told, because waiting will not help; one that runs had them, and will

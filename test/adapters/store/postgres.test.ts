@@ -206,3 +206,21 @@ test('a role that may read and write rows but create nothing is enough once the 
   await postgres.start();
   expect(await postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows)).toEqual(ok([{ accounts: 0 }]));
 });
+
+test('a database that takes no more connections is told of as such, with the setting that helps, and answers again once it does', async () => {
+  const url = new URL(await newDatabase());
+  const admin = await connect(url.href);
+  await admin.query(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON SCHEMA public TO few`);
+  Object.assign(url, { username: 'few', password: 'few' });
+  const told: unknown[] = [];
+  const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 7 }, { info: () => undefined, warn: (message, fields) => told.push([message, fields]) });
+  onTestFinished(() => postgres.close());
+  await postgres.start();
+  const sleep = () => postgres.attempt((on) => on.query('SELECT pg_sleep(0.3)'));
+  const results = await Promise.all([sleep(), sleep(), sleep()]);
+  expect(results.filter((result) => result.ok)).toHaveLength(2);
+  expect(told).toEqual([['the database does not answer', {
+    cause: 'too many connections for role "few": it takes no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) of the gateways that share it',
+  }]]);
+  expect((await sleep()).ok).toBe(true);
+});
