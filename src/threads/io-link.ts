@@ -1,7 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { AgentIdentity } from '../core/ids.ts';
 import { fail } from '../core/result.ts';
+import type { Principal } from '../core/scope.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
+import { OrgShares } from '../gateway/org-shares.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
@@ -10,7 +13,7 @@ import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
 import { unrecordedReply } from './unrecorded.ts';
 
 export type IoLinkOptions = {
-  /** Requests that may wait for an answer at once; one more is refused at once. */
+  /** Requests that may wait for an answer at once; one more is refused at once. Half of them, for one org. */
   readonly maxPending: number;
   /** What becomes of an answer whose audit entry could not be written. */
   readonly onAuditFailure: 'deny' | 'allow';
@@ -20,16 +23,27 @@ export type IoLinkOptions = {
 
 type Settle = (recorded: Recorded<unknown>) => void;
 
-const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const);
+/** What a request says of whose it is. */
+type Asked = { readonly principal?: Principal | undefined; readonly agent?: AgentIdentity };
+
+const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
+
+/** That of the credential; of an agent with a token of its own, the org that it says it is of, which nobody has looked into yet. */
+const orgOf = ({ principal, agent }: Asked): string | null => (principal === undefined ? agent?.orgId ?? null : principal.orgId);
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
   readonly #outbox: Outbox<IoToMain>;
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
+  /** Places that nobody counts: who asks little never comes to the others. Of these an org gets as many again, so half of all. */
+  readonly #openPlaces: number;
+  readonly #shares: OrgShares;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
+    this.#openPlaces = Math.ceil(options.maxPending / 4);
+    this.#shares = new OrgShares(2 * this.#openPlaces);
     this.#outbox = new Outbox(main, encodeToMain);
     this.#listenTo(audit);
     main.on('message', (message: Uint8Array | MessagePort) => {
@@ -41,11 +55,11 @@ export class IoLink implements Link {
   get pending(): number { return this.#waiting.size; }
 
   ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
-    return this.#request((id) => ({ type: 'command', id, command: command as Command })) as Promise<Recorded<Replies[T]>>;
+    return this.#request(command, (id) => ({ type: 'command', id, command: command as Command })) as Promise<Recorded<Replies[T]>>;
   }
 
   async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
-    const { reply } = await this.#request((id) => ({ type: 'call', id, name, input }));
+    const { reply } = await this.#request(input, (id) => ({ type: 'call', id, name, input }));
     return reply as ReplyOf<N>;
   }
 
@@ -56,9 +70,20 @@ export class IoLink implements Link {
     audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));
   }
 
-  #request(messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
-    if (this.#waiting.size >= this.#options.maxPending) return Promise.resolve({ reply: OVERLOADED, auditId: undefined });
+  #request(asked: object, messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(orgOf(asked as Asked), messageOf);
     return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve))));
+  }
+
+  #requestInShare(orgId: string | null, messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#options.maxPending || !this.#shares.take(orgId)) return Promise.resolve(REFUSED);
+    return new Promise((resolve) => {
+      const settle: Settle = (recorded) => {
+        this.#shares.giveBack(orgId);
+        resolve(recorded);
+      };
+      this.#outbox.send(messageOf(this.#waiting.add(settle)));
+    });
   }
 
   #receive(messages: readonly MainToIo[]): void {
