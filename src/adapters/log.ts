@@ -1,4 +1,5 @@
-import { destination, pino, type Logger as PinoLogger } from 'pino';
+import { pino, type Logger as PinoLogger } from 'pino';
+import { LogSink } from './log-sink.ts';
 
 /** One JSON object a line on standard error; standard output stays free for what a command answers. */
 export type Logger = {
@@ -11,7 +12,7 @@ export type Logger = {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export function createLogger(level: LogLevel): Logger {
-  const sink: PinoLogger = pino({ level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }) } }, destination({ dest: 2, sync: true }));
+  const sink: PinoLogger = pino({ level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }) } }, new LogSink(2));
   const line = (severity: Exclude<LogLevel, 'silent'>) => (message: string, fields: object = {}): void => sink[severity](fields, message);
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

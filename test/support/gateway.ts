@@ -26,6 +26,8 @@ export type GatewayOptions = {
   /** A data folder to start on; it is then not deleted. */
   readonly dataDir?: string;
   readonly startTimeoutMs?: number;
+  /** An open file that its standard error goes to, which `output` then has nothing of. */
+  readonly stderr?: number;
   /** What to do to the process while it starts. */
   readonly meanwhile?: (child: ChildProcess) => unknown;
 };
@@ -33,7 +35,7 @@ export type GatewayOptions = {
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
-export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
+export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000, stderr, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
@@ -48,17 +50,17 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_
       ...(process.env.UWS_USE_FALLBACK === undefined ? {} : { UWS_USE_FALLBACK: process.env.UWS_USE_FALLBACK }),
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', stderr ?? 'pipe'],
   });
   const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
-  child.stderr.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
+  child.stdout!.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
+  child.stderr?.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
   const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)));
   void meanwhile?.(child);
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => { child.kill('SIGKILL'); reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`)); }, startTimeoutMs);
     void ended.then((status) => { clearTimeout(timer); reject(new Error(`the gateway ended with ${status}:\n${output.stdout}\n${output.stderr}`)); });
-    child.stdout.on('data', () => {
+    child.stdout!.on('data', () => {
       if (!/^ {2}HTTP core .*\n/m.test(output.stdout)) return;
       clearTimeout(timer);
       resolve();

@@ -1,0 +1,64 @@
+import { write, writeSync } from 'node:fs';
+
+/** What may wait for a reader that does not read. A line beyond that is lost, and counted. */
+const MAX_WAITING_CHARACTERS = 1024 * 1024;
+const RETRY_MS = 100;
+
+const NOTHING: Uint8Array = new Uint8Array();
+
+/**
+ * Where the log goes, usually standard error. A pipe that nobody reads, a disk without room, or a terminal that is gone holds
+ * up nothing and ends nothing: lines wait until they can be written, and how many were lost meanwhile is said in their place.
+ */
+export class LogSink {
+  readonly #fd: number;
+  #waiting = '';
+  #lost = 0;
+  /** Of what was taken from the lines that wait, what is not written yet. */
+  #rest = NOTHING;
+  #isBusy = false;
+  #isInFlight = false;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+    process.once('exit', () => this.#writeLast());
+  }
+
+  write(line: string): void {
+    if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) this.#lost += 1;
+    else this.#waiting += line;
+    if (!this.#isBusy) this.#go();
+  }
+
+  #go(): void {
+    if (this.#rest.length === 0) this.#rest = this.#take();
+    this.#isBusy = this.#rest.length > 0;
+    if (!this.#isBusy) return;
+    this.#isInFlight = true;
+    write(this.#fd, this.#rest, (error, written) => {
+      this.#isInFlight = false;
+      if (error !== null) return void setTimeout(() => this.#go(), RETRY_MS).unref();
+      this.#rest = this.#rest.subarray(written);
+      this.#go();
+    });
+  }
+
+  #take(): Uint8Array {
+    const lines = this.#lost === 0 ? this.#waiting : this.#waiting + lostLine(this.#lost);
+    this.#waiting = '';
+    this.#lost = 0;
+    return Buffer.from(lines);
+  }
+
+  #writeLast(): void {
+    if (this.#isInFlight) return; // it would come before what is being written
+    try {
+      writeSync(this.#fd, Buffer.concat([this.#rest, this.#take()]));
+    } catch {
+      // There is nowhere left to tell it.
+    }
+  }
+}
+
+const lostLine = (lines: number): string =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg: 'lines of this log were lost: it could not be written, or nobody read it' })}\n`;
