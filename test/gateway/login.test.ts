@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fail } from '../../src/core/result.ts';
+import { fail, ok } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
 
@@ -65,6 +65,30 @@ test.each(['owner@example.com', 'nobody@example.com'])('five failures lock %s fo
   scene.advance(1);
   expect((await signIn(scene, email)).ok).toBe(email === 'owner@example.com');
   expect(eventTypes(scene).filter((type) => type === 'AccountLocked')).toHaveLength(1);
+  const isKnown = email === 'owner@example.com';
+  expect(scene.events.map(({ change }) => change)).toEqual(isKnown ? ['registered', 'locked', 'signed_in'] : ['registered']);
+});
+
+test('an address that is locked while its right password is looked at stays locked', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  await registerOwner(scene);
+  const raced = await openSceneWith(url, scene, async () => {
+    for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
+  });
+  expect(await signIn(raced, 'owner@example.com')).toEqual(LOCKED_15_MIN);
+  expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
+});
+
+test('an address is not locked when the audit log cannot say so', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  await registerOwner(scene);
+  for (let i = 0; i < 4; i++) await signIn(scene, 'owner@example.com', 'wrong');
+  const fullOnLock = { record: async ({ eventType }: { readonly eventType: string }) => (eventType === 'AccountLocked' ? fail({ kind: 'audit_unavailable' } as const) : ok(undefined)) };
+  const unlogged = await openScene(url, { audit: fullOnLock });
+  expect(await signIn(unlogged, 'owner@example.com', 'wrong')).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
 });
 
 test('a success clears the count', async () => {
@@ -133,6 +157,9 @@ test('a full crypto pool is told, and counts as no failure', async () => {
   const overloaded = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'password hashing' } as const);
   const scene = await openScene(url, { passwords: { ...owner.context.passwords, verify: async () => overloaded } });
   for (let i = 0; i < 6; i++) expect(await signIn(scene, 'owner@example.com')).toEqual(overloaded);
+  const unsigned = await openScene(url, { tokens: { ...owner.context.tokens, mintForAccount: async () => overloaded } });
+  expect(await signIn(unsigned, 'owner@example.com')).toEqual(overloaded);
+  expect(eventTypes(unsigned)).toEqual([]);
   expect((await signIn(owner, 'owner@example.com')).ok).toBe(true);
 });
 
