@@ -47,6 +47,16 @@ test('a wrong password, an unknown address and what is no address are answered a
   expect(eventTypes(scene).slice(1)).toEqual(['LoginFailed', 'LoginFailed', 'LoginFailed', 'LoginFailed', 'LoginFailed']);
 });
 
+test('a failed sign-in stands in the log of the org whose account was meant', async () => {
+  const scene = await openScene(await newDatabase());
+  const { id } = await inviteAccount(scene, 'dev@example.com', 'developer', 'acme');
+  for (const email of ['dev@example.com', 'nobody@example.com']) await signIn(scene, email, 'wrong');
+  expect(scene.audit.slice(-2)).toEqual([
+    { eventType: 'LoginFailed', actor: 'anonymous', lineage: { orgId: 'acme', teamId: null, agentId: null }, reason: 'wrong e-mail or password', payload: { account_id: id, email: 'dev@example.com', address: '192.0.2.1' } },
+    { eventType: 'LoginFailed', actor: 'anonymous', lineage: { orgId: null, teamId: null, agentId: null }, reason: 'wrong e-mail or password', payload: { account_id: null, email: 'nobody@example.com', address: '192.0.2.1' } },
+  ]);
+});
+
 test('what was typed into the wrong field never reaches the audit log', async () => {
   const scene = await openScene(await newDatabase());
   await signIn(scene, GOOD_PASSWORD, GOOD_PASSWORD);
@@ -80,7 +90,7 @@ test('an address that is locked while its right password is looked at stays lock
   expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
 });
 
-test('an address is not locked when the audit log cannot say so', async () => {
+test('an address is neither locked nor said to be when the audit log cannot take it', async () => {
   const url = await newDatabase();
   const scene = await openScene(url);
   await registerOwner(scene);
@@ -89,6 +99,9 @@ test('an address is not locked when the audit log cannot say so', async () => {
   const unlogged = await openScene(url, { audit: fullOnLock });
   expect(await signIn(unlogged, 'owner@example.com', 'wrong')).toEqual(fail({ kind: 'audit_unavailable' }));
   expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
+  for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
+  const full = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+  expect(await signIn(full, 'owner@example.com')).toEqual(fail({ kind: 'audit_unavailable' }));
 });
 
 test('a success clears the count', async () => {

@@ -16,6 +16,22 @@ test('the first account is the owner, and registration is closed after it', asyn
   expect(scene.events).toEqual([expect.objectContaining({ change: 'registered', role: 'owner', orgId: null })]);
 });
 
+test('a closed registration says no more than that, whatever is sent, and hashes nothing', async () => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  for (const email of ['second@example.com', 'no address']) {
+    for (const password of [GOOD_PASSWORD, 'weak']) expect(await scene.register({ email, password })).toEqual(fail({ kind: 'registration_closed' }));
+  }
+  expect(scene.hashed.filter((password) => password === GOOD_PASSWORD)).toHaveLength(1);
+});
+
+test('while the database is away nobody registers, and is told so', async () => {
+  const scene = await openScene(await newDatabase());
+  await scene.postgres.close();
+  expect(await scene.register({ email: 'owner@example.com', password: GOOD_PASSWORD })).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(scene.events).toEqual([]);
+});
+
 test('an open registration makes developers, and an address has one account however it is written', async () => {
   const scene = await openScene(await newDatabase(), { openRegistration: true });
   await registerOwner(scene);
