@@ -16,6 +16,16 @@ test('the first account is the owner, and registration is closed after it', asyn
   expect(scene.events).toEqual([expect.objectContaining({ change: 'registered', role: 'owner', orgId: null })]);
 });
 
+test.each([[false, 'closed'], [true, 'open']] as const)('the sign-in page is told who may register (open registration: %s)', async (openRegistration, afterwards) => {
+  const scene = await openScene(await newDatabase(), { openRegistration });
+  const told = async () => valueOf(await scene.signInMethods({}));
+  expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: 'first_account' });
+  await registerOwner(scene);
+  expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
+  await scene.postgres.close(); // what cannot be looked up is told when the form is sent
+  expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
+});
+
 test('a closed registration says no more than that, whatever is sent, and hashes nothing', async () => {
   const scene = await openScene(await newDatabase());
   await registerOwner(scene);
