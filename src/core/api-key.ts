@@ -37,6 +37,16 @@ export const keyIdOf = (subject: string): string | undefined => (subject.startsW
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);
 
+/** A key that is over stays in the list for so long: far longer than what was made with it holds, a token or an invite. */
+export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Whether a key was over before that time. Never one that the gateway itself made: there are few, and a store that had any
+ * must not look like a new one, for which a key is minted.
+ */
+export const isLongOver = ({ createdBy, revokedAtMs, expiresAtMs }: ApiKey, beforeMs: number): boolean =>
+  createdBy !== FIRST_KEY_CREATOR && createdBy !== ENVIRONMENT_CREATOR && Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity) < beforeMs;
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_BYTES = 8;
 const ID_LENGTH = 11; // 62^11 > 2^64
@@ -46,6 +56,9 @@ const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
 
 /** Random bytes that one key takes. */
 export const KEY_ENTROPY_BYTES = ID_BYTES + SECRET_BYTES;
+
+/** What could be the id of a key. */
+export const isKeyId = (text: string): boolean => /^[0-9A-Za-z]{11}$/.test(text);
 
 const FORMAT = /^svc_([0-9A-Za-z]{11})_[0-9A-Za-z]{49}$/;
 

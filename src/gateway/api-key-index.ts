@@ -1,7 +1,7 @@
 import type { ApiKey } from '../core/api-key.ts';
 import type { SecretDigest } from '../core/ids.ts';
 
-/** All API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). Keys are never removed. */
+/** The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). */
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
   readonly #idByDigest = new Map<SecretDigest, string>();
@@ -34,6 +34,16 @@ export class ApiKeyIndex {
       this.#sorted &&= last === undefined || oldestFirst(last, key) < 0;
     }
     this.#byId.set(key.id, key);
+  }
+
+  /** Takes all of them out that `isGone` tells. */
+  forget(isGone: (key: ApiKey) => boolean): void {
+    for (const key of this.#byId.values()) {
+      if (!isGone(key)) continue;
+      this.#byId.delete(key.id);
+      this.#idByDigest.delete(key.digest);
+    }
+    this.#order = this.#order.filter(({ id }) => this.#byId.has(id));
   }
 
   /** A cursor is the id of the last key of the page before; undefined for one that the reader has never been shown. */

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../core/api-key.ts';
 import type { Fault } from '../core/fault.ts';
+import type { SecretDigest } from '../core/ids.ts';
 import type { Result } from '../core/result.ts';
 
 /** When a key was last used, in milliseconds since the Unix epoch. */
@@ -12,6 +13,9 @@ export type KeyUse = { readonly id: string; readonly lastUsedAtMs: number };
 export type ApiKeyStore = {
   /** Every key, also revoked and expired ones, in any order. */
   all(): Promise<Result<readonly ApiKey[], Fault>>;
+  /** All but those of which `isLongOver` is true. */
+  notLongOver(beforeMs: number): Promise<Result<readonly ApiKey[], Fault>>;
+  find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
    * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that
    * share a store: their clocks may differ from its and from one another. Each asks with room for writes that were slow to commit.

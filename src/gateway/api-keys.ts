@@ -1,4 +1,4 @@
-import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, formatApiKey, hintOf, isUsable, keyIdOf, keySubject } from '../core/api-key.ts';
+import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS, formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject } from '../core/api-key.ts';
 import type { ApiKey } from '../core/api-key.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
@@ -43,12 +43,15 @@ export type ApiKeysDeps = {
 
 const USE_RECORDED_EVERY_MS = 60_000;
 const MAX_NAME_LENGTH = 100;
+/** So many keys are looked through for those that are long over only when there are twice as many as were left the last time. */
+const LEAST_LOOKED_THROUGH = 1000;
 /** Longer than a write to a shared store may take to show. */
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
- * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys are held in memory by
- * the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret.
+ * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys but those that are long over
+ * are held in memory by the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret. The
+ * store keeps every one, so that none comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
@@ -58,15 +61,16 @@ export class ApiKeys {
   readonly #unsavedRevocations = new Map<string, number>();
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
+  #lookThroughAt = LEAST_LOOKED_THROUGH;
 
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
   }
 
-  /** Loads every key. */
+  /** Loads every key that is not long over. */
   static async open(deps: ApiKeysDeps): Promise<Result<ApiKeys, Fault>> {
     const keys = new ApiKeys(deps);
-    const loaded = await keys.#load((store) => store.all());
+    const loaded = await keys.#load((store) => store.notLongOver(keys.#longAgoMs()));
     return loaded.ok ? ok(keys) : loaded;
   }
 
@@ -142,7 +146,9 @@ export class ApiKeys {
       const refreshed = await this.refresh(); // another gateway may have made it a moment ago
       if (!refreshed.ok) return refreshed;
     }
-    const key = this.#index.byId(id);
+    const found = await this.#find({ id });
+    if (!found.ok) return found;
+    const key = found.value;
     if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
     return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#saveRevocation(id);
   }
@@ -175,6 +181,15 @@ export class ApiKeys {
     return ok(undefined);
   }
 
+  /** In memory, or else in the store, if it is long over. */
+  async #find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>> {
+    const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
+    if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
+    return this.#deps.store.find(by);
+  }
+
+  #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }
+
   async #mintFirst(): Promise<Result<Bootstrap, Fault>> {
     if (this.#index.size > 0) return ok({ kind: 'unchanged' });
     const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
@@ -193,7 +208,9 @@ export class ApiKeys {
 
   async #setFromEnvironment(environmentKey: string): Promise<Result<Bootstrap, Fault>> {
     const digest = this.#deps.secrets.digestOf(environmentKey);
-    const known = this.#index.byDigest(digest);
+    const found = await this.#find({ digest });
+    if (!found.ok) return found;
+    const known = found.value;
     if (known !== undefined && !isUsable(known, this.#deps.clock.nowMs())) return ok({ kind: 'environment-key-dead', record: known });
     if (known === undefined) {
       const { id } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
@@ -282,11 +299,20 @@ export class ApiKeys {
   /** Takes a row into the index. A revocation is never undone, whatever a store says that has not heard of it. */
   #adopt(row: ApiKey): void {
     const before = this.#index.byId(row.id);
+    if (before === undefined && isLongOver(row, this.#longAgoMs())) return;
+    if (this.#index.size >= this.#lookThroughAt) this.#forgetLongOver();
     const revokedAtMs = before?.revokedAtMs ?? row.revokedAtMs;
     this.#index.set({ ...row, revokedAtMs, lastUsedAtMs: later(row.lastUsedAtMs, before?.lastUsedAtMs) });
     if (before !== undefined && before.revokedAtMs === null && revokedAtMs !== null) {
       for (const listener of this.#listeners) listener(keySubject(row.id));
     }
+  }
+
+  /** Not those whose revocation the store does not know yet. */
+  #forgetLongOver(): void {
+    const longAgoMs = this.#longAgoMs();
+    this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsavedRevocations.has(key.id));
+    this.#lookThroughAt = Math.max(LEAST_LOOKED_THROUGH, 2 * this.#index.size);
   }
 
   #usable(key: ApiKey | undefined): ApiKey | undefined {

@@ -354,3 +354,43 @@ describe('the first key', () => {
     expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 });
+
+describe('keys that are long over', () => {
+  test('leave memory and the list after 30 days, and never come back', async () => {
+    const { keys, clock, audit, reopen } = await start();
+    await keys.bootstrap(undefined);
+    const { key, record: first } = must(await keys.create(ADMIN, { name: 'first', scopes: ['admin'] }));
+    must(await keys.revoke(ADMIN, first.id));
+    for (let made = 0; made < 1_500; made += 1) {
+      const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }));
+      if (made % 2 === 0) must(await keys.revoke(ADMIN, record.id));
+      clock.advance(DAY_MS / 5);
+    }
+    // 150 of the last 30 days and the very first one are left, and what has come since the last look.
+    expect(keys.size).toBeLessThanOrEqual(1_000);
+    const listed = must(await keys.list(ADMIN, { perPage: 1_000 })).keys;
+    expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
+    const restarted = await reopen();
+    expect(restarted.size).toBe(151);
+    for (const gateway of [keys, restarted]) {
+      expect(gateway.authenticateId(first.id)).toBeUndefined();
+      expect(gateway.authenticate(first.digest)).toBeUndefined();
+      expect(gateway.isRevoked(`key:${first.id}`)).toBe(true);
+      expect(await gateway.revoke(ADMIN, first.id)).toEqual({ ok: true, value: undefined });
+      expect(faultOf(await gateway.revoke(ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'such API key' });
+      expect(faultOf(await gateway.revoke(ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'such API key' });
+    }
+    audit.drafts.length = 0;
+    expect(must(await restarted.bootstrap(key))).toEqual({ kind: 'environment-key-dead', record: { ...first, revokedAtMs: START_MS } });
+    expect(must(await restarted.bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+    expect(audit.drafts).toEqual([]);
+  }, 60_000);
+
+  test('keep a gateway whose keys are all over from minting another first one', async () => {
+    const { keys, clock, reopen } = await start();
+    const minted = must(await keys.bootstrap(undefined));
+    must(await keys.revoke(ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
+    clock.advance(1_000 * DAY_MS);
+    expect(must(await (await reopen()).bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+  });
+});

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../core/api-key.ts';
+import { isLongOver, type ApiKey } from '../../core/api-key.ts';
 import { ok } from '../../core/result.ts';
 import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
 import type { EmbeddedStore } from './lmdb.ts';
@@ -21,6 +21,8 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
 
   return {
     all: async () => ok(all()),
+    notLongOver: async (beforeMs) => ok(all().filter((key) => !isLongOver(key, beforeMs))),
+    find: async (by) => ok(rows.get('id' in by ? by.id : owners.get(by.digest) ?? '')),
     changedWithin: async () => ok(all()), // one gateway has this store to itself, and asks at its start only
     insert: async (key) => ok(await insert(key, false)),
     insertFirst: async (key) => ok(await insert(key, true)),

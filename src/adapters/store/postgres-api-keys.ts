@@ -1,5 +1,5 @@
 /** API keys in PostgreSQL, where every gateway on the same database finds them. */
-import type { ApiKey } from '../../core/api-key.ts';
+import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, type ApiKey } from '../../core/api-key.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
@@ -40,6 +40,10 @@ const keyOf = (row: ApiKeyRow): ApiKey => ({
 export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
   return {
     all: () => postgres.attempt((on) => select(on, '', [])),
+    notLongOver: (beforeMs) =>
+      postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [at(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
+    find: (by) =>
+      postgres.attempt(async (on) => (await ('id' in by ? select(on, 'WHERE id = $1', [by.id]) : select(on, 'WHERE digest = $1', [by.digest])))[0]),
     changedWithin: (ms) => postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),
     insert: (key) => postgres.attempt((on) => insert(on, key)),
     insertFirst: (key) =>
