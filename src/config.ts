@@ -1,4 +1,5 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isBootstrapKey } from './core/api-key.ts';
 import { fail, ok, type Result } from './core/result.ts';
@@ -41,6 +42,13 @@ const isOrigin = (text: string): boolean =>
   !text.includes('*') && (/^https?:/i.test(text) ? URL.canParse(text) && new URL(text).origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text));
 const origins: Parse<readonly string[]> = (value) => (list(value).every(isOrigin) ? list(value) : undefined);
 
+/** An address, or one with the bits that a network has in common. */
+const isNetwork = (text: string): boolean => {
+  const [, ip = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
+};
+const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwork) ? list(value) : undefined);
+
 const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
 function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
@@ -69,6 +77,7 @@ export const VARIABLES = {
   SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` of the tokens'),
   SVC_PUBLIC_URL: variable(baseUrl, 'http://… or https://…, without a query', undefined, 'where people reach the gateway: base of links in mails, accepted as an Origin'),
   SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas', '', 'origins whose pages may call the HTTP API; empty: none'),
+  SVC_TRUSTED_PROXIES: variable(networks, 'addresses or networks such as 10.0.0.0/8, separated by commas', '', 'addresses or networks of proxies that are believed when they say in `X-Forwarded-For` where an HTTP request comes from; unset: all that is behind a proxy counts as one address'),
   SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes` lets anybody register as developer'),
   SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are logged, without their text, and not sent'),
   SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; STARTTLS is used, and required with credentials'),

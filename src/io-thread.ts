@@ -13,6 +13,7 @@ import { ControlSwitch } from './wire/control-switch.ts';
 import { digestOfPresented } from './wire/credential-digests.ts';
 import { canSharePort, listenForGrpc, type GrpcListener } from './wire/grpc/listener.ts';
 import { createGrpcServer } from './wire/grpc/server.ts';
+import { addressBehind } from './wire/http/client-address.ts';
 import { HttpDoor } from './wire/http/door.ts';
 import { routesOf } from './wire/http/routes.ts';
 import { staticRoutes } from './wire/http/static.ts';
@@ -27,6 +28,7 @@ export type IoData = {
   readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
   readonly bodyTimeoutMs: number;
+  readonly trustedProxies: readonly string[];
   /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
   readonly hasAccountStore: boolean;
   readonly maxLogins: number;
@@ -68,7 +70,7 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     maxStreams: data.maxStreams,
     name: `${Date.now().toString(36)}-${start.place}`,
   };
-  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, bodyTimeoutMs: data.bodyTimeoutMs, onError, onCut, stream });
+  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, addressOf: addressBehind(data.trustedProxies), bodyTimeoutMs: data.bodyTimeoutMs, onError, onCut, stream });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.place === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

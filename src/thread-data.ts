@@ -19,6 +19,7 @@ export function ioDataOf(config: Config): IoData {
     webFolder: WEB_FOLDER,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     corsOrigins: config.SVC_CORS_ORIGINS,
+    trustedProxies: config.SVC_TRUSTED_PROXIES,
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     maxLogins: logins.atOnce + logins.waiting,

@@ -25,3 +25,17 @@ test('the public auth routes count by address, and say when to come again', asyn
   expect((await last.json() as { code: string }).code).toBe('rate_limited');
   expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
 });
+
+test('behind a proxy that is trusted each client has a limit of its own, whatever it claims itself; behind any other, one is as good as another', async () => {
+  const behind = await startTestGateway({ env: { SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' } });
+  try {
+    const methods = async (url: string, from: string) => (await fetch(`${url}/api/v1/auth/methods`, { headers: { 'x-forwarded-for': from } })).status;
+    const four = (url: string, from: (count: number) => string) => Promise.all([1, 2, 3, 4].map((count) => methods(url, from(count))));
+    expect((await four(behind.url, (count) => `9.9.9.${count}, 203.0.113.1`)).sort()).toEqual([200, 200, 200, 429]);
+    expect(await methods(behind.url, '203.0.113.2')).toBe(200);
+    await four(gateway.url, (count) => `203.0.113.${count}`);
+    expect(await methods(gateway.url, '203.0.113.9')).toBe(429);
+  } finally {
+    await behind.stop();
+  }
+});

@@ -5,7 +5,7 @@ import { serveConnect } from './connect-door.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly stream: Omit<StreamOptions, 'link' | 'onError'> };
+export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'> };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
@@ -19,7 +19,7 @@ export class HttpDoor {
     const { app } = this.#http;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
     serveConnect(app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
-    this.stream = new Stream(app, { ...options.stream, link, onError });
+    this.stream = new Stream(app, { ...options.stream, link, onError, addressOf: options.addressOf });
     serveRoutes(app, { ...options, onRequest: () => { this.requests.http += 1; } });
   }
 

@@ -4,6 +4,7 @@ import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
+import type { AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { attempt } from '../proto/malformed.ts';
 import { parseJson } from '../proto/json-body.ts';
@@ -23,6 +24,8 @@ export type RouteServerOptions = {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly corsOrigins: readonly string[];
+  /** Where requests come from, by which strangers are limited. Left out: from the other end of the connection. */
+  readonly addressOf?: AddressOf;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
   readonly onError: (error: unknown, doing: string) => void;
@@ -54,7 +57,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   const method = (isHead ? 'get' : verb) as Method;
   const path = req.getUrl();
   if (!isSoundlyFramed(req)) return exchange.close();
-  const head = readHead(req, exchange);
+  const head = readHead(req, exchange, options.addressOf);
   const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
   const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead, (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`));
   const match = router.match(method, path);
@@ -120,10 +123,15 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<{ reado
  */
 export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${address}`);
 
-function readHead(req: UwsRequest, exchange: Exchange): Head {
+function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   const headers = new Map<string, string>();
   req.forEach((name, value) => { headers.set(name, value); });
-  return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: exchange.remoteAddress(), bearer: bearerOf(headers.get('authorization')) };
+  return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: remoteAddressOf(req, exchange, addressOf), bearer: bearerOf(headers.get('authorization')) };
+}
+
+export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): string {
+  const peer = exchange.remoteAddress();
+  return addressOf === undefined ? peer : addressOf(peer, req);
 }
 
 /** The credential of an Authorization header; undefined when there is none of the Bearer kind. */

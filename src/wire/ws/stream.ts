@@ -6,11 +6,12 @@ import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/eve
 import type { Authenticated } from '../../gateway/use-cases.ts';
 import type { Link } from '../../gateway/link.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
+import type { AddressOf } from '../http/client-address.ts';
 import { corsHeaders } from '../http/cors.ts';
 import { Exchange } from '../http/exchange.ts';
 import { refuseForeignOrigin } from '../http/origin.ts';
 import { problemOf } from '../http/reply.ts';
-import { bearerOf, overLimitOfStranger } from '../http/server.ts';
+import { bearerOf, overLimitOfStranger, remoteAddressOf } from '../http/server.ts';
 import { interestOf, readStreamQuery, type StreamQuery } from './admission.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
@@ -25,6 +26,7 @@ export type StreamOptions = {
   /** Origins whose pages may open streams, beside the gateway's own. */
   readonly origins: readonly string[];
   readonly maxStreams: number;
+  readonly addressOf?: AddressOf | undefined;
   /** Unlike that of any other I/O thread and any other run. */
   readonly name: string;
   readonly onError: (error: unknown, doing: string) => void;
@@ -115,7 +117,7 @@ export class Stream {
   }
 
   #begin(exchange: Exchange, req: UwsRequest, context: us_socket_context_t): void {
-    const head = readHead(req, exchange);
+    const head = readHead(req, exchange, this.#options.addressOf);
     const key = req.getHeader('sec-websocket-key');
     const extensions = req.getHeader('sec-websocket-extensions');
     const refuse = (fault: Fault): void => exchange.send(problemOf(fault), [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)], false);
@@ -169,13 +171,13 @@ export class Stream {
   }
 }
 
-function readHead(req: UwsRequest, exchange: Exchange): Head {
+function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   return {
     query: new URLSearchParams(req.getQuery()),
     bearer: bearerOf(req.getHeader('authorization')),
     origin: req.getHeader('origin') || undefined,
     host: req.getHeader('host') || undefined,
-    remoteAddress: exchange.remoteAddress(),
+    remoteAddress: remoteAddressOf(req, exchange, addressOf),
   };
 }
 

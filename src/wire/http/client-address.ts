@@ -1,0 +1,44 @@
+/** Where a request comes from: from the other end of its connection or, where a proxy of one's own is there, from where the proxy says. */
+import { BlockList, isIP } from 'node:net';
+import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
+
+/** `peer` is the other end of the connection. */
+export type AddressOf = (peer: string, req: Pick<UwsRequest, 'forEach'>) => string;
+
+/** `proxies`: addresses, or networks as `10.0.0.0/8`, of those whose `X-Forwarded-For` is believed. */
+export function addressBehind(proxies: readonly string[]): AddressOf {
+  const list = new BlockList();
+  for (const proxy of proxies) {
+    const [address = '', bits] = proxy.split('/');
+    if (bits === undefined) list.addAddress(address, familyOf(address));
+    else list.addSubnet(address, Number(bits), familyOf(address));
+  }
+  const isProxy = (address: string): boolean => list.check(address, familyOf(address));
+  return (peer, req) => {
+    if (proxies.length === 0 || !isProxy(peer)) return peer;
+    let address = peer;
+    // Each proxy adds at the end whom it has heard. What stands before one that is not ours, anybody can have written.
+    for (const hop of forwardedFor(req).reverse()) {
+      const before = withoutPort(hop.trim());
+      if (before === undefined) return address;
+      address = before;
+      if (!isProxy(address)) return address;
+    }
+    return address;
+  };
+}
+
+/** Of all the headers of this name: some proxies add a line of their own. */
+function forwardedFor(req: Pick<UwsRequest, 'forEach'>): string[] {
+  const hops: string[] = [];
+  req.forEach((name, value) => { if (name === 'x-forwarded-for') hops.push(...value.split(',')); });
+  return hops;
+}
+
+/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678` and `::1` as an address; undefined for what is none. */
+function withoutPort(hop: string): string | undefined {
+  const address = /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+  return isIP(address) === 0 || address.includes('%') ? undefined : address;
+}
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
