@@ -178,3 +178,16 @@ test('an agent hears the operators of its own org only', async () => {
   const opId = await running('a');
   expect((await gateway.call('POST', `/api/v1/ops/${opId}/pause`, undefined, body.key)).status).toBe(404);
 });
+
+test('an agent that connects late gets thousands of signals on one stream, acknowledged or not, and those that come after', async () => {
+  const many = Array.from({ length: 3_000 }, (_, at) => `${name}-op-${at}`);
+  for (let at = 0; at < many.length; at += 1_000) {
+    const requests = many.slice(at, at + 1_000).map((traceId) => ({ agent: identity(name), credentialToken: tokenOf(name), traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }));
+    expect((await gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }, null)).status).toBe(200);
+  }
+  for (let at = 0; at < many.length; at += 100) await Promise.all(many.slice(at, at + 100).map((traceId) => control(`${traceId}:s`, 'pause')));
+  const feed = await agent.control();
+  await feed.received(3_000);
+  await control(`${many[0]}:s`, 'resume');
+  expect((await feed.received(3_001)).slice(-2)).toMatchObject([{ opId: `${many[2_999]}:s`, signal: 'pause' }, { opId: `${many[0]}:s`, signal: 'resume' }]);
+}, 60_000);

@@ -15,8 +15,9 @@ import { grpcError } from './status.ts';
 
 export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
 
-/** Signals that may wait for an agent which does not read. Beyond that it is sent away; nothing is lost, unacknowledged signals wait. */
+/** New signals that may wait for an agent which does not read. Beyond that it is sent away; nothing is lost, unacknowledged signals wait. */
 const MAX_UNREAD = 1024;
+const UNREAD: Fault = { kind: 'overloaded', retryAfterSecs: 1, what: 'the number of unread signals' };
 
 const { decode } = binaryCodec('OpControlStreamRequest');
 
@@ -36,7 +37,7 @@ export class ControlStream {
   #authorization: string | undefined;
   #isOver = false;
   #lastSequence = 0;
-  /** What arrives before the list of pending signals does; undefined from then on. */
+  /** What arrives before the pending signals are written; undefined from then on. */
   #early: SignalMessage[] | undefined = [];
 
   constructor(call: ControlCall, { ports, control, onDefect, onOver }: ControlStreamOptions) {
@@ -71,11 +72,30 @@ export class ControlStream {
     const opened = await this.#ask(ports);
     if (this.#isOver) return;
     if (!opened.ok) return this.close(opened.fault);
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    for (const message of [...opened.value.pending, ...early]) this.#send(message);
     // Headers at once, so that the agent knows that it is heard although there is nothing to say yet.
     this.#call.sendMetadata(new Metadata());
+    await this.#catchUp(opened.value.pending);
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const message of early) this.#send(message);
+  }
+
+  /** However many there are, in the time that the agent takes over them: it may be away for long, and acknowledge none. */
+  async #catchUp(pending: readonly SignalMessage[]): Promise<void> {
+    for (const message of pending) {
+      if (this.#isOver) return;
+      if (!this.#write(message)) await this.#drained();
+    }
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        this.#call.off('drain', settle).off('close', settle);
+        resolve();
+      };
+      this.#call.on('drain', settle).on('close', settle);
+    });
   }
 
   async #ask(ports: WirePorts): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
@@ -92,7 +112,7 @@ export class ControlStream {
     this.#stream = this.#control.open({
       agent: agentKeyOf(command.value.agent),
       subject: principal.value?.subject,
-      signal: (message) => (this.#early === undefined ? this.#send(message) : void this.#early.push(message)),
+      signal: (message) => this.#take(message),
       close: (fault) => this.close(fault),
     });
     const { reply } = await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream });
@@ -101,11 +121,22 @@ export class ControlStream {
     return still.ok ? reply : still;
   }
 
+  #take(message: SignalMessage): void {
+    if (this.#early === undefined) return this.#send(message);
+    if (this.#early.push(message) > MAX_UNREAD) this.close(UNREAD);
+  }
+
   #send(message: SignalMessage): void {
-    if (this.#isOver || message.sequence <= this.#lastSequence) return;
+    if (this.#isOver) return;
+    this.#write(message);
+    if (this.#call.writableLength > MAX_UNREAD) this.close(UNREAD);
+  }
+
+  /** False when the agent has to read before more is written. */
+  #write(message: SignalMessage): boolean {
+    if (message.sequence <= this.#lastSequence) return true;
     this.#lastSequence = message.sequence;
-    this.#call.write(message);
-    if (this.#call.writableLength > MAX_UNREAD) this.close({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of unread signals' });
+    return this.#call.write(message);
   }
 
   #leave(): void {
