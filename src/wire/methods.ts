@@ -8,9 +8,9 @@ import type { WirePorts } from './ports.ts';
 import type {
   AckOpControlRequest, BatchCheckActionsRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
   CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
-  RegisterAgentResponse,
+  RegisterAgentResponse, StreamCheckActionsResponse,
 } from './proto/messages.ts';
-import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
+import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, undecided, usageOf } from './requests.ts';
 
 const MAX_BATCH = 1000;
 /** Largest message of a method, in bytes. A batch may be larger: it holds up to a thousand checks. */
@@ -78,12 +78,17 @@ function batchHandler(ports: WirePorts): Handle<BatchCheckActionsRequest, BatchC
 }
 
 function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {
-  const responses: CheckActionResponse[] = [];
+  const responses: StreamCheckActionsResponse[] = [];
+  let firstFault: Fault | undefined;
+  let isAnyDecided = false;
   for (const [index, { reply, auditId }] of answers.entries()) {
-    if (!reply.ok) return reply;
-    responses.push(checkResponseOf(commands[index] as CheckCommand, requests[index]?.correlationId ?? '', reply.value, auditId));
+    const correlationId = requests[index]?.correlationId ?? '';
+    if (reply.ok) responses.push(checkResponseOf(commands[index] as CheckCommand, correlationId, reply.value, auditId));
+    else responses.push(undecided(correlationId, reply.fault));
+    if (reply.ok) isAnyDecided = true;
+    else firstFault ??= reply.fault;
   }
-  return ok({ responses });
+  return firstFault === undefined || isAnyDecided ? ok({ responses }) : fail(firstFault);
 }
 
 const atItem = (fault: Fault, index: number): { readonly ok: false; readonly fault: Fault } =>

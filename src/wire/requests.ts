@@ -3,7 +3,7 @@
  * anything is asked (contract: gRPC, rule 5).
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
-import type { Fault } from '../core/fault.ts';
+import { explain, type Fault } from '../core/fault.ts';
 import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -12,8 +12,9 @@ import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from './agent-cre
 import { digestOfPresented } from './credential-digests.ts';
 import type {
   AckOpControlRequest, AgentId, CheckActionRequest, CheckActionResponse, CompleteOpRequest, OpControlStreamRequest,
-  RecordUsageRequest, RegisterAgentRequest,
+  RecordUsageRequest, RegisterAgentRequest, StreamCheckActionsResponse,
 } from './proto/messages.ts';
+import { retryAfterSecs } from './rpc-code.ts';
 
 const MAX_TOKEN_BYTES = 1024;
 export const MAX_ACTION_BYTES = 256;
@@ -72,6 +73,12 @@ export function checkResponseOf(command: CheckCommand, correlationId: string, an
     correlationId,
   };
 }
+
+/** In place of an answer, among those of others. */
+export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
+  decision: 'unspecified', reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId,
+  error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
+});
 
 export type Registration = {
   readonly command: CommandOf<'register-agent'>;

@@ -66,6 +66,22 @@ test('the status of HTTP follows the code of Connect, with what a client needs t
   expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);
 });
 
+test('a batch that meets a limit midway tells it of the items it holds for, and has the answers of the others', async () => {
+  const batch = async (...spans: string[]) => {
+    const requests = spans.map((spanId) => ({ ...request, spanId, correlationId: `of ${spanId}` }));
+    const { content, ...reply } = await call('/svc.governance.v1.PolicyService/BatchCheckActions', JSON.stringify({ requests }));
+    return { ...reply, body: JSON.parse(content.toString()) as unknown };
+  };
+  gateway.answer = (command) => (command.type === 'check' && command.opId !== 'trace:s1' ? { reply: fail({ kind: 'rate_limited', retryAfterSecs: 7, limit: 60 }), auditId: undefined } : undefined);
+  const error = { code: 'rate_limited', message: 'more than 60 requests in the window; try again in 7 seconds', retryAfterSecs: 7 };
+  expect(await batch('s1', 's2', 's3')).toMatchObject({ status: 200, body: { responses: [
+    { decision: 'DECISION_ALLOW', opId: 'trace:s1', auditId: '7', correlationId: 'of s1' },
+    { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
+    { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s3', error },
+  ] } });
+  expect(await batch('s2', 's3')).toMatchObject({ status: 429, body: { code: 'resource_exhausted', message: error.message } });
+});
+
 test('a bearer is told apart from a wrong one and from one without the scope', async () => {
   const body = JSON.stringify({ agent: request.agent });
   const path = '/svc.governance.v1.AgentService/RegisterAgent';

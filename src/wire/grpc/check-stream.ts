@@ -1,6 +1,6 @@
 /** StreamCheckActions: checks pipelined on one stream, and answered as their decisions come. */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { explain, type Fault } from '../../core/fault.ts';
+import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
 import { MAX_MESSAGE_BYTES, voucherPrincipal } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
@@ -8,7 +8,7 @@ import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
 import { bearerOf } from './bearer.ts';
-import { retryAfterSecs } from '../rpc-code.ts';
+import { undecided } from '../requests.ts';
 import { grpcError } from './status.ts';
 
 export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
@@ -25,11 +25,6 @@ export type CheckStreamOptions = {
 const MAX_UNANSWERED = 1024;
 
 const { decode } = binaryCodec('StreamCheckActionsRequest');
-
-const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
-  decision: 'unspecified', reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId,
-  error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
-});
 
 /** One stream's life: open, half-closed by the client while answers are still due, over. */
 export class CheckStream {

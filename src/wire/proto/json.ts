@@ -70,7 +70,7 @@ function readValue(value: unknown, field: FieldShape, path: string, name: string
 }
 
 function writeMessage(message: Message, shape: MessageShape): string {
-  if (shape.name === 'CheckActionResponse') return writeCheckActionResponseJson(message as Messages['CheckActionResponse']);
+  if (shape.name === 'CheckActionResponse' || (shape.name === 'StreamCheckActionsResponse' && message['error'] === undefined)) return writeCheckActionResponseJson(message as Messages['CheckActionResponse']);
   const parts: string[] = [];
   for (const field of shape.fields) {
     const value = message[field.name];

@@ -33,7 +33,7 @@ export type CheckActionResponse = {
   readonly correlationId: string;
 };
 export type BatchCheckActionsRequest = { readonly requests: readonly CheckActionRequest[] };
-export type BatchCheckActionsResponse = { readonly responses: readonly CheckActionResponse[] };
+export type BatchCheckActionsResponse = { readonly responses: readonly StreamCheckActionsResponse[] };
 export type StreamCheckActionsRequest = CheckActionRequest;
 export type StreamCheckActionsResponse = CheckActionResponse & { readonly error?: CheckError | undefined };
 export type CheckError = { readonly code: string; readonly message: string; readonly retryAfterSecs: number };

@@ -114,4 +114,8 @@ test('an answer has lowerCamelCase names, enum names, numbers of 64 bits as stri
     '{"status":"BUDGET_STATUS_LIMIT_EXCEEDED","tier":"BUDGET_TIER_ORG","period":"BUDGET_PERIOD_MONTHLY"}',
   );
   expect(jsonCodec('DeregisterAgentResponse').encode({})).toBe('{}');
+  const none = { reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId: '' } as const;
+  expect(jsonCodec('BatchCheckActionsResponse').encode({ responses: [{ ...none, decision: 'allow' }, { ...none, decision: 'unspecified', error: { code: 'overloaded', message: 'm', retryAfterSecs: 3 } }] })).toBe(
+    '{"responses":[{"decision":"DECISION_ALLOW"},{"decision":"DECISION_UNSPECIFIED","error":{"code":"overloaded","message":"m","retryAfterSecs":3}}]}',
+  );
 });
