@@ -2,14 +2,14 @@ import { Worker } from 'node:worker_threads';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
-import { OrgShares } from '../gateway/org-shares.ts';
+import { Turns } from '../gateway/turns.ts';
 import type { AuditReaderOptions, ReadMessage, ReadReply } from './audit-reader-thread.ts';
 import { decode, encode } from './codec.ts';
 import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once; they take turns in one thread, so more would only make all of them slow. Half of them, for one org. */
+/** Searches at once, those that wait for their turn included. Half of them, for one org. */
 const MAX_READS = 64;
 
 /** A page is cut short long before this; so long it takes only where the disk does not answer. */
@@ -21,9 +21,10 @@ export class AuditReaderLink implements AuditReads {
   readonly #onDefect: (message: string) => void;
   readonly #deadlineMs: number;
   readonly #waiting = new Map<number, Settle>();
-  readonly #shares = new OrgShares(MAX_READS);
+  readonly #turns = new Turns(MAX_READS);
   #worker: Worker | undefined;
   #lastId = 0;
+  #isClosed = false;
 
   constructor(options: AuditReaderOptions, onDefect: (message: string) => void, deadlineMs = READ_DEADLINE_MS) {
     this.#options = options;
@@ -32,27 +33,33 @@ export class AuditReaderLink implements AuditReads {
   }
 
   read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
-    if (this.#waiting.size >= MAX_READS || !this.#shares.take(orgId)) return Promise.resolve(OVERLOADED);
-    this.#worker ??= this.#start();
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const bytes = encode({ id, request } satisfies ReadMessage);
-    this.#worker.postMessage(bytes, [bytes.buffer]);
+    const untilMs = performance.now() + this.#deadlineMs;
+    const read = this.#turns.run(orgId, () => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request)));
+    if (read === undefined) return Promise.resolve(OVERLOADED);
     return new Promise((resolve) => {
-      // Who has been told to come back later still counts as waiting: the thread is at work on the question.
+      // Who has been told to come back later still has the turn: the thread is at work on the question.
       const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
-      this.#waiting.set(id, (reply) => {
+      void read.then((reply) => {
         clearTimeout(timer);
-        this.#shares.giveBack(orgId);
         resolve(reply);
       });
     });
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();
+  }
+
+  #ask(request: LogRequest): Promise<Result<LogText, Fault>> {
+    this.#worker ??= this.#start();
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const bytes = encode({ id, request } satisfies ReadMessage);
+    this.#worker.postMessage(bytes, [bytes.buffer]);
+    return new Promise((resolve) => this.#waiting.set(id, resolve));
   }
 
   #start(): Worker {

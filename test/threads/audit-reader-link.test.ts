@@ -49,3 +49,14 @@ test.skipIf(process.platform === 'win32')('an org that asks for ever more of the
   closeSync(writer);
   await link.close();
 });
+
+test('who asks for the audit log once waits for one reading of an org that asks for ever more of it', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const link = new AuditReaderLink({ directory }, () => {});
+  const answered: string[] = [];
+  const read = (orgId: string) => link.read(EVERYTHING, orgId).then(() => void answered.push(orgId));
+  await Promise.all(['acme', 'acme', 'acme', 'acme', 'globex'].map(read));
+  expect(answered).toEqual(['acme', 'acme', 'globex', 'acme', 'acme']);
+  await link.close();
+});

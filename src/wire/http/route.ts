@@ -47,6 +47,8 @@ type Common = {
   readonly limit?: Limit;
   /** How many requests of this row an I/O thread hands on at once. One more it refuses by itself, before it has cost anything. */
   readonly atOnce?: { readonly limit: number; readonly what: string };
+  /** Its answers may be long work for the main thread: one at a time is asked for, for the orgs in turn, so that the checks of all come in between. */
+  readonly inTurn?: true;
   // From here on, what the API description tells of the row.
   /** One line. */
   readonly summary: string;

@@ -3,6 +3,7 @@ import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
+import { Turns } from '../../gateway/turns.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import type { AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
@@ -16,6 +17,8 @@ import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** Contract: a body over 1 MiB is 413. */
 const MAX_BODY_BYTES = 1024 * 1024;
+/** Requests of rows that are answered in turn, at once. Half of them, for one org. */
+const MAX_IN_TURN = 1024;
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
@@ -40,7 +43,7 @@ type Head = Omit<HttpRequest, 'body' | 'params'>;
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
-  const working: Working = new Map();
+  const working: Working = { counts: new Map(), turns: new Turns(MAX_IN_TURN) };
   app.any('/*', (res, req) => {
     options.onRequest?.();
     const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
@@ -48,8 +51,8 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
   });
 }
 
-/** Requests handed on and not answered yet, of rows that bound them. */
-type Working = Map<Route, number>;
+/** Requests handed on and not answered yet, of rows that bound them, and those that have their turn or wait for it. */
+type Working = { readonly counts: Map<Route, number>; readonly turns: Turns };
 
 function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, working: Working, options: RouteServerOptions): void {
   const verb = req.getMethod();
@@ -67,7 +70,8 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
   const { route } = match;
   const { atOnce } = route;
-  const crowded = (): HttpReply | undefined => (atOnce !== undefined && (working.get(route) ?? 0) >= atOnce.limit ? fail({ kind: 'overloaded', what: atOnce.what, retryAfterSecs: 1 }) : undefined);
+  const { counts, turns } = working;
+  const crowded = (): HttpReply | undefined => (atOnce !== undefined && (counts.get(route) ?? 0) >= atOnce.limit ? fail({ kind: 'overloaded', what: atOnce.what, retryAfterSecs: 1 }) : undefined);
   const refusal = crowded();
   if (refusal !== undefined) return respond(refusal);
   const answer = (body: BodyResult): void => {
@@ -76,17 +80,17 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
     if (late !== undefined) return respond(late);
     // Parsed while its bytes are valid, and judged only once it is known who asks.
     const parsed = parseBody(body, head.headers);
-    const answered = answerRow(route, { ...head, params: match.params }, parsed, options).then(respond);
+    const answered = answerRow(route, { ...head, params: match.params }, parsed, turns, options).then(respond);
     if (atOnce === undefined) return;
-    working.set(route, (working.get(route) ?? 0) + 1);
-    void answered.finally(() => working.set(route, (working.get(route) ?? 1) - 1));
+    counts.set(route, (counts.get(route) ?? 0) + 1);
+    void answered.finally(() => counts.set(route, (counts.get(route) ?? 1) - 1));
   };
   if (method === 'get') answer(NO_BODY);
   else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
 /** Limits, authenticates, checks the scope, and lets the row's handler answer. What is wrong with a body, only those learn who may send one. */
-async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parsed: Result<unknown, Fault>, options: RouteServerOptions): Promise<HttpReply> {
+async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parsed: Result<unknown, Fault>, turns: Turns, options: RouteServerOptions): Promise<HttpReply> {
   const { link } = options;
   try {
     if (route.access === 'public') {
@@ -103,7 +107,9 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
     if (limited !== undefined) return limited;
     const refused = refuseWithout(route.access.scope, principal);
     if (refused !== undefined) return refused;
-    return parsed.ok ? await route.handle({ ...request, body: parsed.value, principal }, link) : parsed;
+    if (!parsed.ok) return parsed;
+    const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
+    return route.inTurn === true ? await (turns.run(principal.orgId, answer) ?? CROWDED) : await answer();
   } catch (error) {
     options.onError(error, `${route.method} ${route.path}`);
     return fail({ kind: 'internal' });
@@ -152,6 +158,8 @@ function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Resu
 }
 
 const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
+
+const CROWDED = fail({ kind: 'overloaded', what: 'the number of listings', retryAfterSecs: 1 } as const);
 
 const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
 

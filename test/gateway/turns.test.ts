@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { Turns } from '../../src/gateway/turns.ts';
+
+/** Work that ends when the test says so. */
+function open(places: number) {
+  const turns = new Turns(places);
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  return {
+    begun,
+    ask: (orgId: string | null, name: string): Promise<string> | undefined => turns.run(orgId, () => {
+      begun.push(name);
+      return new Promise((resolve) => ends.push(() => resolve(name)));
+    }),
+    endOne: async () => {
+      const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+      await turn();
+      ends.shift()!();
+      await turn();
+    },
+    turns,
+  };
+}
+
+test('one piece at a time, and who asks for one waits for one piece of each other org, however many that has asked for', async () => {
+  const { ask, begun, endOne } = open(100);
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
+  void ask('globex', 'g1');
+  void ask(null, 'n1');
+  void ask('globex', 'g2');
+  await endOne();
+  expect(begun).toEqual(['a1', 'a2']);
+  for (let ended = 0; ended < 6; ended += 1) await endOne();
+  expect(begun).toEqual(['a1', 'a2', 'g1', 'n1', 'a3', 'g2', 'a4']);
+});
+
+test('an org has half of the places, and has them again when its work is done, well or badly', async () => {
+  const { ask, endOne, turns } = open(4);
+  expect([ask('acme', 'a1'), ask('acme', 'a2'), ask('acme', 'a3'), ask('globex', 'g1'), ask(null, 'n1'), ask(null, 'n2')].map((turn) => turn !== undefined)).toEqual([true, true, false, true, true, false]);
+  for (let ended = 0; ended < 4; ended += 1) await endOne();
+  await expect(turns.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+  await expect(turns.run('acme', () => Promise.resolve('done'))).resolves.toBe('done');
+});
