@@ -106,7 +106,7 @@ function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectRep
   const version = request.header('connect-protocol-version');
   if (version !== undefined && version !== '1') return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
   const encoding = request.header('content-encoding');
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', NO_HEADERS);
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return COMPRESSED;
   return undefined;
 }
 
@@ -148,12 +148,16 @@ export function connectError(fault: Fault): ConnectReply {
 const errorReply = (code: RpcCode, status: number, message: string, headers: ConnectReply['headers']): ConnectReply =>
   ({ status, contentType: 'application/json', content: `{"code":"${code}","message":${quote(message)}}`, headers });
 
-const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', NO_HEADERS);
-const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'this is called with POST', [['allow', 'POST']]);
-const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [['accept-post', 'application/json, application/proto']]);
+const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', [['svc-code', 'deadline_exceeded']]);
+const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'this is called with POST', [['svc-code', 'method_not_allowed'], ['allow', 'POST']]);
+const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', [['svc-code', 'unsupported_media_type']]);
+const STREAM = errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', [['svc-code', 'unimplemented']]);
+const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [
+  ['svc-code', 'unsupported_media_type'], ['accept-post', 'application/json, application/proto'],
+]);
 
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {
   maxBytes: MAX_MESSAGE_BYTES,
-  answer: ({ method }, reply) => reply(method === 'POST' ? errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', NO_HEADERS) : METHOD_NOT_ALLOWED),
+  answer: ({ method }, reply) => reply(method === 'POST' ? STREAM : METHOD_NOT_ALLOWED),
 };

@@ -142,6 +142,7 @@ test.each<[string, string, DashboardOptions, object]>([
   ['an unknown kind', '?types=ops_change,gossip', {}, { status: 400, code: 'invalid_argument', detail: 'types: "gossip" is not one of ops_change, violation, budget, agent, account' }],
   ['a snapshot that is neither wanted nor not', '?snapshot=maybe', {}, { status: 400, code: 'invalid_argument', detail: 'snapshot: must be true or false' }],
   ['a lineage that is neither wanted nor not', '?lineage=1', {}, { status: 400, code: 'invalid_argument', detail: 'lineage: must be true or false' }],
+  ['an org that is left empty, which would be all of them,', '?org_id=', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
   ['an org that is no name', '?org_id=a%2Fb', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
 ])('%s is refused before the upgrade, as a problem', async (_what, query, options, expected) => {
   expect(await refusal(query, options)).toEqual(expected);

@@ -114,23 +114,26 @@ test('what an operator does here counts as on the HTTP API, and what agents do t
 test('other methods, types, versions and encodings are refused before the body is read', async () => {
   const body = JSON.stringify(request);
   const get = await call(CHECK, '', {}, 'GET');
-  expect([get.status, get.headers]).toEqual([405, [['allow', 'POST']]]);
+  expect([get.status, get.headers]).toEqual([405, [['svc-code', 'method_not_allowed'], ['allow', 'POST']]]);
   const xml = await call(CHECK, body, { 'content-type': 'text/xml' });
-  expect([xml.status, xml.headers]).toEqual([415, [['accept-post', 'application/json, application/proto']]]);
+  expect([xml.status, xml.headers]).toEqual([415, [['svc-code', 'unsupported_media_type'], ['accept-post', 'application/json, application/proto']]]);
   expect(await call(CHECK, body, { 'content-type': 'application/connect+json' })).toMatchObject({ status: 415 });
   expect(await call(CHECK, body, { 'content-type': 'application/json; charset=latin1' })).toMatchObject({ status: 415 });
   expect(told(await call(CHECK, body, { 'connect-protocol-version': '2' }))).toMatchObject({ status: 400, message: 'connect-protocol-version: must be 1' });
-  expect(told(await call(CHECK, body, { 'content-encoding': 'gzip' }))).toMatchObject({ status: 501, code: 'unimplemented' });
+  const compressed = await call(CHECK, body, { 'content-encoding': 'gzip' });
+  expect([told(compressed), compressed.headers]).toMatchObject([{ status: 501, code: 'unimplemented' }, [['svc-code', 'unsupported_media_type']]]);
   expect(told(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
   expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({ status: 413, code: 'resource_exhausted' });
-  expect(told(await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}'))).toMatchObject({ status: 501, code: 'unimplemented' });
+  const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
+  expect([told(stream), stream.headers]).toMatchObject([{ status: 501, code: 'unimplemented' }, [['svc-code', 'unimplemented']]]);
   expect(gateway.asked).toEqual([]);
 });
 
 test('a deadline is kept, and a late answer harms nobody', async () => {
   let release = (): void => undefined;
   gateway.answer = () => new Promise((resolve) => { release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined }); });
-  expect(told(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' }))).toMatchObject({ status: 504, code: 'deadline_exceeded' });
+  const late = await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' });
+  expect([told(late), late.headers]).toMatchObject([{ status: 504, code: 'deadline_exceeded' }, [['svc-code', 'deadline_exceeded']]]);
   release();
 });
 
