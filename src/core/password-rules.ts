@@ -16,8 +16,8 @@ export type CommonPasswords = { has(password: string): boolean };
 const LONE_SURROGATE = /\p{Surrogate}/u;
 // A code point is at most two UTF-16 units, and NFKC shortens no text to less than an eighteenth.
 const MAX_RAW_LENGTH = PASSWORD_LENGTH.max * 2 * 18;
-/** A well-known password with fewer characters than this says nothing about the longer one it stands in. */
-const MIN_STEM_LENGTH = 4;
+/** Whatever fewer characters than this are, repeating them makes no password. */
+const MIN_UNIT_LENGTH = 4;
 
 /** For a password that is only compared: undefined when no stored one can equal it. */
 export function readPassword(text: string): Password | undefined {
@@ -43,10 +43,9 @@ const weak = (problem: string) => fail({ kind: 'weak_password', problem } as con
 /** On the list, or a listed word that only digits, signs or its own repetition made long enough. */
 function isCommon(folded: string, common: CommonPasswords): boolean {
   const unit = repeatedUnit(folded);
-  if (unit.length < MIN_STEM_LENGTH || common.has(folded) || common.has(unit)) return true;
+  if (unit.length < MIN_UNIT_LENGTH || common.has(folded) || common.has(unit)) return true;
   const stem = folded.replace(/[^\p{L}]+$/u, '');
-  const mostlyStem = stem.length >= MIN_STEM_LENGTH && stem.length * 2 >= folded.length;
-  return mostlyStem && common.has(repeatedUnit(stem));
+  return stem.length * 2 >= folded.length && common.has(repeatedUnit(stem));
 }
 
 /** `abcabcabc` → `abc`; a text that repeats nothing is its own unit. */
