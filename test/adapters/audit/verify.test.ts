@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createPublicKey, hash } from 'node:crypto';
-import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -129,6 +129,34 @@ test('a signed checkpoint shows a tail that was cut, and a chain that was made a
   expect(await verifyAuditLog(directory, { checkpointKey: publicKey })).toMatchObject({ ok: false, firstBroken: { id: 20, problem: 'rewritten' } });
 });
 
+test('a checkpoint of the first entry vouches for it, and a half-written one for nothing', async () => {
+  const directory = freshDirectory();
+  const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
+  const writer = openWriter(directory);
+  append(writer, many(1));
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record(writer.head());
+  append(writer, many(1));
+  writer.close();
+  appendFileSync(join(directory, 'checkpoints.ndjson'), '{"id":2,"ha');
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, entries: 2, checkpoints: 1, checkpointedUpTo: 1 });
+});
+
+test('an append that failed and is taken back while the log is verified is no break', async () => {
+  const { directory, path } = tenEntries();
+  const { size } = statSync(path);
+  appendFileSync(path, 'half of an entry, and then\n');
+  let looks = 0;
+  const options = {
+    // Looked at as each reading of a segment begins.
+    get onProgress() {
+      looks += 1;
+      if (looks === 2) truncateSync(path, size);
+      return undefined;
+    },
+  };
+  expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 10, tornBytes: 0 });
+});
+
 test('a checkpoint that the key did not sign is a forgery', async () => {
   const { directory, publicKey } = checkpointed();
   const path = join(directory, 'checkpoints.ndjson');
@@ -204,6 +232,8 @@ test('retention deletes the oldest segments by age and by size, and what is left
   const anchor = JSON.parse(readFileSync(join(copy, 'anchor.json'), 'utf8')) as object;
   writeFileSync(join(copy, 'anchor.json'), JSON.stringify({ ...anchor, first_id: 31 }));
   expect(await verifyAuditLog(copy, { checkpointKey })).toMatchObject({ ok: false, firstBroken: { segment: 'anchor.json', problem: 'forged' } });
+  writeFileSync(join(copy, 'anchor.json'), 'nonsense');
+  expect(await verifyAuditLog(copy)).toMatchObject({ ok: false, firstBroken: { segment: 'anchor.json', problem: 'forged' } });
 });
 
 test('the ten lines of Python in the manual agree', async () => {
@@ -263,7 +293,8 @@ test('a segment whose entries were made by a clock far ahead goes with those aro
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 20, firstId: 31 });
 });
 
-test('what retention deletes while a log is being verified is not called removed', async () => {
+// Looked at once the anchor has been read and before the segments are; and before the first of them is opened.
+test.each(['checkpointKey', 'onProgress'] as const)('what retention deletes while a log is being verified is not called removed (%s)', async (moment) => {
   const base = freshDirectory();
   const directory = join(base, 'audit');
   const key = loadCheckpointKey(join(base, 'key.pem'));
@@ -271,14 +302,19 @@ test('what retention deletes while a log is being verified is not called removed
   for (let nth = 0; nth < 6; nth += 1) append(writer, many(10));
   writer.close();
   let deleted: readonly string[] | undefined;
-  const options = {
-    // Looked at once the anchor has been read, and before the segments are.
-    get checkpointKey() {
+  const options = Object.defineProperty({}, moment, {
+    get() {
       deleted ??= applyRetention({ directory, maxBytes: 6_000, key, nowMs: NOON_MS }).deletedSegments;
-      return createPublicKey(key);
+      return moment === 'checkpointKey' ? createPublicKey(key) : undefined;
     },
-  };
+  });
   const report = await verifyAuditLog(directory, options);
   expect(deleted?.length).toBeGreaterThan(0);
   expect(report).toMatchObject({ ok: true, head: writer.head() });
+});
+
+test('a segment that cannot be read is no break either: the file system says why', async () => {
+  const { directory } = tenEntries();
+  mkdirSync(join(directory, '0000000000000011.ndjson'));
+  await expect(verifyAuditLog(directory)).rejects.toThrow('EISDIR');
 });
