@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { acquirePidFile } from '../../../src/adapters/audit/lock.ts';
+import { acquireLock, acquirePidFile } from '../../../src/adapters/audit/lock.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
 import { openAuditWriter } from '../../../src/adapters/audit/writer.ts';
 import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
@@ -125,6 +125,17 @@ test.skipIf(!existsSync('/proc/self/stat'))('where the kernel’s lock is not to
     if (taken.ok) taken.value.release();
     expect(existsSync(path)).toBe(false);
   }
+});
+
+test('where there is no command that takes the kernel’s lock, the file with the process in it takes its place', () => {
+  const directory = freshDirectory();
+  const path = process.env.PATH;
+  onTestFinished(() => { process.env.PATH = path; });
+  process.env.PATH = directory;
+  const locked = acquireLock(directory);
+  expect(readFileSync(join(directory, 'lock.pid'), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
+  if (locked.ok) locked.value.release();
+  expect(existsSync(join(directory, 'lock.pid'))).toBe(false);
 });
 
 test('the log and its folder are for their owner only', () => {

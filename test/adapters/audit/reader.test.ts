@@ -198,6 +198,64 @@ test('an index that is missing, cut, flipped anywhere or of another log is built
   expect(readFileSync(path).equals(whole)).toBe(true);
 }, 60_000);
 
+test('whoever keeps the indexes up to date finds one beside every sealed segment, and nothing more to do', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 20_000 });
+  for (let nth = 0; nth < 4; nth += 1) append(writer, many(100));
+  const reader = new AuditReader(directory);
+  const indexes = () => readdirSync(directory).filter((name) => name.endsWith('.idx'));
+  expect([await reader.refresh(), indexes()]).toEqual([true, ['0000000000000001.idx']]);
+  while (await reader.refresh());
+  expect(indexes()).toEqual(['0000000000000001.idx', '0000000000000101.idx', '0000000000000201.idx']);
+  append(writer, many(100));
+  while (await reader.refresh());
+  expect(indexes()).toHaveLength(4);
+  writer.close();
+});
+
+test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 100_000 });
+  append(writer, many(300, ofOrg('acme')));
+  writer.close();
+  const path = join(directory, SEGMENT_ONE);
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('"ActionAllowed"', '"ActionDreamt"'));
+  const again = openWriter(directory);
+  append(again, many(2, ofOrg('acme')));
+  again.close();
+  expect(await ids(new AuditReader(directory), { orgId: 'acme' })).toHaveLength(302);
+  expect(await ids(new AuditReader(directory), { eventType: 'ActionAllowed' })).toEqual([302, 301]);
+});
+
+test('times of any year can be asked for', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, many(2));
+  writer.close();
+  const reader = new AuditReader(directory);
+  expect(await ids(reader, { sinceMs: -8.64e15, untilMs: 8.64e15 })).toEqual([2, 1]);
+  expect(await ids(reader, { sinceMs: 8.64e15 })).toEqual([]);
+  expect(await ids(reader, { untilMs: -8.64e15 })).toEqual([]);
+});
+
+test('a line that is no JSON any more is left out of pages and stands in exports as it is', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, [{ payload: { n: 1 } }, { payload: { n: 2 } }, { payload: { n: 3 } }]);
+  writer.close();
+  const path = join(directory, SEGMENT_ONE);
+  writeFileSync(path, readFileSync(path, 'utf8').replace('{"n":2}', '{"n":ü}'));
+  const damaged = readFileSync(path, 'utf8').split('\n')[1] ?? '';
+  const reader = new AuditReader(directory);
+  expect(await ids(reader, {})).toEqual([3, 1]);
+  const page = await reader.query({}, { perPage: 1 });
+  const rest = await reader.query({}, { perPage: 1, cursor: (page.ok ? page.value.nextCursor : null) ?? '' });
+  expect(rest.ok && rest.value.entries.map(({ id }) => id)).toEqual([1]);
+  expect(await exported(reader, {}, { format: 'ndjson', order: 'oldest-first' })).toBe(readFileSync(path, 'utf8'));
+  const csv = (await exported(reader, {}, { format: 'csv', order: 'oldest-first' })).split('\r\n');
+  expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
+});
+
 async function exported(reader: AuditReader, filter: AuditFilter, request: Parameters<AuditReader['export']>[1]): Promise<string> {
   let text = '';
   for await (const piece of reader.export(filter, request)) text += piece;

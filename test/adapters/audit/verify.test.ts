@@ -83,6 +83,13 @@ test('an entry changed together with its hash is named, because its successor re
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { id: 5, line: 5, problem: 'changed' } });
 });
 
+test('a log whose first entry names a predecessor is not the log from its beginning', async () => {
+  const { directory, path, lines } = tenEntries();
+  const sealed = (lines[0] ?? '').replace(`"prev_hash":"${'0'.repeat(64)}"`, `"prev_hash":"${'1'.repeat(64)}"`).slice(0, -75);
+  writeFileSync(path, `${sealed},"hash":"${hash('sha256', sealed, 'hex')}"}\n`);
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 0, firstBroken: { id: 1, line: 1, segment: SEGMENT_ONE, problem: 'changed' } });
+});
+
 test('a segment taken out of the middle is missed at its first entry', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory, { segmentBytes: 3000 });
@@ -178,6 +185,13 @@ test('a checkpoint half written by a crash is written over, and the key is made 
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20, 30]);
 });
 
+test('a gateway that starts again does not sign the head it signed last once more', () => {
+  const { directory, key } = checkpointed();
+  const [, last] = readCheckpoints(directory);
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record({ id: 20, hash: last?.checkpoint?.hash ?? '' });
+  expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20]);
+});
+
 test('a line that is being written or was torn is no break, in the newest segment only', async () => {
   const { directory, path, lines } = tenEntries();
   truncateSync(path, statSync(path).size - 30);
@@ -208,10 +222,17 @@ test('retention deletes the oldest segments by age and by size, and what is left
   const reader = new AuditReader(directory);
   while (await reader.refresh());
   expect(applyRetention({ directory, maxAgeMs: 10_000, maxBytes: 1e9, key, nowMs: NOON_MS + 10_000 }).deletedSegments).toEqual([]);
-  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 11_001 }).deletedSegments)
-    .toEqual(['0000000000000001.ndjson', '0000000000000011.ndjson']);
+  const first = readFileSync(join(directory, SEGMENT_ONE));
+  const bytes = first.length + statSync(join(directory, '0000000000000011.ndjson')).size;
+  expect(readdirSync(directory)).toContain('0000000000000001.idx');
+  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 11_001 }))
+    .toEqual({ deletedSegments: ['0000000000000001.ndjson', '0000000000000011.ndjson'], deletedBytes: bytes, isCut: false });
   expect(readdirSync(directory)).not.toContain('0000000000000001.idx');
+  expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([30, 40, 50, 60]);
+  // Left behind by a crash: what the anchor vouches for begins later.
+  writeFileSync(join(directory, SEGMENT_ONE), first);
   expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4, head: writer.head() });
+  unlinkSync(join(directory, SEGMENT_ONE));
   const page = await reader.query({}, { perPage: 1000 });
   expect(page).toMatchObject({ ok: true, value: { nextCursor: null } });
   expect(page.ok && page.value.entries.map(({ id }) => id)).toEqual(Array.from({ length: 40 }, (_, index) => 60 - index));
@@ -277,6 +298,23 @@ test('the newest segment that holds an entry stays, and so does all before one t
   writeFileSync(third, whole);
   expect(retain().deletedSegments).toEqual(['0000000000000011.ndjson']);
   expect(segmentsOf(directory)).toEqual(['0000000000000021.ndjson']);
+});
+
+test('retention keeps what just fits, the newest checkpoint, and a log whose entries are large', async () => {
+  const base = freshDirectory();
+  const directory = join(base, 'audit');
+  const key = loadCheckpointKey(join(base, 'key.pem'));
+  const writer = openWriter(directory, { segmentBytes: 3000 });
+  for (let nth = 0; nth < 3; nth += 1) append(writer, [{ reason: 'x'.repeat(100_000) }]);
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record({ id: 1, hash: 'a'.repeat(64) });
+  const sizeOf = (name: string) => statSync(join(directory, name)).size;
+  const lastTwo = sizeOf('0000000000000002.ndjson') + sizeOf('0000000000000003.ndjson');
+  const retain = () => applyRetention({ directory, maxBytes: lastTwo, key, nowMs: NOON_MS }).deletedSegments;
+  expect(retain()).toEqual([SEGMENT_ONE]);
+  expect(retain()).toEqual([]);
+  expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([1]);
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, entries: 2, firstId: 2, head: writer.head() });
+  writer.close();
 });
 
 test('a segment whose entries were made by a clock far ahead goes with those around it, and holds none of them up', async () => {
