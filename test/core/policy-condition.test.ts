@@ -103,13 +103,51 @@ test.each([
   ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 42, 'getHours() takes no time zone within a loop'],
   ['attributes.a.all(x, attributes.b.all(y, attributes.c.all(z, true)))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
   ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
+  ['[1, 2].all(n, timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == n)', 57, 'getHours() takes no time zone within a loop'],
+  ['attributes.tags.join(attributes.path) == "x"', 21, 'join() takes a separator in quotes'],
+  ['resource.matches(5)', 17, 'matches() takes a pattern in quotes'],
 ])('%s is refused when it is loaded', (source, offset, problem) => {
   expect(compileCondition(source)).toEqual({ ok: false, fault: [{ offset, problem }] });
+});
+
+// Each reads something of any size once more for every pair of elements.
+test.each([
+  'size(attributes.c) > 0', 'attributes.c.size() > 0', 'resource.contains(x)', 'attributes.c == attributes.d', 'attributes.c < attributes.d',
+  '(attributes.c + "x") == x', '!(x in attributes.c)', 'x in attributes.c.d', 'x in attributes["c"]', 'x in attributes.c[y]', 'size([attributes.c]) > 0',
+  'size({"k": attributes.c}) > 0', 'size({string(attributes.c): 1}) > 0', 'string(attributes.c) == x', 'size(-attributes.c) > 0', 'x.contains(attributes.c.trim())',
+  'attributes.c.filter(z, z == x).size() > 0', 'resource.lowerAscii() == x', 'x == (y ? size(attributes.c) : 1)',
+])('%s is refused within two loops over attributes, as a third one', (body) => {
+  expect(compileCondition(`attributes.a.all(x, attributes.b.all(y, ${body}))`)).toEqual(
+    { ok: false, fault: [{ offset: 0, problem: 'loops over attributes may be nested 2 deep, these are 3 deep' }] });
+});
+
+// Nothing here grows with more than two sizes: elements of elements are met once each, and a prefix is as long as what it is compared with.
+test.each([
+  'attributes.a.all(x, x.all(y, y.all(z, z == 1)))', 'attributes.a.all(x, x.b.all(y, y["c"].all(z, z == 1)))', 'attributes.a.all(x, attributes.b.all(y, x == y))',
+  'attributes.a.all(x, attributes.b.all(y, resource == "r"))', 'attributes.a.all(x, attributes.b.all(y, resource.startsWith("r")))',
+  'attributes.a.all(x, attributes.b.all(y, agent.org_id.contains("r") && size(x) == size(y)))',
+])('%s is taken', (source) => {
+  expect(compileCondition(source).ok).toBe(true);
+});
+
+const TEN = '[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]';
+test('lists that a condition brings along may be looped over fifty thousand times, no more', () => {
+  const nested = (last: string) => `${TEN}.all(a, ${TEN}.all(b, ${TEN}.all(c, ${TEN}.all(d, ${last}.all(e, e > 0)))))`;
+  expect(evaluate(nested('[1, 2, 3, 4, 5]'))).toBe(true);
+  expect(compileCondition(nested('[1, 2, 3, 4, 5, 6]'))).toEqual(
+    { ok: false, fault: [{ offset: 0, problem: 'loops over its own lists 60000 times; at most 50000 are allowed' }] });
+});
+
+test('a pattern has at most 512 characters', () => {
+  const matching = (length: number) => compileCondition(`resource.matches("${'a'.repeat(length)}")`);
+  expect(matching(512).ok).toBe(true);
+  expect(matching(513)).toEqual({ ok: false, fault: [{ offset: 17, problem: 'a pattern has at most 512 characters' }] });
 });
 
 test('an expression longer than 4096 characters is refused', () => {
   const compiled = compileCondition(`resource == "${'x'.repeat(4096)}"`);
   expect(compiled).toEqual({ ok: false, fault: [{ offset: 0, problem: 'is 4110 characters long; a condition has at most 4096' }] });
+  expect(compileCondition(`resource == "${'x'.repeat(4082)}"`).ok).toBe(true);
 });
 
 // What an agent may send in the largest body there is, against the conditions that do the most with it.

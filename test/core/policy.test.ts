@@ -197,6 +197,39 @@ test.each(['org:globex', 'team:globex/search', 'team:acme/ads', 'agent:globex/se
   expect(policies.explain(check()).documents).toMatchObject([{ applies: false, rules: [] }]);
 });
 
+const ruleWith = (over: object) => ({ name: 'p', scope: 'global', rules: [{ id: 'r', effect: 'allow', ...over }] });
+const problemsOf = (raw: unknown) => parsePolicyDocument(raw, 'test.yaml').problems.map(({ path, problem }) => `${path.join('.')}: ${problem}`);
+
+test.each<[string, (length: number) => unknown, number, string]>([
+  ['name', (length) => ({ ...ruleWith({}), name: 'n'.repeat(length) }), 128, 'name: must be a text of 1 to 128 printable characters, this is a text of 129 characters'],
+  ['rule id', (length) => ruleWith({ id: 'i'.repeat(length) }), 128, 'rules.0.id: must be a text of 1 to 128 printable characters, this is a text of 129 characters'],
+  ['reason', (length) => ruleWith({ reason: 'r'.repeat(length) }), 512, 'rules.0.reason: must be a text of at most 512 characters, this is a text of 513 characters'],
+  ['pattern', (length) => ruleWith({ actions: ['a'.repeat(length)] }), 512, 'rules.0.actions.0: must be a pattern of 1 to 512 characters, this is a text of 513 characters'],
+  ['list of rules', (length) => ({ name: 'p', scope: 'global', rules: Array.from({ length }, (_, n) => ({ id: `r${n}`, effect: 'deny' })) }), 10_000, 'rules: has 10001 rules; a document holds at most 10000'],
+])('a %s may be as long as its limit, and no longer', (_, raw, limit, problem) => {
+  expect(problemsOf(raw(limit))).toEqual([]);
+  expect(problemsOf(raw(limit + 1))).toEqual([problem]);
+});
+
+test.each<[unknown, string]>([
+  [' padded', 'a text of 7 characters'], ['two\nlines', 'a text of 9 characters'], ['bell\u0007', 'a text of 5 characters'], ['\u202egnp', 'a text of 4 characters'],
+  ['', 'an empty text'], [null, 'empty'], [['p'], 'a list'], [{ p: 1 }, 'a mapping'], [7, 'a number'], [true, 'true or false'],
+])('the name %j is refused: it stands in audit entries and on terminals', (name, kind) => {
+  const problem = `must be a text of 1 to 128 printable characters, this is ${kind}`;
+  expect(problemsOf({ name, scope: 'global', rules: [] })).toEqual([`name: ${problem}`]);
+  expect(problemsOf(ruleWith({ id: name }))).toEqual([`rules.0.id: ${problem}`]);
+});
+
+test('what is no policy, has no rules or rules that are none is refused, and with a budget it needs none', () => {
+  expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(Array.from({ length: 4 }, () => [': a policy document is a mapping with the keys name, scope, rules, budget']));
+  expect(problemsOf({ name: 'p', scope: 'global' })).toEqual([': rules is missing']);
+  expect(problemsOf({ name: 'p', scope: 'global', rules: { id: 'r' } })).toEqual(['rules: must be a list of rules, this is a mapping']);
+  expect(problemsOf({ name: 'p', scope: 'global', budget: {} })).toEqual([]);
+  expect(problemsOf(ruleWith({ reason: ' ' }))).toEqual(['rules.0.reason: must be a text of at most 512 characters, this is an empty text']);
+  expect(problemsOf(ruleWith({ resources: [''] }))).toEqual(['rules.0.resources.0: must be a pattern of 1 to 512 characters, this is an empty text']);
+  expect(problemsOf({ ...ruleWith({}), scope: 7 })).toEqual(['scope: must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>']);
+});
+
 test.each(['org:-', 'team:-/search', 'agent:-/search/a1'])('the scope %s is refused: no org is called -, so the document would govern nobody', (scope) => {
   expect(parsePolicyDocument({ name: 'p', scope, rules: [webOnly] }, 'test.yaml').problems).toEqual([
     { path: ['scope'], problem: 'must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>' },
