@@ -40,7 +40,7 @@ import { Switchboard } from './threads/switchboard.ts';
 import { createTokens } from './threads/tokens.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
-import { choosePort, holdDataDir, openStore, orStartError, readPolicies, valueOrStartError } from './start-checks.ts';
+import { choosePort, holdDataDir, openStore, orStartError, readPolicies, startErrorOf, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { within } from './within.ts';
 
@@ -72,7 +72,7 @@ export async function startGateway(config: Config, log: Logger, signal: AbortSig
     return await assemble(config, log, signal, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step();
-    throw error;
+    throw startErrorOf(error, config.SVC_DATA_DIR);
   }
 }
 

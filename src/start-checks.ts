@@ -1,6 +1,7 @@
 /** What must be right before a gateway starts, each with the words for whoever starts it. */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { dirname, resolve } from 'node:path';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
 import { damagedStoreFile, openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
@@ -8,13 +9,20 @@ import type { Address } from './config.ts';
 import { messageOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
+import { fileTrouble } from './file-trouble.ts';
 
 /** Why the gateway does not start, in words for whoever started it. */
 export class StartError extends Error {}
 
-/** For what rejects with such words of its own. */
+/** For what rejects with such words of its own; what the system says of a file is left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw new StartError(messageOf(error)); });
+  starting.catch((error: unknown) => { throw fileTrouble(error, '') === undefined ? new StartError(messageOf(error)) : error; });
+
+/** What the system refused about a file, in words; everything else as it is. */
+export function startErrorOf(error: unknown, dataDir: string): unknown {
+  const trouble = fileTrouble(error, dataDir);
+  return trouble === undefined ? error : new StartError(trouble, { cause: error });
+}
 
 export function valueOrStartError<T>(result: Result<T, Fault>): T {
   if (!result.ok) throw new StartError(explain(result.fault));
@@ -29,22 +37,36 @@ export async function holdDataDir(path: string): Promise<DataDirLock> {
 }
 
 function makeDataDir(path: string): void {
+  makeFolder(resolve(path));
+  chmodSync(path, 0o700);
+}
+
+/** With the folders around it. One by one: Node.js' own way hides that a file system is read-only, and never ends in /proc. */
+function makeFolder(path: string): void {
+  if (isFolder(path)) return;
+  if (dirname(path) !== path) makeFolder(dirname(path));
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    chmodSync(path, 0o700);
+    mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    throw new StartError(`cannot make the data directory ${path}: ${(error as Error).message}; choose another SVC_DATA_DIR`);
+    if (!isFolder(path)) throw error; // else another gateway, that starts at the same time, was faster
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // making it says why not
   }
 }
 
 export function openStore(dataDir: string): EmbeddedStore {
+  const damaged = damagedStoreFile(dataDir);
+  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
   try {
-    const damaged = damagedStoreFile(dataDir);
-    if (damaged === undefined) return openEmbeddedStore(dataDir);
-    throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+    return openEmbeddedStore(dataDir);
   } catch (error) {
-    if (error instanceof StartError) throw error;
-    throw new StartError(`cannot open the store in ${dataDir}: ${(error as Error).message}; its files must be writable for the account that runs the gateway`);
+    throw fileTrouble(error, dataDir) === undefined ? new StartError(`cannot open the store in ${dataDir}: ${messageOf(error)}`) : error;
   }
 }
 

@@ -1,9 +1,11 @@
 /** What happens to a gateway that is not ready yet: signals, and addresses. */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { SVC } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway } from '../support/gateway.ts';
@@ -77,4 +79,58 @@ test.each([['127.0.0.1', 'localhost', 'cannot listen on localhost'], ...(hasIpv6
   const port = await freePort();
   await expect(startTestGateway({ env: { SVC_HTTP_ADDR: `${http}:${port}`, SVC_GRPC_ADDR: `${grpc}:${port}` } }))
     .rejects.toThrow(`svc-gateway does not start: ${problem}:${port} (EADDRINUSE); stop what listens there, or choose another SVC_GRPC_ADDR`);
+});
+
+test.each([
+  ['a file in the place of the data directory', 'data', 'there is a file where a folder must be (EEXIST); move that file away'],
+  ['a file in the place of the store', 'data/store', 'there is a file where a folder must be (EEXIST); move that file away'],
+  ['a file in the place of the audit log', 'data/audit', 'there is a file where a folder must be (EEXIST); move that file away'],
+  ['a file in the place of the keys', 'data/keys', 'there is a file where a folder must be (EEXIST); move that file away'],
+])('%s is named with its path, its setting and what to do', async (_, place, words) => {
+  const folder = dataFolder();
+  if (place !== 'data') mkdirSync(join(folder, 'data'));
+  writeFileSync(join(folder, place), '');
+  await expect(startTestGateway({ dataDir: folder })).rejects.toThrow(`svc-gateway does not start: cannot use ${join(folder, place)}: ${words}, or choose another SVC_DATA_DIR\n`);
+});
+
+test('a data directory below a file is named', async () => {
+  const folder = dataFolder();
+  writeFileSync(join(folder, 'file'), '');
+  await expect(startTestGateway({ dataDir: folder, env: { SVC_DATA_DIR: join(folder, 'file/data') } })).rejects.toThrow(`cannot use ${join(folder, 'file')}: there is a file where a folder must be (EEXIST); move that file away, or choose another SVC_DATA_DIR\n`);
+});
+
+/** A small file system, where this account may mount one. */
+function mounted(options: string): string | undefined {
+  const folder = dataFolder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'pipe' });
+  } catch {
+    return undefined;
+  }
+  onTestFinished(() => void execFileSync('umount', ['-l', folder]));
+  return folder;
+}
+
+test.each([
+  ['a read-only file system', 'size=1m,ro', 'the file system is read-only (EROFS); mount it writable'],
+  ['a full disk', 'size=4k', 'the disk is full (ENOSPC); make room'],
+  ['a disk that gets full while the store is made', 'size=12k', 'the disk is full (ENOSPC); make room'],
+  ['a disk that gets full while the keys are written', 'size=40k', 'the disk is full (ENOSPC); make room'],
+  ['a disk without room for names', 'size=1m,nr_inodes=3', 'the disk is full (ENOSPC); make room'],
+])('%s is named with a path, the setting and what to do', async (_, options, words) => {
+  const folder = mounted(options);
+  if (folder === undefined) return console.warn('not tried: nothing can be mounted here');
+  await expect(startTestGateway({ dataDir: folder })).rejects.toThrow(new RegExp(`the gateway ended with 1:[^]*svc-gateway does not start: cannot use (the data directory )?${folder}/data\\S*: ${words.replaceAll(/[()]/g, '\\$&')}, or choose another SVC_DATA_DIR\n`));
+});
+
+test.runIf(process.getuid?.() === 0)('what belongs to another account is named', async () => {
+  const folder = dataFolder();
+  const gateway = await startTestGateway({ dataDir: folder });
+  await gateway.stop();
+  execFileSync('chown', ['-R', '65534:65534', join(folder, 'data')]);
+  execFileSync('chown', ['0:0', join(folder, 'data/audit/lock')]);
+  const asNobody = { SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', PATH: process.env.PATH ?? '' };
+  const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...asNobody, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 20_000 });
+  expect(start(join(folder, 'data'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'data/audit/lock')}: the account that runs the gateway may not (EACCES); give it to that account, or choose another SVC_DATA_DIR\n` });
+  expect(start(join(folder, 'other'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'other')}: the account that runs the gateway may not (EACCES); give it to that account, or choose another SVC_DATA_DIR\n` });
 });

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { Database, Key } from 'lmdb';
@@ -36,6 +36,8 @@ const MAX_TABLES = 32;
 const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
 const MARK_AT = 24;
 const LEAST_BYTES = 2 * 4096;
+/** What the files of a new store take. */
+const LEAST_FREE_BYTES = 32 * 1024;
 
 /**
  * The file of the store where it is none: cut short by a full disk when it was made, or written over. Ask before opening
@@ -55,6 +57,11 @@ export function damagedStoreFile(dataDir: string): string | undefined {
   }
 }
 
+function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}
+
 /** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
 export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   const path = join(dataDir, 'store');
@@ -63,6 +70,8 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   // The library has an error for data that it may not write; of a lock file that it may not, the process dies without a word.
   const lock = join(path, 'lock.mdb');
   if (existsSync(lock)) closeSync(openSync(lock, 'r+'));
+  // Nor has it a word for one that has no room: it maps the file into memory before there are blocks for it.
+  else if (freeBytes(path) < LEAST_FREE_BYTES) throw Object.assign(new Error('no space left for the store'), { code: 'ENOSPC', path: lock });
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   const environment = open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
   process.on('unhandledRejection', passOverFailedCommit);

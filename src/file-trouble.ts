@@ -1,0 +1,43 @@
+/** What the system says of a file that a gateway needs to start, in words: which path, which setting, and what to do. */
+import { relative, resolve } from 'node:path';
+import { getSystemErrorName } from 'node:util';
+
+type Trouble = { readonly reason: string; readonly remedy: string };
+
+const NOT_OURS: Trouble = { reason: 'the account that runs the gateway may not', remedy: 'give it to that account' };
+const FULL: Trouble = { reason: 'the disk is full', remedy: 'make room' };
+const IN_THE_WAY: Trouble = { reason: 'there is a file where a folder must be', remedy: 'move that file away' };
+
+const TROUBLES: Readonly<Record<string, Trouble>> = {
+  EACCES: NOT_OURS,
+  EPERM: NOT_OURS,
+  ENOSPC: FULL,
+  EDQUOT: FULL,
+  EROFS: { reason: 'the file system is read-only', remedy: 'mount it writable' },
+  ENOTDIR: IN_THE_WAY,
+  EEXIST: IN_THE_WAY,
+  ENOENT: { reason: 'it cannot be made there', remedy: 'check the path' },
+  ENAMETOOLONG: { reason: 'the name is too long', remedy: 'shorten it' },
+  EIO: { reason: 'the disk fails', remedy: 'have it checked' },
+};
+
+/** Undefined for what is no error of the system about a file. */
+export function fileTrouble(error: unknown, dataDir: string): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  // Who cannot listen or connect is told of the address elsewhere.
+  const name = syscall === 'connect' || 'port' in error ? undefined : nameOf(code);
+  const trouble = name === undefined ? undefined : TROUBLES[name];
+  if (trouble === undefined) return undefined;
+  const isOfDataDir = path === undefined || isWithin(path, dataDir) || isWithin(dataDir, path);
+  const remedy = isOfDataDir ? `${trouble.remedy}, or choose another SVC_DATA_DIR` : trouble.remedy;
+  return `cannot use ${path ?? `the data directory ${dataDir}`}: ${trouble.reason} (${name}); ${remedy}`;
+}
+
+const isWithin = (path: string, folder: string): boolean => !relative(resolve(folder), resolve(path)).startsWith('..');
+
+/** The embedded store gives the number of the system instead of the name. */
+function nameOf(code: unknown): string | undefined {
+  if (typeof code === 'string') return code;
+  return typeof code === 'number' && code > 0 ? getSystemErrorName(-code) : undefined;
+}
