@@ -106,6 +106,19 @@ export class AgentRegistry {
     return found?.after(registration) ?? NO_AGENTS;
   }
 
+  /**
+   * The same in one org. Looked up team by team, not picked out of all: how long that takes would tell how many the other orgs
+   * have, and one with very many would have the others wait.
+   */
+  namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
+    const found: AgentEntry[] = [];
+    for (const teamId of this.#byOrg.get(orgId)?.teams.keys() ?? []) {
+      const entry = this.#byKey.get(agentKeyOf({ orgId, teamId, agentId }));
+      if (entry !== undefined && entry.isRegistered && entry.registration > registration) found.push(entry);
+    }
+    return found.sort((a, b) => a.registration - b.registration);
+  }
+
   /** The agent itself has asked something. */
   saw(entry: AgentEntry, nowMs: number): void {
     const before = minuteOf(entry.lastSeenMs);

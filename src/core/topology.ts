@@ -124,8 +124,7 @@ export function lineages(agents: AgentRegistry, orgId: string | undefined, agent
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];
   let last = after;
-  for (const agent of agents.namedAfter(agentId, after)) {
-    if (orgId !== undefined && agent.identity.orgId !== orgId) continue;
+  for (const agent of orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after)) {
     if (found.length === perPage) return ok({ lineages: found, next: String(last) });
     found.push(lineageOf(agents, agent));
     last = agent.registration;

@@ -69,3 +69,8 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
   // Walking there passes a hundred thousand entries, which costs several hundred first pages.
   expect(deep).toBeLessThan(first * 10);
 });
+
+test('how many agents of other orgs have a name is not to be learned from how long the lineage of one takes', () => {
+  const ofOrg = (agentId: string) => quickestMs(() => lineages(agents, `o${AGENTS - 1}`, agentId, { perPage: 10, cursor: undefined }));
+  expect(ofOrg('worker')).toBeLessThan(20 * ofOrg('nobody') + 1);
+});
