@@ -21,7 +21,7 @@ const parsed = parseBudgetConfig({
   daily_limit_usd: 1e9, monthly_limit_usd: 1e9, org_daily_limit_usd: 1e6, org_monthly_limit_usd: 1e7,
   team_daily_limit_usd: 1e6, team_monthly_limit_usd: 1e7, agent_daily_limit_usd: 1e4, agent_monthly_limit_usd: 1e5, timezone: 'Europe/Berlin',
 });
-if (!parsed.ok) throw new Error(parsed.fault.problem);
+if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
 
 const memoryBytes = () => {
   globalThis.gc?.();

@@ -19,8 +19,8 @@ export type BudgetConfig = {
   readonly actionOnExceed: 'deny';
 };
 
-/** Where in the mapping the mistake is, and what it is. An empty path is the mapping itself. */
-export type BudgetConfigFault = { readonly path: readonly string[]; readonly problem: string };
+/** Where in the mapping a mistake is, and what it is. An empty path is the mapping itself. `onKey`: the key is at fault rather than its value. */
+export type BudgetConfigFault = { readonly path: readonly string[]; readonly problem: string; readonly onKey?: true };
 
 /** No caps at all: spend is still counted, by the days and months of UTC. */
 export const UNLIMITED: BudgetConfig = {
@@ -51,14 +51,12 @@ const BUDGET_KEYS: readonly string[] = [
   'action_on_exceed',
 ];
 
-/** Reads the already parsed mapping. The first mistake is answered; an absent key means no cap, UTC, deny. */
-export function parseBudgetConfig(raw: unknown): Result<BudgetConfig, BudgetConfigFault> {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return fail({ path: [], problem: 'must be a mapping of budget limits' });
+/** Reads the already parsed mapping. An absent key means no cap, UTC, deny. */
+export function parseBudgetConfig(raw: unknown): Result<BudgetConfig, readonly BudgetConfigFault[]> {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return fail([{ path: [], problem: 'must be a mapping of budget limits' }]);
   const mapping = raw as Readonly<Record<string, unknown>>;
-  for (const key of Object.keys(mapping)) {
-    const problem = problemOf(key, mapping[key]);
-    if (problem !== undefined) return fail({ path: [key], problem });
-  }
+  const faults = Object.keys(mapping).flatMap((key) => faultsOf(key, mapping[key]));
+  if (faults.length > 0) return fail(faults);
   const limitsOf = (tier: Tier): TierLimits => ({
     monthly: limitOf(mapping[LIMIT_KEYS[tier].monthly]),
     daily: limitOf(mapping[LIMIT_KEYS[tier].daily]),
@@ -70,8 +68,13 @@ export function parseBudgetConfig(raw: unknown): Result<BudgetConfig, BudgetConf
   });
 }
 
+function faultsOf(key: string, value: unknown): readonly BudgetConfigFault[] {
+  if (!BUDGET_KEYS.includes(key)) return [{ path: [key], problem: `unknown key; a budget knows ${BUDGET_KEYS.join(', ')}`, onKey: true }];
+  const problem = problemOf(key, value);
+  return problem === undefined ? [] : [{ path: [key], problem }];
+}
+
 function problemOf(key: string, value: unknown): string | undefined {
-  if (!BUDGET_KEYS.includes(key)) return `unknown key; a budget knows ${BUDGET_KEYS.join(', ')}`;
   switch (key) {
     case 'timezone': return isTimezone(value) ? undefined : 'must be the IANA name of a time zone, such as Europe/Berlin';
     case 'action_on_exceed': return value === 'deny' ? undefined : 'must be deny, the only action there is';

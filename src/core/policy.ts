@@ -159,5 +159,5 @@ function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | 
   if (scope.tier !== 'global') return [{ path: ['budget'], onKey: true, problem: 'a budget stands in a document of global scope only' }];
   if (other !== undefined) return [{ path: ['budget'], onKey: true, problem: `policy ${other.name} in ${other.source} has a budget already; there is one for the whole set` }];
   const parsed = parseBudgetConfig(budget);
-  return parsed.ok ? [] : [{ path: ['budget', ...parsed.fault.path], problem: parsed.fault.problem }];
+  return parsed.ok ? [] : parsed.fault.map((fault) => ({ ...fault, path: ['budget', ...fault.path] }));
 }

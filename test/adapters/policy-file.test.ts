@@ -66,6 +66,7 @@ test.each([
   ['a pattern that is no text', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: allow\n    actions:\n      - tool.call\n      - 5\n', 'p.yaml:8:9: rules[0].actions[1]: must be a pattern of 1 to 512 characters, this is a number'],
   ['a budget out of place', 'name: a\nscope: org:x\nrules: []\nbudget: { daily_limit_usd: 5 }\n', 'p.yaml:4:1: budget: a budget stands in a document of global scope only'],
   ['a budget with a mistake', 'name: a\nscope: global\nbudget:\n  daily_limit_usd: lots\n', 'p.yaml:4:20: budget.daily_limit_usd: must be an amount in US dollars from 0 to 1000000000'],
+  ['an unknown key of a budget', 'name: a\nscope: global\nbudget:\n  weekly_limit_usd: 5\n', 'p.yaml:4:3: budget.weekly_limit_usd: unknown key; a budget knows monthly_limit_usd, daily_limit_usd, org_monthly_limit_usd, org_daily_limit_usd, team_monthly_limit_usd, team_daily_limit_usd, agent_monthly_limit_usd, agent_daily_limit_usd, timezone, action_on_exceed'],
   ['a name given twice', 'name: a\nscope: global\nrules: []\n---\nname: a\nscope: org:x\nrules: []\n', 'p.yaml:5:7: name: a is also the name of a policy in p.yaml; names are unique'],
 ])('%s is refused where it stands', (_, text, problem) => {
   expect(refusals(text)).toEqual([problem]);
@@ -115,6 +116,14 @@ budget: {}
     'p.yaml:8:11: rules[1].when: Unknown variable: nope',
     'p.yaml:9:5: rules[2]: a rule is a mapping with the keys id, actions, resources, when, effect, reason, this is a text of 10 characters',
     'p.yaml:14:1: budget: a budget stands in a document of global scope only',
+  ]);
+});
+
+test('all mistakes of a budget are told at once, too', () => {
+  expect(refusals('name: a\nscope: global\nbudget:\n  daily_limit_usd: -5\n  timezone: Mars/Base\n  action_on_exceed: warn\n')).toEqual([
+    'p.yaml:4:20: budget.daily_limit_usd: must be an amount in US dollars from 0 to 1000000000',
+    'p.yaml:5:13: budget.timezone: must be the IANA name of a time zone, such as Europe/Berlin',
+    'p.yaml:6:21: budget.action_on_exceed: must be deny, the only action there is',
   ]);
 });
 

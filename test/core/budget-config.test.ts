@@ -52,13 +52,13 @@ test.each([
   [{ timezone: '' }, ['timezone'], ZONE],
   [{ action_on_exceed: 'warn' }, ['action_on_exceed'], 'must be deny, the only action there is'],
 ])('%j is refused where the mistake is', (raw, path, problem) => {
-  expect(parseBudgetConfig(raw)).toEqual({ ok: false, fault: { path, problem } });
+  expect(parseBudgetConfig(raw)).toEqual({ ok: false, fault: [{ path, problem }] });
 });
 
 test('an unknown key is refused by name, also when its name is one that every object has', () => {
-  expect(parseBudgetConfig({ dayly_limit_usd: 5 })).toMatchObject({ ok: false, fault: { path: ['dayly_limit_usd'], problem: expect.stringContaining('unknown key') } });
-  expect(parseBudgetConfig(JSON.parse('{"__proto__": 5}'))).toMatchObject({ ok: false, fault: { path: ['__proto__'] } });
-  expect(parseBudgetConfig({ constructor: 5 })).toMatchObject({ ok: false, fault: { path: ['constructor'] } });
+  expect(parseBudgetConfig({ dayly_limit_usd: 5 })).toMatchObject({ ok: false, fault: [{ path: ['dayly_limit_usd'], problem: expect.stringContaining('unknown key') }] });
+  expect(parseBudgetConfig(JSON.parse('{"__proto__": 5}'))).toMatchObject({ ok: false, fault: [{ path: ['__proto__'] }] });
+  expect(parseBudgetConfig({ constructor: 5 })).toMatchObject({ ok: false, fault: [{ path: ['constructor'] }] });
 });
 
 test.each([

@@ -13,7 +13,7 @@ const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
 
 function config(budget: Record<string, unknown>): BudgetConfig {
   const parsed = parseBudgetConfig(budget);
-  if (!parsed.ok) throw new Error(parsed.fault.problem);
+  if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
   return parsed.value;
 }
 const CAPS = config({ org_daily_limit_usd: 10 });

@@ -15,7 +15,7 @@ const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
 
 function config(budget: Record<string, unknown>): BudgetConfig {
   const parsed = parseBudgetConfig(budget);
-  if (!parsed.ok) throw new Error(parsed.fault.problem);
+  if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
   return parsed.value;
 }
 const tracker = (budget: Record<string, unknown>, nowMs = NOON) => new BudgetTracker(config(budget), nowMs);

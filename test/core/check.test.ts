@@ -105,7 +105,7 @@ describe('money', () => {
   const USD = 1_000_000;
   const capped = () => {
     const config = parseBudgetConfig({ agent_daily_limit_usd: 10 });
-    if (!config.ok) throw new Error(config.fault.problem);
+    if (!config.ok) throw new Error(config.fault[0]?.problem);
     return openGovernor({ budgets: new BudgetTracker(config.value, 0) });
   };
   const ask = (usd: number, fields: Partial<CheckCommand> = {}, op = 't:1') => checkOf(CRAWLER, op, { estimatedCostMicroUsd: usd * USD, ...fields });
