@@ -49,7 +49,7 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
       const token = tokens.find((needed) => needed.field === field)?.token;
       return token === undefined ? [] : [{ place, hash: hashOf(token, 0, token.length) }];
     }),
-    events: filter.eventType === undefined ? ANY : (eventBit(tokenOf(filter.eventType)) | UNKNOWN_EVENT_BIT) >>> 0,
+    events: filter.eventType === undefined ? ANY : eventBit(tokenOf(filter.eventType)),
     decisions: filter.decision === undefined ? ANY : decisionBit(tokenOf(filter.decision)),
     sinceMs: filter.sinceMs ?? -Infinity,
     untilMs: filter.untilMs ?? Infinity,

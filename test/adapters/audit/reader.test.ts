@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { csvCell } from '../../../src/adapters/audit/csv.ts';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { AUDIT_EVENTS, type AuditDraft, type AuditEntry, type AuditFilter } from '../../../src/core/audit.ts';
@@ -196,6 +197,14 @@ test('an index that is missing, cut, flipped anywhere or of another log is built
   rmSync(path);
   expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual(expected);
   expect(readFileSync(path).equals(whole)).toBe(true);
+  // An index that was right when its segment was shorter, as a copy made at an earlier time brings it along.
+  const shorter = freshDirectory();
+  const segment = readFileSync(join(directory, SEGMENT_ONE));
+  writeFileSync(join(shorter, SEGMENT_ONE), segment.subarray(0, segment.indexOf('{"id":50,')));
+  writeFileSync(join(shorter, '0000000000000050.ndjson'), '');
+  expect(await ids(new AuditReader(shorter), { orgId: 'rare' })).toEqual([]);
+  writeFileSync(join(shorter, SEGMENT_ONE), segment);
+  expect(await ids(new AuditReader(shorter), { orgId: 'rare' })).toEqual(expected.filter((id) => segment.includes(`{"id":${id},`)));
 }, 60_000);
 
 test('whoever keeps the indexes up to date finds one beside every sealed segment, and nothing more to do', async () => {
@@ -225,6 +234,48 @@ test('an entry of an event that only a newer version knows is found by all but t
   again.close();
   expect(await ids(new AuditReader(directory), { orgId: 'acme' })).toHaveLength(302);
   expect(await ids(new AuditReader(directory), { eventType: 'ActionAllowed' })).toEqual([302, 301]);
+});
+
+test('a log of which retention takes the oldest part while it is read is read to its end', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 150_000 });
+  for (let nth = 0; nth < 4; nth += 1) append(writer, many(1000));
+  writer.close();
+  const reader = new AuditReader(directory);
+  const exporting = reader.export({}, { format: 'ndjson', order: 'newest-first' });
+  let text = (await exporting.next()).value ?? '';
+  rmSync(join(directory, '0000000000001001.ndjson'));
+  rmSync(join(directory, SEGMENT_ONE));
+  for await (const piece of exporting) text += piece;
+  expect(text.trimEnd().split('\n').map((line: string) => (JSON.parse(line) as AuditEntry).id)).toEqual(Array.from({ length: 2000 }, (_, index) => 4000 - index));
+  const midway = reader.export({}, { format: 'ndjson', order: 'newest-first' });
+  text = (await midway.next()).value ?? '';
+  rmSync(join(directory, '0000000000003001.ndjson')); // the one that is being read
+  for await (const piece of midway) text += piece;
+  expect(text.trimEnd().split('\n').map((line: string) => (JSON.parse(line) as AuditEntry).id)).toEqual(expect.arrayContaining([4000, 3000, 2001]));
+});
+
+test('a segment in the middle that lost its end shows what it still holds', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 20_000 });
+  for (let nth = 0; nth < 3; nth += 1) append(writer, many(100));
+  writer.close();
+  const path = join(directory, '0000000000000101.ndjson');
+  truncateSync(path, statSync(path).size - 20);
+  const expected = Array.from({ length: 300 }, (_, index) => 300 - index).filter((id) => id !== 200);
+  const reader = new AuditReader(directory);
+  for (const who of [reader, reader, new AuditReader(directory)]) expect(await ids(who, {})).toEqual(expected);
+});
+
+test('a log on a disk that cannot be written is read all the same', async (context) => {
+  const disk = freshDirectory();
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]).status !== 0) return context.skip('mounting needs a privilege this machine does not give');
+  onTestFinished(() => { spawnSync('umount', ['-l', disk]); });
+  const writer = openWriter(disk, { segmentBytes: 20_000 });
+  for (let nth = 0; nth < 3; nth += 1) append(writer, many(100));
+  writer.close();
+  expect(spawnSync('mount', ['-o', 'remount,ro', disk]).status).toBe(0);
+  expect(await ids(new AuditReader(disk), {})).toHaveLength(300);
 });
 
 test('times of any year can be asked for', async () => {

@@ -164,14 +164,16 @@ test('an append that failed and is taken back while the log is verified is no br
   expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 10, tornBytes: 0 });
 });
 
-test('a checkpoint that the key did not sign is a forgery', async () => {
-  const { directory, publicKey } = checkpointed();
+test('a checkpoint that the key did not sign is a forgery, and retention does not tidy it away', async () => {
+  const { directory, key, publicKey } = checkpointed();
   const path = join(directory, 'checkpoints.ndjson');
   const text = readFileSync(path, 'utf8');
   expect(text.split('\n')).toHaveLength(3);
   writeFileSync(path, text.replace('"id":20', '"id":21'));
   expect(await verifyAuditLog(directory, { checkpointKey: publicKey })).toMatchObject({ ok: false, firstBroken: { segment: 'checkpoints.ndjson', line: 2, problem: 'forged' } });
   writeFileSync(path, `nonsense\n${text}`);
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
+  expect(applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS }).deletedSegments).toHaveLength(2);
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
 });
 

@@ -177,7 +177,9 @@ test('a second writer on the same directory is refused with the holder of the lo
   const refused = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
   expect(refused).toEqual({ ok: false, fault: { kind: 'locked', holder: String(process.pid) } });
   writer.close();
-  open().writer.close();
+  const again = open().writer;
+  expect(openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS })).toEqual(refused);
+  again.close();
 });
 
 test('a batch that says another count than it holds is a bug and leaves the log as it was', () => {
