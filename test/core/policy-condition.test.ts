@@ -116,6 +116,7 @@ test.each([
   '(attributes.c + "x") == x', '!(x in attributes.c)', 'x in attributes.c.d', 'x in attributes["c"]', 'x in attributes.c[y]', 'size([attributes.c]) > 0',
   'size({"k": attributes.c}) > 0', 'size({string(attributes.c): 1}) > 0', 'string(attributes.c) == x', 'size(-attributes.c) > 0', 'x.contains(attributes.c.trim())',
   'attributes.c.filter(z, z == x).size() > 0', 'resource.lowerAscii() == x', 'x == (y ? size(attributes.c) : 1)',
+  'dyn(attributes.c) == dyn(attributes.d)', '{"k": attributes.c, "j": 1} == {"k": attributes.d, "j": 1}', '[1, attributes.c] == [1, attributes.d]',
 ])('%s is refused within two loops over attributes, as a third one', (body) => {
   expect(compileCondition(`attributes.a.all(x, attributes.b.all(y, ${body}))`)).toEqual(
     { ok: false, fault: [{ offset: 0, problem: 'loops over attributes may be nested 2 deep, these are 3 deep' }] });
@@ -172,6 +173,15 @@ test('what is too large to loop over is an error that says so', () => {
     .toEqual({ error: 'the attributes are too large to loop over (more than 50000 values)' });
   expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8193) } }))
     .toEqual({ error: 'matches() reads texts of at most 8192 characters, this has 8193' });
+});
+
+test('a long text beside a list does not keep the list from being looped over, unless it is taken apart there', () => {
+  const attributes = { list: [1, 2, 3], text: 'a'.repeat(100_000) };
+  expect(evaluate('attributes.list.all(item, item > 0)', { attributes })).toBe(true);
+  expect(evaluate('resource.matches("^web") && attributes.list.all(item, item > 0)', { attributes })).toBe(true);
+  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values)' };
+  expect(evaluate('attributes.list.all(item, item > 0) && attributes.text.split("").all(letter, letter == "a")', { attributes })).toEqual(tooLarge);
+  expect(evaluate('attributes.all(key, key.split("").size() > 0)', { attributes: { ['k'.repeat(60_000)]: 1 } })).toEqual(tooLarge);
 });
 
 /** Every way to nest lists and mappings `depth` deep. */

@@ -187,10 +187,12 @@ test('a checkpoint half written by a crash is written over, and the key is made 
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20, 30]);
 });
 
-test('a gateway that starts again does not sign the head it signed last once more', () => {
+test('a gateway that starts again does not sign the head it signed last once more, nor an empty log', () => {
   const { directory, key } = checkpointed();
   const [, last] = readCheckpoints(directory);
-  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record({ id: 20, hash: last?.checkpoint?.hash ?? '' });
+  const again = createCheckpointer({ directory, key, nowMs: () => NOON_MS });
+  again.record({ id: 20, hash: last?.checkpoint?.hash ?? '' });
+  again.record({ id: 0, hash: '0'.repeat(64) });
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20]);
 });
 
