@@ -90,7 +90,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
   undo.push(() => policyWatcher.close());
   const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? '' : ' of SVC_POLICY_PATH');
-  const store = openStore(dataDir);
+  const store = await openStore(dataDir);
   undo.push(() => store.close());
   const crypto = startCrypto(config, log);
   undo.push(() => crypto.close());

@@ -60,8 +60,8 @@ function isFolder(path: string): boolean {
   }
 }
 
-export function openStore(dataDir: string): EmbeddedStore {
-  const damaged = damagedStoreFile(dataDir);
+export async function openStore(dataDir: string): Promise<EmbeddedStore> {
+  const damaged = await damagedStoreFile(dataDir);
   if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
   try {
     return openEmbeddedStore(dataDir);
