@@ -1,5 +1,5 @@
 import type { OpState } from './op-state.ts';
-import { Roll } from './roll.ts';
+import { SequencedList } from './sequenced-list.ts';
 
 export type OpCounts = Record<OpState, number>;
 
@@ -37,7 +37,7 @@ class SeenCounter {
 /** Groups by their names, and in the order in which they came. */
 class GroupTable {
   readonly #byId = new Map<string, AgentGroup>();
-  readonly #inOrder = new Roll<AgentGroup>();
+  readonly #inOrder = new SequencedList<AgentGroup>();
 
   get(id: string): AgentGroup | undefined { return this.#byId.get(id); }
 

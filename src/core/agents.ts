@@ -2,7 +2,7 @@ import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
 import type { BudgetHandle } from './budget.ts';
 import type { AgentView } from './commands.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
-import { Roll } from './roll.ts';
+import { SequencedList } from './sequenced-list.ts';
 
 const NOWHERE = new AgentGroup('', undefined, 0);
 
@@ -56,20 +56,20 @@ export type OrgMembers = {
   readonly sequence: number;
   readonly orgId: string;
   /** By the number of their registration. */
-  readonly agents: Roll<AgentEntry>;
-  readonly teams: Map<string, Roll<AgentEntry>>;
+  readonly agents: SequencedList<AgentEntry>;
+  readonly teams: Map<string, SequencedList<AgentEntry>>;
 };
 
 /** The registry of agents: by the whole triple, by credential, and by org, team and parent (spec: Agent identity). */
 export class AgentRegistry {
   readonly #byKey = new Map<AgentKey, AgentEntry>();
-  readonly #registered = new Roll<AgentEntry>();
+  readonly #registered = new SequencedList<AgentEntry>();
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byOrg = new Map<string, OrgMembers>();
-  readonly #orgsInOrder = new Roll<OrgMembers>();
+  readonly #orgsInOrder = new SequencedList<OrgMembers>();
   readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
   /** One agent alone under its name, which is the usual case, needs no list. */
-  readonly #byName = new Map<string, AgentEntry | Roll<AgentEntry>>();
+  readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
   readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
@@ -203,14 +203,14 @@ export class AgentRegistry {
     let org = this.#byOrg.get(orgId);
     if (org === undefined) {
       this.#orgs += 1;
-      org = { sequence: this.#orgs, orgId, agents: new Roll(), teams: new Map() };
+      org = { sequence: this.#orgs, orgId, agents: new SequencedList(), teams: new Map() };
       this.#byOrg.set(orgId, org);
       this.#orgsInOrder.add(org.sequence, org);
     }
     org.agents.add(entry.registration, entry);
     let team = org.teams.get(teamId);
     if (team === undefined) {
-      team = new Roll();
+      team = new SequencedList();
       org.teams.set(teamId, team);
     }
     team.add(entry.registration, entry);
@@ -234,7 +234,7 @@ export class AgentRegistry {
     const known = this.#byName.get(agentId);
     if (known === undefined) return void this.#byName.set(agentId, entry);
     if (!(known instanceof AgentEntry)) return known.add(entry.registration, entry);
-    const namesakes = new Roll<AgentEntry>();
+    const namesakes = new SequencedList<AgentEntry>();
     for (const each of [known, entry]) namesakes.add(each.registration, each);
     this.#byName.set(agentId, namesakes);
   }
@@ -242,8 +242,8 @@ export class AgentRegistry {
   #removeName(entry: AgentEntry): void {
     const { agentId } = entry.identity;
     const known = this.#byName.get(agentId);
-    if (known instanceof Roll) known.remove(entry.registration);
-    if (known === entry || (known instanceof Roll && known.size === 0)) this.#byName.delete(agentId);
+    if (known instanceof SequencedList) known.remove(entry.registration);
+    if (known === entry || (known instanceof SequencedList && known.size === 0)) this.#byName.delete(agentId);
   }
 
   /** A registration that ends takes what was seen of its agent with it. */

@@ -74,6 +74,7 @@ export class Envelope {
   dirty = false;
   /** The store has a row of it. */
   stored = false;
+
   constructor(tier: Tier, name: string, parent: Envelope | undefined, sequence: number, caps: Readonly<Caps>, { cells, at }: LedgerRow) {
     this.parent = parent;
     this.#caps = caps;
@@ -179,8 +180,8 @@ export class Envelope {
     }
   }
 
-  /** Agents without an org share no org tier: theirs is a knot in the tree, uncapped, unsaved and unseen. */
-  get isKnot(): boolean {
+  /** Agents without an org share no org tier: theirs only holds the tree together, without caps, never saved and never shown. */
+  get isPlaceholder(): boolean {
     return this.tier === 'org' && this.name === '';
   }
 

@@ -61,7 +61,7 @@ export function* envelopesAfter(root: Envelope, { orgId, after }: BudgetFilter):
 /** Skips all that stands at or before the path of sequence numbers `from`, without a look into what is skipped. */
 function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from: readonly number[] | undefined): Generator<Envelope> {
   if (envelope.tier === tier) {
-    const shown = !envelope.isKnot && (orgId === undefined || tier !== 'global');
+    const shown = !envelope.isPlaceholder && (orgId === undefined || tier !== 'global');
     if (shown && from === undefined) yield envelope;
     return;
   }

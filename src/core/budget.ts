@@ -1,5 +1,5 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
-import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Exceeded } from './budget-envelope.ts';
+import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, type Exceeded } from './budget-envelope.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
@@ -279,7 +279,7 @@ export class BudgetTracker {
   }
 
   #markDirty(envelope: Envelope): void {
-    if (envelope.dirty || envelope.isKnot) return;
+    if (envelope.dirty || envelope.isPlaceholder) return;
     envelope.dirty = true;
     this.#dirty.push(envelope);
   }
@@ -308,5 +308,5 @@ function usageOf(agent: Envelope, usageId: string): Omit<UsageRow, 'recordedAtMs
   return { kind: 'usage', orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
 }
 
-const alertsOf = (envelope: Envelope, epoch: { readonly month: number; readonly day: number }): BudgetAlert[] =>
+const alertsOf = (envelope: Envelope, epoch: Epoch): BudgetAlert[] =>
   [...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)), ...envelope.takeAlerts(epoch)];

@@ -12,10 +12,9 @@ import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
+import type { CheckSubject } from './policy-condition.ts';
+import type { PolicyDecision } from './policy-rule.ts';
 import { fail, ok, type Result } from './result.ts';
-
-type CheckSubject = Pick<CheckCommand, 'agent' | 'action' | 'resource' | 'attributes' | 'caller' | 'estimatedCostMicroUsd'>;
-type PolicyDecision = { readonly kind: 'allow' | 'deny'; readonly reason: string; readonly policy: string | undefined; readonly ruleId: string | undefined };
 
 export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[] };
 

@@ -1,6 +1,6 @@
 import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
-import type { AgentIdentity, OpId } from './ids.ts';
+import type { AgentIdentity, Brand, OpId } from './ids.ts';
 import { Chunk, CHUNK_BITS, CHUNK_SLOTS, FREE, LIST_AT, SLOT_MASK, type OpList } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
 import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
@@ -16,7 +16,7 @@ export type OpRecord = {
 };
 
 /** Where an operation lives in the registry. Valid until the operation is swept. */
-export type OpSlot = number & { readonly __slot: never };
+export type OpSlot = Brand<number, 'OpSlot'>;
 
 /** Whose operations are linked to each other, oldest first: the registry keeps where they begin and end. */
 export type OpHolder = { firstOp: number; lastOp: number };
@@ -48,23 +48,23 @@ function firstTaken(states: Uint8Array, from: number): number {
 export class OpsRegistry {
   readonly #chunks: Chunk[] = [];
   readonly #index: OpIndex;
-  readonly #counts: Record<OpState, number> = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  readonly #counts: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   #size = 0;
   #ingested = 0;
   #used = 0; // slots ever handed out
   #free = NONE;
   #oldestFinished = NONE;
   #newestFinished = NONE;
-  /** Operations that wait in the queue of finished ones and run again: see {@link restore}. */
+  /** Operations that run again but are still in the queue of finished ones: see {@link restore}. */
   readonly #revived = new Set<number>();
 
-  /** `hashKey` is random, see {@link OpIndex}. */
+  /** `hashKey` is random: see {@link OpIndex}. */
   constructor(hashKey: Int32Array) { this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]); }
 
   get size(): number { return this.#size; }
 
   /** How many operations are in each state right now. */
-  get counts(): Readonly<Record<OpState, number>> { return this.#counts; }
+  get counts(): Readonly<OpCounts> { return this.#counts; }
 
   find(opId: OpId): OpSlot | undefined {
     return this.#index.find(opId) as OpSlot | undefined;
@@ -160,7 +160,7 @@ export class OpsRegistry {
     return removed;
   }
 
-  /** Puts an operation back to where it was, since `atMs`, before a move that counts as never made. */
+  /** Undoes a move: the operation is in the state `to` again, and has been since `atMs`. */
   restore(slot: OpSlot, to: OpState, atMs: number): void {
     const chunk = this.#chunkOf(slot);
     const at = slot & SLOT_MASK;
@@ -172,12 +172,12 @@ export class OpsRegistry {
     this.#recount(owner, from, to);
     if (!isFinished(from)) return;
     owner.unfinishedOps += 1;
-    // The queue is linked one way only, so its place there stays until the sweep comes by. Should it finish again before,
-    // it is swept from that place, and those behind it wait until it is old enough.
+    // The queue is singly linked, so the operation stays in it until the sweep comes by. If it finishes again before that,
+    // it is swept from its old place, and those behind it wait until it is old enough.
     this.#revived.add(slot);
   }
 
-  /** Removes an operation that runs as if it had never been. */
+  /** Removes a running operation as if it had never existed. */
   withdraw(slot: OpSlot): void {
     const { owners, states } = this.#chunkOf(slot);
     assert(!isFinished(OP_STATES[states[slot & SLOT_MASK]!]!), 'what has finished is left to the sweep');
@@ -210,12 +210,12 @@ export class OpsRegistry {
 
   /**
    * A page of operations in the order of their slots: one that exists during the whole walk, and in that state, is seen
-   * exactly once. Asks the column of states alone which slots are worth a look, so a rare state costs no more than a common one.
+   * exactly once. It reads only the column of states to find the next slot, so a rare state costs no more than a common one.
    */
   list(state: OpState | undefined, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
     const ops: OpRecord[] = [];
     for (let slot = this.#nextIn(state, from); slot !== NONE; slot = this.#nextIn(state, slot + 1)) {
-      // Goes on at the next match, not at the next slot: whether there is more must not depend on what others do.
+      // Goes on at the next match, not at the next slot: whether there is a next page must not depend on other holders.
       if (ops.length === limit) return { ops, next: slot };
       ops.push(this.recordOf(slot as OpSlot));
     }
@@ -236,9 +236,9 @@ export class OpsRegistry {
   }
 
   /**
-   * Operations of one list, in one state or in any, oldest first, under the same promise: at most `limit` of them, looking
-   * at as many as the budget allows. It walks over nothing but the holder's own, so what others do shows neither in its
-   * time nor in the number of its pages. `next` is undefined at the end of the list.
+   * A page of one holder's operations, in one state or in any, oldest first, with the same promise: at most `limit` of them,
+   * and no more looked at than the budget allows. It looks only at the holder's own, so neither its time nor the number of
+   * its pages tells what others do. `next` is undefined at the end of the list.
    */
   walk(list: OpList, holder: OpHolder, state: OpState | undefined, limit: number, budget: ScanBudget, place?: OpPlace): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
     const ops: OpRecord[] = [];
@@ -266,7 +266,7 @@ export class OpsRegistry {
     return owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list]);
   }
 
-  /** An operation of this owner has another state, in every count that it takes part in. */
+  /** Moves an operation of this owner from one state to another in every count that it is part of. */
   #recount({ org, team }: AgentEntry, from: OpState, to: OpState): void {
     moveOne(this.#counts, from, to);
     moveOne(org.ops, from, to);
@@ -317,7 +317,8 @@ export class OpsRegistry {
     else this.#chunkOf(this.#newestFinished as OpSlot).next[this.#newestFinished & SLOT_MASK] = slot;
     this.#newestFinished = slot;
   }
-  /** Walks the queue, which is no matter: so rarely is it asked. */
+
+  /** Walks the whole queue; the call is so rare that its cost does not matter. */
   #unqueue(slot: OpSlot): void {
     const nextOf = (queued: number): number => this.#chunkOf(queued as OpSlot).next[queued & SLOT_MASK]!;
     let before = NONE;

@@ -1,7 +1,7 @@
 /** The policies in force: shown, and replaced as a whole (contract: Policy documents). */
-import type { Fault } from '../core/fault.ts';
-import { explain } from '../core/fault.ts';
 import { NO_LINEAGE } from '../core/audit.ts';
+import { BAD_CURSOR, numberOf } from '../core/cursor.ts';
+import { explain, type Fault } from '../core/fault.ts';
 import type { CheckSubject, Explanation, PolicySet, PolicySummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
@@ -39,8 +39,8 @@ export class PolicyKeeper {
 
   /** A principal that is bound to an org sees the global documents and those of its org. */
   list(principal: Principal, { perPage, cursor }: { readonly perPage: number; readonly cursor: string | undefined }): Result<PoliciesInForce, Fault> {
-    const from = cursor === undefined ? 0 : Number(cursor);
-    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this listing gave out' });
+    const from = cursor === undefined ? 0 : numberOf(cursor);
+    if (from === undefined) return BAD_CURSOR;
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const next = from + perPage;
     return ok({ version, loadedAtMs: this.#loadedAtMs, documents: documents.slice(from, next), nextCursor: next < documents.length ? String(next) : null });

@@ -8,7 +8,7 @@ export function backoffMs(attempt: number, { baseMs, maxMs }: Backoff): number {
 }
 
 /** Sleeps that all end at once when there is nothing left to wait for. */
-export class Naps {
+export class Sleeper {
   readonly #wake = new Set<() => void>();
   #isOver = false;
 

@@ -1,5 +1,5 @@
 /** The agent's own calls beside checks. Each may be made twice without harm, so each is tried until it is answered. */
-import { backoffMs, type Backoff, type Naps } from './backoff.ts';
+import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import { newSpanId } from './ids.ts';
@@ -15,7 +15,7 @@ export type CallsOptions = {
   readonly transport: Transport;
   readonly credential: Credential;
   readonly reach: Reachability;
-  readonly naps: Naps;
+  readonly sleeper: Sleeper;
   readonly isClosed: () => boolean;
 };
 
@@ -49,7 +49,7 @@ export class Calls {
 
   /** Until the deadline for calls, or until the gateway is lost. */
   async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request']): Promise<Methods[N]['response']> {
-    const { settings: { callMs }, transport, credential, reach, naps, isClosed } = this.#options;
+    const { settings: { callMs }, transport, credential, reach, sleeper, isClosed } = this.#options;
     const endMs = performance.now() + callMs;
     for (let attempt = 0; ; attempt += 1) {
       if (isClosed()) throw new ClientClosedError();
@@ -69,7 +69,7 @@ export class Calls {
         else reach.succeeded();
         const waitMs = Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF));
         if (isVerdict(error) || error.fault === 'payload_too_large' || reach.isLost || performance.now() + waitMs >= endMs) throw error;
-        await naps.sleep(waitMs);
+        await sleeper.sleep(waitMs);
       }
     }
   }

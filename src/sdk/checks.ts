@@ -2,7 +2,7 @@
  * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is overloaded,
  * and always answered within their deadline. Sending a check again is safe: the gateway knows the operation by its id.
  */
-import { backoffMs, Naps, type Backoff } from './backoff.ts';
+import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { CheckStream, type Answered } from './check-stream.ts';
 import type { Credential } from './credential.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
@@ -49,7 +49,7 @@ const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
 export class Checker {
   readonly #options: CheckerOptions;
   readonly #slots: Slots;
-  readonly #naps = new Naps();
+  readonly #sleeper = new Sleeper();
   #stream: CheckStream | undefined;
   #streamFailures = 0;
   #streamAfterMs = 0;
@@ -85,7 +85,7 @@ export class Checker {
   close(): void {
     this.#isClosed = true;
     this.#slots.turnAway();
-    this.#naps.end();
+    this.#sleeper.end();
   }
 
   async #untilAnswered(body: CheckBody, isOrphanable: boolean, endMs: number): Promise<CheckAnswer> {
@@ -106,7 +106,7 @@ export class Checker {
           const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
           // Reached and not allowed: no matter what is to happen when it cannot be reached.
           if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
-          await this.#naps.sleep(waitMs);
+          await this.#sleeper.sleep(waitMs);
           break;
         }
         case 'lost': {
@@ -117,7 +117,7 @@ export class Checker {
             if (this.#isClosed) throw new ClientClosedError();
             return this.#unreachable(body, attempt.because);
           }
-          await this.#naps.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)));
+          await this.#sleeper.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)));
           break;
         }
         case 'late':

@@ -1,5 +1,5 @@
 /** The agent's client: puts its parts together. */
-import { Naps } from './backoff.ts';
+import { Sleeper } from './backoff.ts';
 import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
@@ -92,7 +92,7 @@ class ConnectedAgent implements AgentClient {
   readonly #control: ControlChannel;
   readonly #calls: Calls;
   readonly #runs: Runs;
-  readonly #naps = new Naps();
+  readonly #sleeper = new Sleeper();
   readonly #whenIdle = new Set<() => void>();
   #active = 0;
   #isClosing = false;
@@ -108,12 +108,12 @@ class ConnectedAgent implements AgentClient {
     this.#transport = transport;
     this.#reach = reach;
     this.#credential = credential;
-    this.#calls = new Calls({ ...parts, naps: this.#naps, isClosed: () => this.#isClosed });
+    this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed });
     this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#runs.abandon(opId) });
     const orphans = new Orphans({
       complete: (opId) => this.#calls.complete(opId, undefined),
       isConnected: () => this.state === 'connected',
-      naps: this.#naps,
+      sleeper: this.#sleeper,
       onWarning: settings.onWarning,
     });
     this.#control = new ControlChannel({
@@ -123,7 +123,7 @@ class ConnectedAgent implements AgentClient {
         this.#runs.announceAll();
       },
     });
-    this.#runs = new Runs({ settings, checker: this.#checker, control: this.#control, calls: this.#calls, orphans, reach, naps: this.#naps });
+    this.#runs = new Runs({ settings, checker: this.#checker, control: this.#control, calls: this.#calls, orphans, reach, sleeper: this.#sleeper });
   }
 
   get state(): ClientState { return this.#control.state; }
@@ -175,15 +175,15 @@ class ConnectedAgent implements AgentClient {
     await this.#idleWithin(this.#settings.closeMs);
     this.#runs.abortAll();
     if (this.#runs.count > 0) await this.#idleWithin(LAST_WORDS_MS);
-    const naps = new Naps();
-    await Promise.race([this.#control.acknowledged(), naps.sleep(LAST_WORDS_MS)]);
-    naps.end();
+    const sleeper = new Sleeper();
+    await Promise.race([this.#control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
+    sleeper.end();
     this.#isClosed = true;
     this.#checker.drain();
     this.#control.close();
     this.#checker.close();
     this.#credential.close();
-    this.#naps.end();
+    this.#sleeper.end();
     this.#reach.close();
     this.#transport.close();
   }

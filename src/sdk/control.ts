@@ -1,5 +1,5 @@
 /** The channel on which operators' signals arrive: kept open, and each signal acknowledged after it was obeyed. */
-import { backoffMs, Naps, type Backoff } from './backoff.ts';
+import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
@@ -28,7 +28,7 @@ const MAX_ACK_ATTEMPTS = 5;
 export class ControlChannel {
   readonly #options: ControlOptions;
   readonly #ops = new Map<string, RunningOp>();
-  readonly #naps = new Naps();
+  readonly #sleeper = new Sleeper();
   readonly #first: Promise<void>;
   #settleFirst: { resolve(): void; reject(error: Error): void } = { resolve: () => {}, reject: () => {} };
   readonly #acknowledgements = new Set<Promise<void>>();
@@ -65,13 +65,13 @@ export class ControlChannel {
 
   /** The gateway has been reached by other means: no need to wait any longer. */
   hurry(): void {
-    if (this.#state === 'reconnecting') this.#naps.wakeAll();
+    if (this.#state === 'reconnecting') this.#sleeper.wakeAll();
   }
 
   close(): void {
     this.#enter('closed', undefined);
     this.#settleFirst.reject(new ClientClosedError());
-    this.#naps.end();
+    this.#sleeper.end();
     this.#call?.cancel();
   }
 
@@ -100,7 +100,7 @@ export class ControlChannel {
         if (this.#isClosed) return;
         return this.#giveUp(error instanceof GatewayError ? error : new GatewayError('internal', String(error), {}, { cause: error }));
       }
-      await this.#naps.sleep(backoffMs(attempt, settings.reconnect));
+      await this.#sleeper.sleep(backoffMs(attempt, settings.reconnect));
     }
   }
 
@@ -183,7 +183,7 @@ export class ControlChannel {
         // Gone, or to be sent again.
         if (error.code === 'not_found' || error.code === 'unauthenticated' || this.#isClosed) return;
         if (isVerdict(error)) return onWarning(error);
-        await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, ACK_BACKOFF)));
+        await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, ACK_BACKOFF)));
       }
     }
   }

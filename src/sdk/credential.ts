@@ -1,5 +1,5 @@
 /** The token that the agent presents: given once, or got by registering the agent, and got anew when it is void. */
-import { backoffMs, Naps } from './backoff.ts';
+import { backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
@@ -16,7 +16,7 @@ export class Credential {
   readonly #settings: Settings;
   readonly #transport: Transport;
   readonly #reach: Reachability;
-  readonly #naps = new Naps();
+  readonly #sleeper = new Sleeper();
   #token: string | undefined;
   #refusal: GatewayError | undefined;
   #lastTrouble: GatewayError | undefined;
@@ -78,7 +78,7 @@ export class Credential {
 
   close(): void {
     this.#isClosed = true;
-    this.#naps.end();
+    this.#sleeper.end();
   }
 
   #refuse(error: GatewayError): never {
@@ -105,7 +105,7 @@ export class Credential {
         if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
         this.#lastTrouble = error;
         if (error.code !== 'resource_exhausted') this.#reach.failed();
-        await this.#naps.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
+        await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
         if (!this.#isClosed) await this.#transport.whenConnected(callMs);
       }
     }

@@ -1,5 +1,5 @@
 /** Operations that the gateway may hold as running although nobody acts on them any more, to be completed when it can be reached. */
-import { backoffMs, type Backoff, type Naps } from './backoff.ts';
+import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 
 /** Beyond this the oldest are forgotten: an outage must not fill the memory of the agent. */
@@ -9,7 +9,7 @@ const BACKOFF: Backoff = { baseMs: 250, maxMs: 10_000 };
 export type OrphansOptions = {
   readonly complete: (opId: string) => Promise<void>;
   readonly isConnected: () => boolean;
-  readonly naps: Naps;
+  readonly sleeper: Sleeper;
   readonly onWarning: (error: Error) => void;
 };
 
@@ -36,7 +36,7 @@ export class Orphans {
     if (this.#isBusy) return;
     this.#isBusy = true;
     for (let attempt = 0; this.#opIds.size > 0 && this.#options.isConnected(); attempt += 1) {
-      if (attempt > 0) await this.#options.naps.sleep(backoffMs(attempt, BACKOFF));
+      if (attempt > 0) await this.#options.sleeper.sleep(backoffMs(attempt, BACKOFF));
       for (const opId of this.#opIds) if (!(await this.#isSettled(opId))) break;
     }
     this.#isBusy = false;

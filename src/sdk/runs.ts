@@ -1,6 +1,6 @@
 /** `run`: asks, calls the body, and tells the gateway when it is done, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Naps } from './backoff.ts';
+import type { Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
@@ -20,7 +20,7 @@ export type RunsOptions = {
   readonly calls: Calls;
   readonly orphans: Orphans;
   readonly reach: Reachability;
-  readonly naps: Naps;
+  readonly sleeper: Sleeper;
 };
 
 type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
@@ -122,7 +122,7 @@ export class Runs {
    * is paused and `isPatient` is false: the body has thrown, and its error must not wait for an operator.
    */
   async #report(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<boolean> {
-    const { calls, naps } = this.#options;
+    const { calls, sleeper } = this.#options;
     if (op.answer.unreachable) {
       this.abandon(op.opId);
       return true;
@@ -148,7 +148,7 @@ export class Runs {
       const state = await this.#stateAtGateway(check);
       if (state === 'terminated') op.obey('terminate', () => {});
       if (state !== 'paused' && state !== 'running') return true;
-      if (state === 'paused' && op.state !== 'paused') await naps.sleep(PAUSE_POLL_MS);
+      if (state === 'paused' && op.state !== 'paused') await sleeper.sleep(PAUSE_POLL_MS);
     }
   }
 

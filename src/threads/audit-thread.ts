@@ -126,4 +126,3 @@ function hasRoom(directory: string): boolean {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
 }
-

@@ -1,22 +1,22 @@
 import { assert } from './result.ts';
 
-/** Below this, the places of what has gone are not worth clearing away. */
+/** With fewer removed items than this, their empty places are not worth clearing away. */
 const MIN_GONE = 32;
 
 /**
- * What comes in the order of growing numbers, and may go again, in the order in which it came. A listing that goes on
- * after a number finds its place by halving, so its last page costs what its first one did.
+ * Items in the order of their sequence numbers. They are added in that order and may be removed in any. A listing that goes
+ * on after a number finds its place by binary search, so its last page costs what its first one did.
  */
-export class Roll<T> {
+export class SequencedList<T> {
   #numbers: number[] = [];
   #items: (T | undefined)[] = [];
   #gone = 0;
 
   get size(): number { return this.#items.length - this.#gone; }
 
-  /** The number is greater than every one before it. */
+  /** `number` is greater than every one added before; a smaller one is a defect and throws. */
   add(number: number, item: T): void {
-    assert(this.#numbers.length === 0 || number > this.#numbers[this.#numbers.length - 1]!, 'the numbers of a roll grow');
+    assert(this.#numbers.length === 0 || number > this.#numbers[this.#numbers.length - 1]!, 'the numbers of a list grow');
     this.#numbers.push(number);
     this.#items.push(item);
   }
@@ -29,7 +29,7 @@ export class Roll<T> {
     if (this.#gone >= MIN_GONE && this.#gone > this.#items.length / 2) this.#clear();
   }
 
-  /** Those with a greater number, in their order. */
+  /** The items with a greater number, in the order of their numbers. */
   *after(number: number): Generator<T> {
     for (let at = this.#firstFrom(number + 1); at < this.#items.length; at += 1) {
       const item = this.#items[at];
