@@ -1,6 +1,6 @@
-/** Puts the gateway together, and takes it apart again in the order in which nothing is lost. */
-import type { Logger } from './adapters/log.ts';
+/** Puts the gateway together, and takes it apart again in an order in which nothing is lost. */
 import { createClock } from './adapters/clock.ts';
+import type { Logger } from './adapters/log.ts';
 import { createMetrics } from './adapters/metrics.ts';
 import { renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { watchPolicies } from './adapters/policy-watch.ts';
@@ -14,9 +14,8 @@ import type { Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
-import { explain } from './core/fault.ts';
-import { fail, ok } from './core/result.ts';
 import { Governor } from './core/governor.ts';
+import { fail, ok } from './core/result.ts';
 import { openDatabase, startAccounts } from './accounts-start.ts';
 import { withoutAccountStore } from './gateway/accounts.ts';
 import { ApiKeys, type Bootstrap } from './gateway/api-keys.ts';
@@ -28,7 +27,6 @@ import { RateLimiter } from './gateway/rate-limit.ts';
 import { RevocationList } from './gateway/revocations.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
 import { createTokenIssuer } from './gateway/tokens.ts';
-import type { Clock } from './gateway/ports.ts';
 import type { UseCases } from './gateway/use-cases.ts';
 import { WsTickets } from './gateway/ws-tickets.ts';
 import { AuditReaderLink } from './threads/audit-reader-link.ts';
@@ -42,6 +40,7 @@ import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { choosePort, holdDataDir, openStore, orStartError, readPolicies, startErrorOf, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
+import { flushKeys, startTimers } from './timers.ts';
 import { within } from './within.ts';
 
 export type Gateway = {
@@ -49,23 +48,22 @@ export type Gateway = {
   readonly policies: LoadedPolicies;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
-  /** Reads policies and signing keys again; what cannot be read or is wrong leaves the old in force, and is logged. */
+  /** Reads policies and signing keys again. Where one cannot be read or is wrong, that is logged and the old one stays in force. */
   reload(actor: string): Promise<void>;
-  /** Takes no more requests, answers those in flight, writes what is on its way, and lets go of everything. */
+  /** Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened. */
   stop(): Promise<void>;
 };
 
 const RELOAD_RETRY_MS = 5_000;
-/** Mails that were promised, and stores, get so much time even where requests have used up the grace of a shutdown. */
+/** Promised mails and the stores get at least this long, even where requests have used up the grace period of the shutdown. */
 const LEAST_LATE_GRACE_MS = 1_000;
-/** An embedded database, so much even after that. */
+/** After that, an embedded database gets at least this long. */
 const LEAST_DATABASE_GRACE_MS = 500;
-/** How often it is written which API keys were used, and forgotten whose tokens have all run out. */
-const TIDY_EVERY_MS = 60_000;
-/** How soon a gateway knows what another one on the same database did to API keys. */
-const SHARED_KEYS_EVERY_MS = 2_000;
 
-/** Aborted by `signal`, it rejects with the reason, or is started all the same, and has to be stopped. */
+/**
+ * Rejects with a `StartError` where something given to it is wrong. When `signal` is aborted it rejects with the reason of
+ * the signal, unless it was too late for that: then the gateway is started and has to be stopped.
+ */
 export async function startGateway(config: Config, log: Logger, signal: AbortSignal): Promise<Gateway> {
   const undo: (() => unknown)[] = [];
   try {
@@ -84,7 +82,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
 
   const clock = createClock();
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
-  // A change is told once, so one that comes while the gateway starts, or waits for its database, is kept for the end of it.
+  // A change is reported once, so one that comes while the gateway still starts is remembered until the start is done.
   let isPolicyStale = false;
   let onPolicyChange = (): void => { isPolicyStale = true; };
   const policyWatcher = watchPolicies(policyPath, () => onPolicyChange());
@@ -197,7 +195,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
   const timers = startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared: database !== undefined });
   onPolicyChange = () => void policyKeeper.reload('gateway').then(
     (reloaded) => {
-      // Nobody will say again that the files have changed.
+      // The watcher does not report this change again.
       if (!reloaded.ok && reloaded.fault.kind === 'audit_unavailable') setTimeout(onPolicyChange, RELOAD_RETRY_MS).unref();
     },
     (error: unknown) => onError(error, 'reloading policies'),
@@ -216,7 +214,7 @@ async function assemble(config: Config, log: Logger, signal: AbortSignal, undo: 
     const endMs = performance.now() + graceMs;
     await supervisor.drainIo(graceMs);
     const leftMs = Math.max(LEAST_LATE_GRACE_MS, endMs - performance.now());
-    // A database that does not answer keeps neither waiting longer than that.
+    // A database that does not answer delays neither of them longer than that.
     await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
     await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
     await auditReader.close();
@@ -251,7 +249,7 @@ function createGovernor(config: Config, { policies }: LoadedPolicies, budgets: B
   });
 }
 
-/** Entries that may be on their way to the audit log; some seconds' worth at full speed. */
+/** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
 async function reloadSigningKeys(signingKeys: SigningKeys, log: Logger): Promise<void> {
@@ -261,43 +259,4 @@ async function reloadSigningKeys(signingKeys: SigningKeys, log: Logger): Promise
   } catch (error) {
     log.error('signing keys were not reloaded', { reason: messageOf(error) });
   }
-}
-
-type Timed = {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly onError: (error: unknown, doing: string) => void;
-  readonly clock: Clock;
-  readonly governor: Governor;
-  readonly switchboard: Switchboard;
-  readonly apiKeys: ApiKeys;
-  readonly revocations: RevocationList;
-  /** Other gateways may be on the same database. */
-  readonly isShared: boolean;
-};
-
-function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
-  return [
-    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
-    setInterval(() => {
-      sweep(governor, clock.nowMs());
-      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
-    }, config.SVC_OPS_SWEEP_SECS * 1000),
-    setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
-    setInterval(() => revocations.prune(), TIDY_EVERY_MS),
-  ];
-}
-
-async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: Timed['onError']): Promise<void> {
-  try {
-    const written = await apiKeys.flush();
-    if (!written.ok) log.warn('revocations or uses of API keys are not in the store yet', { reason: explain(written.fault) });
-  } catch (error) {
-    onError(error, 'writing revocations and uses of API keys'); // a full disk makes the embedded store reject
-  }
-}
-
-/** A slice at a time, with the checks in between. */
-function sweep(governor: Governor, nowMs: number): void {
-  if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
 }

@@ -1,3 +1,4 @@
+import { lowerBound } from './lower-bound.ts';
 import { assert } from './result.ts';
 
 /** With fewer removed items than this, their empty places are not worth clearing away. */
@@ -37,15 +38,9 @@ export class SequencedList<T> {
     }
   }
 
-  /** The place of the first number that is not less: its own, where it is there. */
+  /** The index of this number, or of the next greater one where it is not in the list. */
   #firstFrom(number: number): number {
-    let [low, high] = [0, this.#numbers.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#numbers[middle]! < number) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#numbers.length, (at) => this.#numbers[at]! < number);
   }
 
   #clear(): void {

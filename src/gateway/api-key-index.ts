@@ -1,5 +1,6 @@
 import type { ApiKey } from '../core/api-key.ts';
 import type { SecretDigest } from '../core/ids.ts';
+import { lowerBound } from '../core/lower-bound.ts';
 
 /** The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). */
 export class ApiKeyIndex {
@@ -63,17 +64,10 @@ export class ApiKeyIndex {
   }
 
   #placeOf(key: ApiKey): number {
-    let low = 0;
-    for (let high = this.#order.length; low < high; ) {
-      const middle = (low + high) >>> 1;
-      const candidate = this.#order[middle];
-      if (candidate !== undefined && oldestFirst(candidate, key) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#order.length, (at) => oldestFirst(this.#order[at]!, key) < 0);
   }
 }
 
 type Place = { readonly id: string; readonly createdAtMs: number };
-/** The order of creation, which is the order in which `set` takes keys most cheaply. */
+/** By time of creation, which is the order in which `set` adds keys most cheaply. */
 export const oldestFirst = (a: Place, b: Place): number => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

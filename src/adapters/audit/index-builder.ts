@@ -1,6 +1,7 @@
 /** Builds a segment's index from its lines, chunk by chunk; goes on where it stopped when the segment has grown. */
 import { readSync } from 'node:fs';
 import { HASH_LENGTH } from '../../core/audit-line.ts';
+import { lowerBound } from '../../core/lower-bound.ts';
 import { assert } from '../../core/result.ts';
 import { decisionBit, eventBit, INDEXED_FIELDS } from './filter.ts';
 import { FIELD, LineScanner } from './scan.ts';
@@ -112,11 +113,5 @@ function sealBefore(fd: number, offset: number): string {
 }
 
 function includes(sorted: Uint32Array, hash: number): boolean {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] as number) < hash) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === hash;
+  return sorted[lowerBound(sorted.length, (at) => sorted[at]! < hash)] === hash;
 }

@@ -12,6 +12,7 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
+import { lowerBound } from '../../core/lower-bound.ts';
 import { INDEXED_FIELDS } from './filter.ts';
 import type { IndexBuilder } from './index-builder.ts';
 import { ROW, type SegmentIndex } from './segment-index.ts';
@@ -138,21 +139,12 @@ function findInFile(path: string, base: number, table: Uint32Array, hash: number
     const filled = readFully(fd, bytes, base + start * POSTING_BYTES);
     if (filled < bytes.length || crc32(bytes) !== table[BUCKETS + 1 + bucket]) return undefined;
     const found: number[] = [];
-    for (let nth = lowerBound(bytes, count, hash); nth < count && bytes.readUInt32LE(nth * HASH_BYTES) === hash; nth += 1) {
+    const hashAt = (nth: number): number => bytes.readUInt32LE(nth * HASH_BYTES);
+    for (let nth = lowerBound(count, (at) => hashAt(at) < hash); nth < count && hashAt(nth) === hash; nth += 1) {
       found.push(bytes.readUInt16LE(count * HASH_BYTES + nth * 2));
     }
     return found;
   });
-}
-
-function lowerBound(bytes: Buffer, count: number, hash: number): number {
-  let [low, high] = [0, count];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (bytes.readUInt32LE(middle * HASH_BYTES) < hash) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function withFile<T>(path: string, use: (fd: number) => T): T | undefined {

@@ -1,5 +1,6 @@
 /** The events that readers of one kind wait for, kept once for all of them. */
 import type { OpId } from '../../core/ids.ts';
+import { lowerBound } from '../../core/lower-bound.ts';
 import type { EventKind, GatewayEvent } from '../../gateway/events.ts';
 import type { Reader } from './reader.ts';
 
@@ -57,14 +58,7 @@ export class Channel {
 
   /** Where the entries begin that come after `seq`. */
   indexAfter(seq: number): number {
-    let low = 0;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#entries[middle]!.seq <= seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#entries.length, (at) => this.#entries[at]!.seq <= seq);
   }
 
   /** Lets go of what every reader has had. */

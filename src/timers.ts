@@ -1,0 +1,57 @@
+/** What the main thread does from time to time. */
+import type { Logger } from './adapters/log.ts';
+import type { Config } from './config.ts';
+import { explain } from './core/fault.ts';
+import type { Governor } from './core/governor.ts';
+import type { ApiKeys } from './gateway/api-keys.ts';
+import type { Clock } from './gateway/ports.ts';
+import type { RevocationList } from './gateway/revocations.ts';
+import type { Switchboard } from './threads/switchboard.ts';
+
+/** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
+const TIDY_EVERY_MS = 60_000;
+/** How soon a gateway knows what another one on the same database did to API keys. */
+const SHARED_KEYS_EVERY_MS = 2_000;
+
+type OnError = (error: unknown, doing: string) => void;
+
+type Timed = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly onError: OnError;
+  readonly clock: Clock;
+  readonly governor: Governor;
+  readonly switchboard: Switchboard;
+  readonly apiKeys: ApiKeys;
+  readonly revocations: RevocationList;
+  /** Other gateways may be on the same database. */
+  readonly isShared: boolean;
+};
+
+/** The timers run until the caller clears them. */
+export function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
+  return [
+    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
+    setInterval(() => {
+      sweep(governor, clock.nowMs());
+      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+    }, config.SVC_OPS_SWEEP_SECS * 1000),
+    setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
+    setInterval(() => revocations.prune(), TIDY_EVERY_MS),
+  ];
+}
+
+/** Never rejects: what could not be written is logged, and tried again the next time. */
+export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError): Promise<void> {
+  try {
+    const written = await apiKeys.flush();
+    if (!written.ok) log.warn('revocations or uses of API keys are not in the store yet', { reason: explain(written.fault) });
+  } catch (error) {
+    onError(error, 'writing revocations and uses of API keys'); // a full disk makes the embedded store reject
+  }
+}
+
+/** Removes a slice of the finished operations at a time, so that checks run in between. */
+function sweep(governor: Governor, nowMs: number): void {
+  if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
+}
