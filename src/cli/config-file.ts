@@ -10,6 +10,7 @@ export type CliConfig = { readonly current: string | undefined; readonly context
 
 /** A name never looks like a URL, which is what names the session of an unnamed context. */
 export const isContextName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
+export const CONTEXT_NAME_RULE = 'the name of a context is 1 to 64 letters, digits, ".", "_" or "-"';
 
 export async function readCliConfig(): Promise<CliConfig> {
   const text = await readPrivateFile(FILE);
@@ -75,7 +76,7 @@ function configIn(document: Document): CliConfig {
 
 function contextIn(name: string, raw: unknown): Context {
   const { api_url: apiUrl, api_key: apiKey } = mapping(raw, `contexts.${name}`);
-  if (!isContextName(name)) throw broken('the name of a context is 1 to 64 letters, digits, ".", "_" or "-"');
+  if (!isContextName(name)) throw broken(CONTEXT_NAME_RULE);
   if (typeof apiUrl !== 'string') throw broken(`contexts.${name}.api_url must be a URL`);
   if (apiKey !== undefined && apiKey !== null && typeof apiKey !== 'string') throw broken(`contexts.${name}.api_key must be a text`);
   return { apiUrl, apiKey: apiKey ?? undefined };

@@ -43,9 +43,3 @@ function stacksOf(error: unknown): readonly string[] {
   for (let at: unknown = error; at instanceof Error && stacks.length < 10; at = at.cause) stacks.push(at.stack ?? at.message);
   return stacks;
 }
-
-/** The code of a system error, such as ENOENT; undefined for anything else. */
-export function codeOf(error: unknown): string | undefined {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return typeof code === 'string' ? code : undefined;
-}

@@ -1,5 +1,6 @@
 /** One HTTP exchange with a gateway, and what its refusals mean in sentences. */
-import { CliError, codeOf, UnreachableError } from './errors.ts';
+import { codeOf } from '../core/error-text.ts';
+import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
 
 const ANSWER_TIMEOUT_MS = 20_000;

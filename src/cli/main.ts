@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
 import { COMMANDS, GROUPS } from './commands.ts';
-import { codeOf, CliError, EXIT, renderError } from './errors.ts';
+import { codeOf } from '../core/error-text.ts';
+import { CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';
 
 // Whoever reads along may have had enough, as `head` does: that is no error.

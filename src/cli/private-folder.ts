@@ -5,7 +5,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../adapters/durable-file.ts';
-import { CliError, codeOf } from './errors.ts';
+import { codeOf } from '../core/error-text.ts';
+import { CliError } from './errors.ts';
+import { statIfThere } from './stat-if-there.ts';
 
 const FOLDER_MODE = 0o700;
 const LOCK_RETRY_MS = 15;
@@ -85,7 +87,7 @@ async function linked(from: string, to: string): Promise<boolean> {
 
 /** Takes a stale lock away under a name of one's own first: what is deleted is then what was looked at. */
 async function clearWhenStale(path: string, aside: string): Promise<void> {
-  const seen = await statOf(path);
+  const seen = await statIfThere(path);
   if (seen === undefined || Date.now() - seen.mtimeMs < LOCK_STALE_MS) return;
   try {
     await rename(path, aside);
@@ -94,17 +96,8 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
     throw error;
   }
   // Between the look and the renaming another command may have cleared the stale lock and taken its own: give that back.
-  if ((await statOf(aside))?.ino !== seen.ino) await linked(aside, path);
+  if ((await statIfThere(aside))?.ino !== seen.ino) await linked(aside, path);
   await rm(aside, { force: true });
-}
-
-async function statOf(path: string): Promise<{ readonly ino: number; readonly mtimeMs: number } | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {

@@ -1,8 +1,6 @@
 /** The parser of the command line, made from the table of commands. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { PACKAGE_ROOT } from '../package-files.ts';
+import { packageVersion } from '../package-files.ts';
 import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { helpOf, type HelpText } from './help.ts';
@@ -17,7 +15,7 @@ export type Parsed = Chosen | { readonly kind: 'over'; readonly status: number }
 export async function parseCommandLine(rows: readonly CommandRow[], groups: readonly GroupRow[], argv: readonly string[]): Promise<Parsed> {
   let chosen: Chosen | undefined;
   const root = styled(new Command('svc'), { kind: 'root', groups });
-  root.version(versionOf(), '-V, --version', 'show the version').helpCommand(false);
+  root.version(packageVersion(), '-V, --version', 'show the version').helpCommand(false);
   for (const option of globalOptions()) root.addOption(option);
   const parents = new Map<string, Command>();
   for (const row of rows) {
@@ -87,5 +85,3 @@ function styled(command: Command, text: HelpText): Command {
 /** A key that was put behind a mistyped option, or where no argument belongs, is not shown again; nor is what drives a terminal. */
 const withoutValues = (message: string): string =>
   printableLines(message).replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
-
-const versionOf = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

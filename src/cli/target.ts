@@ -1,5 +1,5 @@
 /** Which gateway a command speaks to, as whom, and under which name its session is kept. */
-import { isContextName, readCliConfig, type CliConfig } from './config-file.ts';
+import { CONTEXT_NAME_RULE, isContextName, readCliConfig, type CliConfig } from './config-file.ts';
 import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
 import { isSecret } from './session-file.ts';
@@ -49,7 +49,7 @@ export const malformedKey = (): CliError => new CliError('the API key holds char
 
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, { contexts }: CliConfig): void {
-  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-"');
+  if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
   if (url !== undefined) return;
   const known = contexts.size === 0 ? 'There are no contexts yet' : `The contexts are ${[...contexts.keys()].join(', ')}`;
   throw new CliError(`there is no context ${name}`, `${known}; add one with \`svc context add ${name} <url>\`.`);

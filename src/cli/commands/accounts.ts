@@ -2,10 +2,10 @@
 import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { CliError } from '../errors.ts';
-import { note, show, showTable } from '../output.ts';
+import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column, type Row } from '../table.ts';
-import { limitOf, moreNote } from './listing.ts';
+import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'E-MAIL', cell: 'email', isWhole: true },
@@ -17,12 +17,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
 ];
 
-export async function ls(invocation: Invocation): Promise<void> {
-  const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list('/api/v1/accounts', 'accounts', {}, limitOf(invocation.options));
-  await showTable(invocation.globals.output, { accounts: rows, next_cursor: nextCursor }, COLUMNS, rows, 'There are no accounts.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+export const ls: Run = (invocation) => showList(invocation, { path: '/api/v1/accounts', key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
 
 export async function role(invocation: Invocation): Promise<void> {
   const { args: [who = '', word = ''], globals } = invocation;
@@ -58,13 +53,13 @@ const INVITE_COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id' },
 ];
 
-export async function invites(invocation: Invocation): Promise<void> {
-  const { options, globals } = invocation;
-  const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list(INVITES, 'invites', { org_id: options.text('org') }, limitOf(options));
-  await showTable(globals.output, { invites: rows, next_cursor: nextCursor }, INVITE_COLUMNS, rows, 'No invite waits for an answer.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+export const invites: Run = (invocation) => showList(invocation, {
+  path: INVITES,
+  key: 'invites',
+  query: { org_id: invocation.options.text('org') },
+  columns: INVITE_COLUMNS,
+  none: 'No invite waits for an answer.',
+});
 
 /** By e-mail, all that were sent there. */
 export async function uninvite(invocation: Invocation): Promise<void> {

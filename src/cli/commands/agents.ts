@@ -1,10 +1,11 @@
 /** `svc agents ls|register|rm`: agents and their credentials. */
 import { Api } from '../api.ts';
-import type { Invocation } from '../invocation.ts';
-import { note, show, showTable } from '../output.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column } from '../table.ts';
-import { agentText, limitOf, moreNote, parseAgent, wireAgent } from './listing.ts';
+import { agentText, parseAgent, wireAgent } from './agent-names.ts';
+import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },
@@ -14,13 +15,13 @@ const COLUMNS: readonly Column[] = [
   { title: 'AGE', cell: awayAt('registered_at') },
 ];
 
-export async function ls(invocation: Invocation): Promise<void> {
-  const { options, globals } = invocation;
-  const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list('/api/v1/agents', 'agents', { org_id: options.text('org'), team_id: options.text('team') }, limitOf(options));
-  await showTable(globals.output, { agents: rows, next_cursor: nextCursor }, COLUMNS, rows, 'No agent is registered.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+export const ls: Run = (invocation) => showList(invocation, {
+  path: '/api/v1/agents',
+  key: 'agents',
+  query: { org_id: invocation.options.text('org'), team_id: invocation.options.text('team') },
+  columns: COLUMNS,
+  none: 'No agent is registered.',
+});
 
 /** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
 export async function register(invocation: Invocation): Promise<void> {

@@ -1,9 +1,7 @@
 /** `svc budgets`: what was spent, what is set aside, and what may be spent. */
-import { Api } from '../api.ts';
-import type { Invocation } from '../invocation.ts';
-import { note, showTable } from '../output.ts';
+import type { Run } from '../invocation.ts';
 import { valueAt, awayAt, type Column, type Row } from '../table.ts';
-import { limitOf, moreNote } from './listing.ts';
+import { showList } from './listing.ts';
 
 function usd(value: unknown): string | undefined {
   if (typeof value !== 'number') return undefined;
@@ -25,10 +23,10 @@ const COLUMNS: readonly Column[] = [
   { title: 'DAY LEFT', cell: awayAt('daily.reset'), isSpare: true },
 ];
 
-export async function run(invocation: Invocation): Promise<void> {
-  const { options, globals } = invocation;
-  const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list('/api/v1/budgets', 'budgets', { org_id: options.text('org') }, limitOf(options));
-  await showTable(globals.output, { budgets: rows, next_cursor: nextCursor }, COLUMNS, rows, 'Nothing was spent and nothing is capped.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+export const run: Run = (invocation) => showList(invocation, {
+  path: '/api/v1/budgets',
+  key: 'budgets',
+  query: { org_id: invocation.options.text('org') },
+  columns: COLUMNS,
+  none: 'Nothing was spent and nothing is capped.',
+});

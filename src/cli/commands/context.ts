@@ -1,6 +1,6 @@
 /** `svc context add|use|ls|rm`: named gateways. */
 import { hintOf } from '../../core/api-key.ts';
-import { isContextName, putContext, readCliConfig, removeContext, useContext } from '../config-file.ts';
+import { CONTEXT_NAME_RULE, isContextName, putContext, readCliConfig, removeContext, useContext } from '../config-file.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
@@ -10,7 +10,7 @@ import type { Column } from '../table.ts';
 import { isSentInClear, malformedKey, parseApiUrl } from '../target.ts';
 
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
-  if (!isContextName(name)) throw usageError('the name of a context is 1 to 64 letters, digits, ".", "_" or "-"');
+  if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
   const apiUrl = parseApiUrl(url);
   if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted: whoever is on the way can read keys. Use https.`);
   const apiKey = options.isSet('withKey') ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;

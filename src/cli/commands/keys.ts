@@ -1,11 +1,11 @@
 /** `svc keys create|ls|revoke|rotate-signing`: API keys of the gateway, and the key that signs its tokens. */
 import { Api } from '../api.ts';
-import type { Invocation } from '../invocation.ts';
-import { note, show, showTable } from '../output.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column, type Row } from '../table.ts';
 import { timeAhead } from '../times.ts';
-import { limitOf, moreNote } from './listing.ts';
+import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true },
@@ -22,13 +22,13 @@ function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }: Row, nowMs: n
   return typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active';
 }
 
-export async function ls(invocation: Invocation): Promise<void> {
-  const { options, globals } = invocation;
-  const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list('/api/v1/iam/api-keys', 'api_keys', { org_id: options.text('org') }, limitOf(options));
-  await showTable(globals.output, { api_keys: rows, next_cursor: nextCursor }, COLUMNS, rows, 'There are no API keys.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+export const ls: Run = (invocation) => showList(invocation, {
+  path: '/api/v1/iam/api-keys',
+  key: 'api_keys',
+  query: { org_id: invocation.options.text('org') },
+  columns: COLUMNS,
+  none: 'There are no API keys.',
+});
 
 export async function create(invocation: Invocation): Promise<void> {
   const { args: [name = ''], options, globals } = invocation;

@@ -1,8 +1,9 @@
 /** What the commands that list things have in common. */
-import { isName, parseAgentKey, type AgentIdentity } from '../../core/ids.ts';
-import { usageError } from '../errors.ts';
-import type { Options } from '../invocation.ts';
-import type { Row } from '../table.ts';
+import { Api } from '../api.ts';
+import type { Query } from '../http.ts';
+import type { Invocation, Options } from '../invocation.ts';
+import { note, showTable } from '../output.ts';
+import type { Column } from '../table.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -10,19 +11,21 @@ export const limitOf = (options: Options): number => options.count('limit', '--l
 
 export const moreNote = (shown: number): string => `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}: raise --limit to see them.`;
 
-/** `acme/search/crawler`; `/search/crawler` for an agent without an org. */
-export function agentText(raw: unknown): string | undefined {
-  if (typeof raw !== 'object' || raw === null) return undefined;
-  const { org_id: org, team_id: team, agent_id: agent } = raw as Row;
-  return typeof agent === 'string' ? `${typeof org === 'string' ? org : ''}/${typeof team === 'string' ? team : ''}/${agent}` : undefined;
-}
+type Listing = {
+  readonly path: string;
+  /** The field of the answer that holds the rows. */
+  readonly key: string;
+  readonly query?: Query;
+  readonly columns: readonly Column[];
+  /** A sentence for a listing without rows. */
+  readonly none: string;
+};
 
-/** Reads `acme/search/crawler`. */
-export function parseAgent(text: string): AgentIdentity {
-  const agent = parseAgentKey(text);
-  if (agent !== undefined) return agent;
-  const isShort = text.split('/').length === 2 && text.split('/').every(isName);
-  throw usageError('an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
+/** Shows at most `--limit` rows, and notes it when there are more. */
+export async function showList(invocation: Invocation, { path, key, query = {}, columns, none }: Listing): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
+  const { rows, nextCursor } = await api.list(path, key, query, limitOf(options));
+  await showTable(globals.output, { [key]: rows, next_cursor: nextCursor }, columns, rows, none);
+  if (nextCursor !== null) note(moreNote(rows.length));
 }
-
-export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });

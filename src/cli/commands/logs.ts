@@ -8,7 +8,8 @@ import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText }
 import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
 import { timeAgo } from '../times.ts';
-import { agentText, limitOf, moreNote } from './listing.ts';
+import { agentText } from './agent-names.ts';
+import { limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';

@@ -2,10 +2,11 @@
 import { Api } from '../api.ts';
 import { CliError, EXIT, renderError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
-import { note, show, showTable, writeLines } from '../output.ts';
+import { note, show, writeLines } from '../output.ts';
 import { printable } from '../printable.ts';
 import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
-import { agentText, limitOf, moreNote } from './listing.ts';
+import { agentText } from './agent-names.ts';
+import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'OPERATION', cell: 'op_id', isWhole: true },
@@ -16,14 +17,11 @@ const COLUMNS: readonly Column[] = [
 
 const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
 
-export async function ls(invocation: Invocation): Promise<void> {
-  const { options, globals } = invocation;
-  const api = await Api.of(invocation);
+export const ls: Run = (invocation) => {
+  const { options } = invocation;
   const query = { state: options.text('state'), org_id: options.text('org'), team_id: options.text('team'), agent_id: options.text('agent') };
-  const { rows, nextCursor } = await api.list('/api/v1/ops', 'ops', query, limitOf(options));
-  await showTable(globals.output, { ops: rows, next_cursor: nextCursor }, COLUMNS, rows, 'No operation is in flight.');
-  if (nextCursor !== null) note(moreNote(rows.length));
-}
+  return showList(invocation, { path: '/api/v1/ops', key: 'ops', query, columns: COLUMNS, none: 'No operation is in flight.' });
+};
 
 export async function showOne(invocation: Invocation): Promise<void> {
   const { args: [opId = ''], globals } = invocation;
@@ -40,7 +38,7 @@ const fieldsOf = (op: Row): readonly string[] => fieldLines([
   ['acknowledged', op.acknowledged_at],
 ]);
 
-/** Each of several ids is tried, whatever became of those before: who stops many at once must not find that one of them kept the others running. */
+/** Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the others running. */
 export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'): Run => async (invocation) => {
   const { args, globals } = invocation;
   const api = await Api.of(invocation);

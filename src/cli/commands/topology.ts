@@ -5,7 +5,8 @@ import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
 import { cellText, awayAt, valueAt, type Column, type Row } from '../table.ts';
 import { counted } from '../words.ts';
-import { agentText, limitOf, moreNote } from './listing.ts';
+import { agentText } from './agent-names.ts';
+import { limitOf, moreNote } from './listing.ts';
 
 const MAX_PAGE = 1000;
 

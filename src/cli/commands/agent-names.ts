@@ -1,0 +1,21 @@
+/** Agents as the commands read and show them: `acme/search/crawler`, or `/search/crawler` for an agent without an org. */
+import { isName, parseAgentKey, type AgentIdentity } from '../../core/ids.ts';
+import { usageError } from '../errors.ts';
+import type { Row } from '../table.ts';
+
+/** The name of an agent in an answer of the gateway; undefined when that is none. */
+export function agentText(raw: unknown): string | undefined {
+  if (typeof raw !== 'object' || raw === null) return undefined;
+  const { org_id: org, team_id: team, agent_id: agent } = raw as Row;
+  return typeof agent === 'string' ? `${typeof org === 'string' ? org : ''}/${typeof team === 'string' ? team : ''}/${agent}` : undefined;
+}
+
+/** Throws a usage error when the text names no agent. */
+export function parseAgent(text: string): AgentIdentity {
+  const agent = parseAgentKey(text);
+  if (agent !== undefined) return agent;
+  const isShort = text.split('/').length === 2 && text.split('/').every(isName);
+  throw usageError('an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
+}
+
+export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
