@@ -1,5 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
 /** PEM texts as Node writes them, whatever was read: the token library is given nothing else. */
 export type VerifyingKey = { readonly kid: string; readonly publicKeyPem: string };

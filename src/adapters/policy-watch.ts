@@ -2,6 +2,7 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { codeOf } from '../core/error-text.ts';
 import { isPolicyFileName } from './policy-file.ts';
 
 export type PolicyWatcher = { close(): void };
@@ -111,6 +112,6 @@ async function describe(path: string): Promise<string> {
     // A folder's own times change with files that are none of its policies, such as an editor's swap file.
     return found.isDirectory() ? `folder ${found.ino}` : `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
   } catch (error) {
-    return `unreadable: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;
+    return `unreadable: ${codeOf(error) ?? 'unknown'}`;
   }
 }

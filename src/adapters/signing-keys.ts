@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../core/error-text.ts';
 import { CLOCK_SKEW_MS, SECS_FROM_KEY } from '../core/token-claims.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
 import { replaceFile } from './durable-file.ts';
-import { coordinateOf, generateSigningKey, readSigningKeys } from './ed25519.ts';
-import type { SigningKey, VerifyingKey } from './ed25519.ts';
+import { coordinateOf, generateSigningKey, readSigningKeys, type SigningKey, type VerifyingKey } from './ed25519.ts';
 
 export type SigningKeysOptions = {
   readonly dataDir: string;
@@ -114,7 +114,7 @@ class KeyRing implements SigningKeys {
     try {
       text = await readFile(this.#path, 'utf8');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
     }
     try {

@@ -1,6 +1,5 @@
 /** What an access token says and when it is to be believed (contract: Tokens and scopes). Signatures are checked elsewhere. */
-import { isRole, isScope } from './scope.ts';
-import type { Role, Scope } from './scope.ts';
+import { isRole, isScope, type Role, type Scope } from './scope.ts';
 
 /** The claims as they are in the token; times in Unix seconds. */
 export type TokenClaims = {

@@ -91,7 +91,6 @@ export type AccountTransaction = AccountReads & {
   changeAccount(id: AccountId, change: AccountChange): Promise<void>;
   lockLockout(attempts: SecretDigest, nowMs: number): Promise<Lockout>;
   saveLockout(attempts: SecretDigest, lockout: Lockout, nowMs: number): Promise<void>;
-  clearLockout(attempts: SecretDigest): Promise<void>;
   insertSession(session: Session): Promise<void>;
   insertRefreshToken(token: Omit<RefreshToken, 'session' | 'rotatedAtMs'>, sessionId: string): Promise<void>;
   /** Locks the whole session, so that two uses of one cookie come one after the other. */

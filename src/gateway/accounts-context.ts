@@ -1,7 +1,6 @@
 /** What every account use case is given, and what several of them share. */
 import { subjectOf, type Account, type AccountId } from '../core/account.ts';
-import type { AuditDraft, AuditEvent } from '../core/audit.ts';
-import { NO_LINEAGE } from '../core/audit.ts';
+import { NO_LINEAGE, type AuditDraft, type AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { CommonPasswords } from '../core/password-rules.ts';
 import { fail, type Result } from '../core/result.ts';

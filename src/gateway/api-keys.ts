@@ -1,13 +1,12 @@
-import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS, formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject } from '../core/api-key.ts';
-import type { ApiKey } from '../core/api-key.ts';
+import {
+  ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS,
+  formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
+} from '../core/api-key.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
-import type { SecretDigest } from '../core/ids.ts';
-import { isOrgName } from '../core/ids.ts';
-import { assert, fail, ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
-import { SCOPES, refuseWithout, seesOrg } from '../core/scope.ts';
-import type { Principal, Scope } from '../core/scope.ts';
+import { isOrgName, type SecretDigest } from '../core/ids.ts';
+import { assert, fail, ok, type Result } from '../core/result.ts';
+import { SCOPES, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog, Clock } from './ports.ts';

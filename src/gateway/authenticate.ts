@@ -1,9 +1,7 @@
 import { accountIdOf } from '../core/account.ts';
-import { keyIdOf, keySubject, looksLikeApiKey, parseApiKey } from '../core/api-key.ts';
-import type { ApiKey } from '../core/api-key.ts';
+import { keyIdOf, keySubject, looksLikeApiKey, parseApiKey, type ApiKey } from '../core/api-key.ts';
 import type { Fault } from '../core/fault.ts';
-import { fail, ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
+import { fail, ok, type Result } from '../core/result.ts';
 import type { CurrentToken } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { RevocationList } from './revocations.ts';

@@ -1,7 +1,6 @@
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
-import { ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
+import { ok, type Result } from '../core/result.ts';
 import type { Authenticated } from './use-cases.ts';
 import type { VerifiedCache } from './verified-cache.ts';
 

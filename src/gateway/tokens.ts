@@ -1,13 +1,9 @@
-import { keySubject } from '../core/api-key.ts';
-import type { ApiKey } from '../core/api-key.ts';
+import { keySubject, type ApiKey } from '../core/api-key.ts';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
-import { fail, ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
-import { SCOPES, SCOPES_OF_ROLE, holds } from '../core/scope.ts';
-import type { Scope } from '../core/scope.ts';
-import { SECS_FROM_KEY } from '../core/token-claims.ts';
-import type { CurrentToken, TokenClaims } from '../core/token-claims.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
+import { SECS_FROM_KEY, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
 import type { RevocationList } from './revocations.ts';

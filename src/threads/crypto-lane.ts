@@ -1,8 +1,7 @@
 import { Piscina } from 'piscina';
 import { messageOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
-import { fail, ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
+import { fail, ok, type Result } from '../core/result.ts';
 import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskOf, CryptoTaskType } from './crypto-tasks.ts';
 import { workerFile } from './worker-file.ts';
 

@@ -1,8 +1,6 @@
 import type { Fault } from '../core/fault.ts';
-import { fail, ok } from '../core/result.ts';
-import type { Result } from '../core/result.ts';
-import { readClaims } from '../core/token-claims.ts';
-import type { CurrentToken, TokenClaims } from '../core/token-claims.ts';
+import { fail, ok, type Result } from '../core/result.ts';
+import { readClaims, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { SigningKeys } from '../gateway/signing-keys.ts';
 import type { Tokens } from '../gateway/tokens.ts';

@@ -3,11 +3,11 @@
  * show, and the anchor of what retention has deleted. Who can change the log but does not hold the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
-import { closeSync, existsSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs';
+import { existsSync, fdatasyncSync, fsyncSync, mkdirSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
-import { readIfThere, syncDirectory } from './segments.ts';
+import { readIfThere, syncDirectory, withOpenFile } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';
@@ -88,13 +88,10 @@ function cutHalfLine(path: string): void {
 }
 
 function appendLine(path: string, line: string): void {
-  const fd = openSync(path, 'a', 0o600);
-  try {
+  withOpenFile(path, 'a', (fd) => {
     writeSync(fd, `${line}\n`);
     fdatasyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
 /** Oldest first; `checkpoint` is undefined where a line is none. A line without its end was never finished and is left out. */
@@ -126,13 +123,10 @@ export function pruneCheckpoints(directory: string, firstKeptId: number): void {
 
 function replaceFile(directory: string, name: string, text: string): void {
   const aside = join(directory, `${name}.tmp`);
-  const fd = openSync(aside, 'w', 0o600);
-  try {
+  withOpenFile(aside, 'w', (fd) => {
     writeSync(fd, text);
     fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  });
   renameSync(aside, join(directory, name));
   syncDirectory(directory);
 }

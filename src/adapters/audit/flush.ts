@@ -1,7 +1,8 @@
 /** Makes what was written survive the loss of power. A file that is gone, because retention has deleted it, needs nothing. */
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { fsyncSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { codeOf } from './segments.ts';
+import { codeOf } from '../../core/error-text.ts';
+import { withOpenFile } from './segments.ts';
 
 /** One after the other, on the threads of Node.js: only the caller waits for the disk. */
 export async function flushFiles(paths: readonly string[]): Promise<void> {
@@ -22,12 +23,7 @@ export async function flushFiles(paths: readonly string[]): Promise<void> {
 export function flushFilesNow(paths: readonly string[]): void {
   for (const path of paths) {
     try {
-      const fd = openSync(path, 'r');
-      try {
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
+      withOpenFile(path, 'r', fsyncSync);
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error;
     }

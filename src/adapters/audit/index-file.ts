@@ -12,11 +12,12 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
+import { codeOf } from '../../core/error-text.ts';
 import { lowerBound } from '../../core/lower-bound.ts';
 import { INDEXED_FIELDS } from './filter.ts';
 import type { IndexBuilder } from './index-builder.ts';
 import { ROW, type SegmentIndex } from './segment-index.ts';
-import { codeOf, readFully } from './segments.ts';
+import { readFully } from './segments.ts';
 
 const MAGIC = 0x53564149;
 const VERSION = 1;

@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../../core/error-text.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import { codeOf, readIfThere } from './segments.ts';
+import { readIfThere } from './segments.ts';
 
 export type Lock = { release(): void };
 /** `holder` is the process id found in the lock, as text for a human; it may be of another pid namespace. */

@@ -1,8 +1,9 @@
 /** Finds where a log ended, also after a crash, by reading the end of its last segment only. */
-import { closeSync, fstatSync, ftruncateSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
+import { codeOf } from '../../core/error-text.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { codeOf, listSegments, readFully, type Segment } from './segments.ts';
+import { listSegments, readFully, withOpenFile, type Segment } from './segments.ts';
 
 /** What was found and mended at opening; each is worth one line in the log of the process. */
 export type RecoveryNotice =
@@ -59,8 +60,7 @@ const FIRST_WINDOW_BYTES = 64 * 1024;
 
 /** The last whole line of a file, found from its end. */
 export function readTail(path: string): Tail {
-  const fd = openSync(path, 'r');
-  try {
+  return withOpenFile(path, 'r', (fd) => {
     const sizeBytes = fstatSync(fd).size;
     for (let window = FIRST_WINDOW_BYTES; ; window *= 2) {
       const from = Math.max(0, sizeBytes - window);
@@ -69,9 +69,7 @@ export function readTail(path: string): Tail {
       const last = lastLineIn(bytes.subarray(0, filled), from);
       if (last !== undefined || from === 0) return { sizeBytes, last };
     }
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
 const LINE_FEED = 10;
@@ -91,16 +89,13 @@ function lastLineIn(bytes: Buffer, offset: number): Tail['last'] {
 }
 
 function cutTail(segment: Segment, endsAt: number): RecoveryNotice {
-  const fd = openSync(segment.path, 'r+');
-  try {
+  return withOpenFile(segment.path, 'r+', (fd) => {
     const torn = Buffer.alloc(fstatSync(fd).size - endsAt);
     readFully(fd, torn, endsAt);
     const keptAs = keepAside(`${segment.path}.torn`, torn) ? `${segment.name}.torn` : undefined;
     ftruncateSync(fd, endsAt);
     return { kind: 'torn-tail', segment: segment.name, bytes: torn.length, keptAs };
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
 // Evidence is kept where there is room for it; a full disk must not keep the gateway from starting.
@@ -127,11 +122,8 @@ const timestampOf = (line: Buffer): string => TIMESTAMP.exec(line.toString('lati
 
 /** When the segment's first entry was made; 0 when its first line does not say, which makes it due for rotation. */
 function startedMsOf(path: string): number {
-  const fd = openSync(path, 'r');
-  try {
+  return withOpenFile(path, 'r', (fd) => {
     const start = Buffer.alloc(TIMESTAMP_WITHIN_BYTES);
     return Date.parse(timestampOf(start.subarray(0, readFully(fd, start, 0)))) || 0;
-  } finally {
-    closeSync(fd);
-  }
+  });
 }

@@ -1,11 +1,11 @@
 /** Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable. */
-import { closeSync, openSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { KeyObject } from 'node:crypto';
 import { pruneCheckpoints, writeAnchor } from './checkpoint.ts';
 import { frameOf, type LineFrame } from './line.ts';
 import { readTail } from './recovery.ts';
 import { indexPath } from './segment-indexes.ts';
-import { listSegments, readFully, type Segment } from './segments.ts';
+import { listSegments, readFully, withOpenFile, type Segment } from './segments.ts';
 
 export type RetentionOptions = {
   readonly directory: string;
@@ -77,8 +77,7 @@ function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): 
 const FIRST_READ_BYTES = 64 * 1024;
 
 function firstFrame({ path }: Segment): LineFrame | undefined {
-  const fd = openSync(path, 'r');
-  try {
+  return withOpenFile(path, 'r', (fd) => {
     for (let length = FIRST_READ_BYTES; ; length *= 4) {
       const bytes = Buffer.alloc(length);
       const filled = readFully(fd, bytes, 0);
@@ -86,7 +85,5 @@ function firstFrame({ path }: Segment): LineFrame | undefined {
       if (feed !== -1) return frameOf(bytes.subarray(0, feed));
       if (filled < length) return undefined;
     }
-  } finally {
-    closeSync(fd);
-  }
+  });
 }

@@ -1,10 +1,11 @@
 /** The indexes of a log's segments: found in memory, in a file, or built. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
+import { codeOf } from '../../core/error-text.ts';
 import { IndexBuilder } from './index-builder.ts';
 import { fitsIndexFile, loadIndexFile, writeIndexFile } from './index-file.ts';
 import type { SegmentIndex } from './segment-index.ts';
-import { codeOf, type Segment } from './segments.ts';
+import type { Segment } from './segments.ts';
 
 /** Some 60 KB each. */
 const MAX_IN_MEMORY = 512;
@@ -71,7 +72,7 @@ export class SegmentIndexes {
     } catch (error) {
       // A copy on a read-only or full disk is still read; only the index is built again next time, because one that
       // was not written is too large to keep.
-      if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(codeOf(error))) throw error;
+      if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '')) throw error;
       return builder;
     }
     return this.#known(segment, size) ?? builder;

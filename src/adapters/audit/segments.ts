@@ -1,6 +1,7 @@
 /** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../../core/error-text.ts';
 
 export type Segment = { readonly firstId: number; readonly name: string; readonly path: string };
 
@@ -39,14 +40,19 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
   return filled;
 }
 
-/** Makes a file's name as durable as its content. */
-export function syncDirectory(directory: string): void {
-  const fd = openSync(directory, 'r');
+/** Opens a file for the time of `use`. One that this creates is for its owner only. */
+export function withOpenFile<T>(path: string, flags: string, use: (fd: number) => T): T {
+  const fd = openSync(path, flags, 0o600);
   try {
-    fsyncSync(fd);
+    return use(fd);
   } finally {
     closeSync(fd);
   }
+}
+
+/** Makes a file's name as durable as its content. */
+export function syncDirectory(directory: string): void {
+  withOpenFile(directory, 'r', fsyncSync);
 }
 
 export function readIfThere(path: string): string | undefined {
@@ -57,6 +63,3 @@ export function readIfThere(path: string): string | undefined {
     throw error;
   }
 }
-
-export const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';

@@ -18,9 +18,10 @@ import type { KeyObject } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
+import { codeOf } from '../../core/error-text.ts';
 import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { codeOf, listSegments, type Segment } from './segments.ts';
+import { listSegments, withOpenFile, type Segment } from './segments.ts';
 
 export type AuditProblem =
   /** The entry does not match its hash, or its successor recorded another hash for it. */
@@ -186,8 +187,7 @@ function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment
 /** Whether a line of the segment begins as the entry `id` does. */
 function holdsEntry({ path }: Segment, id: number): boolean {
   const needle = `\n{"id":${id},`;
-  const fd = openSync(path, 'r');
-  try {
+  return withOpenFile(path, 'r', (fd) => {
     const block = Buffer.allocUnsafe(READ_BYTES);
     // The file's first line counts as one behind a line feed.
     let text = '\n';
@@ -198,7 +198,5 @@ function holdsEntry({ path }: Segment, id: number): boolean {
       text = text.slice(-needle.length) + block.toString('latin1', 0, read);
       if (text.includes(needle)) return true;
     }
-  } finally {
-    closeSync(fd);
-  }
+  });
 }

@@ -2,13 +2,13 @@
 import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
-import { messageOf } from '../../core/error-text.ts';
+import { codeOf, messageOf } from '../../core/error-text.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
 import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
 import { acquireLock, type Lock, type LockFault } from './lock.ts';
 import { recoverLog, type RecoveryNotice } from './recovery.ts';
-import { codeOf, segmentAt, syncDirectory } from './segments.ts';
+import { segmentAt, syncDirectory } from './segments.ts';
 
 export type AuditWriterOptions = {
   readonly directory: string;
@@ -97,7 +97,7 @@ export class AuditWriter {
       this.#write(sealed.bytes);
     } catch (error) {
       const detail = messageOf(error);
-      return fail({ kind: 'audit-write-failed', code: codeOf(error), detail });
+      return fail({ kind: 'audit-write-failed', code: codeOf(error) ?? 'UNKNOWN', detail });
     }
     const firstId = this.#head.id + 1;
     this.#head = { id: this.#head.id + count, hash: sealed.hash };

@@ -4,8 +4,8 @@ import type { EmailAddress } from '../../core/email.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import type { Role } from '../../core/scope.ts';
 import type { PasswordReset, RefreshToken, StoredAccount, StoredInvite } from '../../gateway/account-store.ts';
+import { msOrNull } from './row-times.ts';
 
-const msOrNull = (time: Date | null): number | null => time?.getTime() ?? null;
 
 export const ACCOUNT_COLUMNS =
   'id, sequence, email, password_hash, role, org_id, disabled, token_epoch, created_at, last_login_at';

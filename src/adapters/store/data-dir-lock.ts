@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, resolve as absolute } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fail, ok } from '../../core/result.ts';
-import type { Result } from '../../core/result.ts';
+import { codeOf } from '../../core/error-text.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
 
 export type DataDirLock = { release(): Promise<void> };
 export type DataDirInUse = { readonly kind: 'data_dir_in_use'; readonly path: string; readonly holder: string };
@@ -100,7 +99,7 @@ function linked(from: string, to: string): boolean {
     linkSync(from, to);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     throw error;
   }
 }

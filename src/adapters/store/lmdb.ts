@@ -1,7 +1,6 @@
 import { chmodSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, statfsSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { open } from 'lmdb';
-import type { Database, Key, RootDatabase } from 'lmdb';
+import { open, type Database, type Key, type RootDatabase } from 'lmdb';
 
 /** One named table of the embedded store. Rows are plain data; a key orders as text or number does. */
 export type Table<K extends Key, Row> = {

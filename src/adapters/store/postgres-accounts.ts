@@ -9,6 +9,7 @@ import {
   type AccountRow, type InviteRow,
 } from './account-rows.ts';
 import type { Postgres, Queryable } from './postgres.ts';
+import { dateOf } from './row-times.ts';
 
 /** Any numbers that no other advisory lock of the gateway has. */
 const ROLES_LOCK = 7_201_554_311;
@@ -21,7 +22,6 @@ export function createPostgresAccountStore(postgres: Postgres): AccountStore {
   };
 }
 
-const at = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 type LockoutRow = { readonly failures: number; readonly locked_until: Date | null };
 const lockoutOf = (row: LockoutRow | undefined): Lockout =>
@@ -62,7 +62,7 @@ function readsOn(on: Queryable): AccountReads {
       const { rows } = await on.query<InviteRow>(
         `SELECT ${INVITE_COLUMNS} FROM invites
           WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND revoked_at IS NULL AND expires_at > $4 ORDER BY sequence LIMIT $3`,
-        [afterSequence, orgId, limit, at(nowMs)],
+        [afterSequence, orgId, limit, dateOf(nowMs)],
       );
       return rows.map(inviteOf);
     },
@@ -86,12 +86,12 @@ function transactionOn(on: Queryable): AccountTransaction {
       const { rows: [lock] } = await on.query<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [PRUNE_LOCK]);
       if (lock?.isOurs !== true) return false;
       // A token outlives its use by a day, so that the log can tell a late replay from an unknown one.
-      const tokens = await on.query<{ session_id: string }>(`${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`, [at(nowMs - DAY_MS), PRUNED_AT_ONCE]);
+      const tokens = await on.query<{ session_id: string }>(`${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`, [dateOf(nowMs - DAY_MS), PRUNED_AT_ONCE]);
       await run('DELETE FROM sessions s WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', [tokens.rows.map((row) => row.session_id)]);
       const others = [
-        await run(deletion('sign_in_failures', 'attempts_digest', 'touched_at'), [at(nowMs - FORGET_FAILURES_MS), PRUNED_AT_ONCE]),
-        await run(deletion('invites', 'digest', 'expires_at'), [at(nowMs - INVITE_MS), PRUNED_AT_ONCE]),
-        await run(deletion('password_resets', 'digest', 'expires_at'), [at(nowMs - RESET_MS), PRUNED_AT_ONCE]),
+        await run(deletion('sign_in_failures', 'attempts_digest', 'touched_at'), [dateOf(nowMs - FORGET_FAILURES_MS), PRUNED_AT_ONCE]),
+        await run(deletion('invites', 'digest', 'expires_at'), [dateOf(nowMs - INVITE_MS), PRUNED_AT_ONCE]),
+        await run(deletion('password_resets', 'digest', 'expires_at'), [dateOf(nowMs - RESET_MS), PRUNED_AT_ONCE]),
       ];
       return [tokens.rowCount, ...others].includes(PRUNED_AT_ONCE);
     },
@@ -125,14 +125,14 @@ function accountWrites(on: Queryable, run: Run) {
       `INSERT INTO accounts (id, email, email_key, password_hash, role, org_id, disabled, token_epoch, created_at, last_login_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (email_key) DO NOTHING RETURNING ${ACCOUNT_COLUMNS}`,
       [account.id, account.email, emailKeyOf(account.email), account.passwordHash, account.role, account.orgId, account.disabled,
-        account.tokenEpoch, at(account.createdAtMs), at(account.lastLoginAtMs)]),
+        account.tokenEpoch, dateOf(account.createdAtMs), dateOf(account.lastLoginAtMs)]),
     changeAccount: async (id, change) => {
       await run(
         `UPDATE accounts SET role = coalesce($2, role), disabled = coalesce($3, disabled), password_hash = coalesce($4, password_hash),
            last_login_at = coalesce($5, last_login_at), token_epoch = coalesce($6, token_epoch),
            tokens_revoked_at = CASE WHEN $6::integer > token_epoch THEN now() ELSE tokens_revoked_at END
           WHERE id = $1`,
-        [id, change.role, change.disabled, change.passwordHash, at(change.lastLoginAtMs ?? null), change.tokenEpoch],
+        [id, change.role, change.disabled, change.passwordHash, dateOf(change.lastLoginAtMs ?? null), change.tokenEpoch],
       );
     },
     lockLockout: async (attempts: SecretDigest, nowMs: number) => {
@@ -140,15 +140,14 @@ function accountWrites(on: Queryable, run: Run) {
       const { rows } = await on.query<LockoutRow>(
         `INSERT INTO sign_in_failures (attempts_digest, failures, touched_at) VALUES ($1, 0, $2)
          ON CONFLICT (attempts_digest) DO UPDATE SET touched_at = excluded.touched_at RETURNING failures, locked_until`,
-        [attempts, at(nowMs)],
+        [attempts, dateOf(nowMs)],
       );
       return lockoutOf(rows[0]);
     },
     saveLockout: async (attempts, lockout, nowMs) => {
       await run('UPDATE sign_in_failures SET failures = $2, locked_until = $3, touched_at = $4 WHERE attempts_digest = $1',
-        [attempts, lockout.failures, at(lockout.lockedUntilMs), at(nowMs)]);
+        [attempts, lockout.failures, dateOf(lockout.lockedUntilMs), dateOf(nowMs)]);
     },
-    clearLockout: async (attempts) => void (await run('DELETE FROM sign_in_failures WHERE attempts_digest = $1', [attempts])),
   } satisfies Partial<AccountTransaction>;
 }
 
@@ -156,18 +155,18 @@ function sessionWrites(on: Queryable, run: Run) {
   return {
     insertSession: async (session) => {
       await run('INSERT INTO sessions (id, account_id, remember_me, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5)',
-        [session.id, session.accountId, session.rememberMe, at(session.createdAtMs), at(session.revokedAtMs)]);
+        [session.id, session.accountId, session.rememberMe, dateOf(session.createdAtMs), dateOf(session.revokedAtMs)]);
     },
     insertRefreshToken: async ({ digest, expiresAtMs }, sessionId) => {
-      await run('INSERT INTO refresh_tokens (digest, session_id, expires_at) VALUES ($1, $2, $3)', [digest, sessionId, at(expiresAtMs)]);
+      await run('INSERT INTO refresh_tokens (digest, session_id, expires_at) VALUES ($1, $2, $3)', [digest, sessionId, dateOf(expiresAtMs)]);
     },
     lockRefreshToken: (digest) => first(on, refreshTokenOf, refreshQuery('FOR UPDATE'), [digest]),
-    rotateRefreshToken: async (digest, nowMs) => void (await run('UPDATE refresh_tokens SET rotated_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
+    rotateRefreshToken: async (digest, nowMs) => void (await run('UPDATE refresh_tokens SET rotated_at = $2 WHERE digest = $1', [digest, dateOf(nowMs)])),
     revokeSession: async (sessionId, nowMs) => {
-      await run('UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL', [sessionId, at(nowMs)]);
+      await run('UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL', [sessionId, dateOf(nowMs)]);
     },
     revokeSessionsOf: (accountId, nowMs) =>
-      run('UPDATE sessions SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL', [accountId, at(nowMs)]),
+      run('UPDATE sessions SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL', [accountId, dateOf(nowMs)]),
   } satisfies Partial<AccountTransaction>;
 }
 
@@ -175,20 +174,20 @@ function inviteAndResetWrites(on: Queryable, run: Run) {
   return {
     insertInvite: async (invite) => {
       await run('INSERT INTO invites (digest, email, role, org_id, invited_by, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)',
-        [invite.digest, invite.email, invite.role, invite.orgId, invite.invitedBy, at(invite.createdAtMs), at(invite.expiresAtMs), at(invite.usedAtMs)]);
+        [invite.digest, invite.email, invite.role, invite.orgId, invite.invitedBy, dateOf(invite.createdAtMs), dateOf(invite.expiresAtMs), dateOf(invite.usedAtMs)]);
     },
     lockInvite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1 FOR UPDATE`, [digest]),
-    useInvite: async (digest, nowMs) => void (await run('UPDATE invites SET used_at = $2 WHERE digest = $1', [digest, at(nowMs)])),
+    useInvite: async (digest, nowMs) => void (await run('UPDATE invites SET used_at = $2 WHERE digest = $1', [digest, dateOf(nowMs)])),
     lockInviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1 FOR UPDATE`, [id]),
-    revokeInvite: async (id, nowMs) => void (await run('UPDATE invites SET revoked_at = $2 WHERE id = $1', [id, at(nowMs)])),
+    revokeInvite: async (id, nowMs) => void (await run('UPDATE invites SET revoked_at = $2 WHERE id = $1', [id, dateOf(nowMs)])),
     insertPasswordReset: async (reset) => {
       await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`,
-        [reset.digest, reset.accountId, at(reset.createdAtMs), at(reset.expiresAtMs)]);
+        [reset.digest, reset.accountId, dateOf(reset.createdAtMs), dateOf(reset.expiresAtMs)]);
     },
     lockPasswordReset: (digest) => first(on, resetOf, `SELECT ${RESET_COLUMNS} FROM password_resets WHERE digest = $1 FOR UPDATE`, [digest]),
     countPasswordResets: async (accountId, nowMs) => {
       const { rows: [row] } = await on.query<{ open: number }>(
-        'SELECT count(*)::int AS open FROM password_resets WHERE account_id = $1 AND expires_at > $2', [accountId, at(nowMs)],
+        'SELECT count(*)::int AS open FROM password_resets WHERE account_id = $1 AND expires_at > $2', [accountId, dateOf(nowMs)],
       );
       return row?.open ?? 0;
     },

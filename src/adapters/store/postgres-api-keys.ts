@@ -8,6 +8,7 @@ import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
 import { forgetLmdbApiKeys } from './lmdb-api-keys.ts';
 import type { EmbeddedStore } from './lmdb.ts';
 import type { Postgres, Queryable } from './postgres.ts';
+import { dateOf, msOrNull } from './row-times.ts';
 
 /** Any number that no other advisory lock of the gateway has. */
 const FIRST_KEY_LOCK = 7_201_554_312;
@@ -20,8 +21,6 @@ type ApiKeyRow = {
   readonly expires_at: Date | null; readonly revoked_at: Date | null; readonly last_used_at: Date | null;
 };
 
-const msOrNull = (time: Date | null): number | null => time?.getTime() ?? null;
-const at = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 const keyOf = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
@@ -41,7 +40,7 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
   return {
     all: () => postgres.attempt((on) => select(on, '', [])),
     notLongOver: (beforeMs) =>
-      postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [at(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
+      postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [dateOf(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
     find: (by) =>
       postgres.attempt(async (on) => (await ('id' in by ? select(on, 'WHERE id = $1', [by.id]) : select(on, 'WHERE digest = $1', [by.digest])))[0]),
     changedWithin: (ms) => postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),
@@ -54,7 +53,7 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
         return ok(rowCount > 0 ? 'exists' : await insert(on, key));
       }),
     revoke: (id, revokedAtMs) =>
-      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL', [id, at(revokedAtMs)]))),
+      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL', [id, dateOf(revokedAtMs)]))),
     touch: (uses) =>
       postgres.attempt(async (on) => {
         // Locked in one order everywhere: gateways that write at the same time would wait for each other.
@@ -63,7 +62,7 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
              SELECT id, at FROM api_keys JOIN unnest($1::text[], $2::timestamptz[]) AS noted (id, at) USING (id)
               WHERE last_used_at IS NULL OR last_used_at < at ORDER BY id FOR NO KEY UPDATE OF api_keys
            ) AS used WHERE api_keys.id = used.id`,
-          [uses.map(({ id }) => id), uses.map(({ lastUsedAtMs }) => at(lastUsedAtMs))],
+          [uses.map(({ id }) => id), uses.map(({ lastUsedAtMs }) => dateOf(lastUsedAtMs))],
         );
       }),
     lastUses: (ids) =>
@@ -82,7 +81,7 @@ async function select(on: Queryable, where: string, values: readonly unknown[]):
 async function insert(on: Queryable, key: ApiKey): Promise<'inserted' | 'exists'> {
   const { rowCount } = await on.query(
     `INSERT INTO api_keys (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-    [key.id, key.digest, key.name, key.hint, key.scopes, key.orgId, at(key.createdAtMs), key.createdBy, at(key.expiresAtMs), at(key.revokedAtMs), at(key.lastUsedAtMs)],
+    [key.id, key.digest, key.name, key.hint, key.scopes, key.orgId, dateOf(key.createdAtMs), key.createdBy, dateOf(key.expiresAtMs), dateOf(key.revokedAtMs), dateOf(key.lastUsedAtMs)],
   );
   return rowCount > 0 ? 'inserted' : 'exists';
 }
