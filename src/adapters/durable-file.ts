@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Replaces a file as a whole, readable by its owner only: after a crash it holds the old text or the new one. */
+/** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const next = `${path}.${randomBytes(4).toString('hex')}`;
   try {

@@ -1,14 +1,14 @@
 import { write, writeSync } from 'node:fs';
 
-/** What may wait for a reader that does not read. A line beyond that is lost, and counted. */
+/** How many characters may wait when nobody reads the log. A further line is lost, and counted. */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
 const RETRY_MS = 100;
 
 const NOTHING: Uint8Array = new Uint8Array();
 
 /**
- * Where the log goes, usually standard error. A pipe that nobody reads, a disk without room, or a terminal that is gone holds
- * up nothing and ends nothing: lines wait until they can be written, and how many were lost meanwhile is said in their place.
+ * Where the log goes, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone neither delays
+ * nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile.
  */
 export class LogSink {
   readonly #fd: number;
@@ -51,11 +51,11 @@ export class LogSink {
   }
 
   #writeLast(): void {
-    if (this.#isInFlight) return; // it would come before what is being written
+    if (this.#isInFlight) return; // it would come before the text that is being written
     try {
       writeSync(this.#fd, Buffer.concat([this.#rest, this.#take()]));
     } catch {
-      // There is nowhere left to tell it.
+      // There is nowhere left to report it.
     }
   }
 }

@@ -1,7 +1,7 @@
 import { pino, type Logger as PinoLogger } from 'pino';
 import { LogSink } from './log-sink.ts';
 
-/** One JSON object a line on standard error; standard output stays free for what a command answers. */
+/** Writes one JSON object per line to standard error. Standard output stays free for the answers of commands. */
 export type Logger = {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;

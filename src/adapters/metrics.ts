@@ -1,9 +1,9 @@
-/** Metrics for Prometheus: read where they are kept when they are asked for, so that they cost nothing until then. */
+/** Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 export type Reading = { readonly labels?: Readonly<Record<string, string>>; readonly value: number };
 export type Metric = {
-  /** `svc_…`, base units, `_total` for what only grows. */
+  /** `svc_…`, in base units; ends in `_total` for a value that only grows. */
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;

@@ -9,13 +9,13 @@ import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yam
 
 export type LoadedPolicies = {
   readonly policies: PolicySet;
-  /** The files read, in the order in which they were. */
+  /** The files, in the order in which they were read. */
   readonly files: readonly string[];
-  /** What is legal but hardly meant, in full sentences. */
+  /** What is valid but probably not intended, in full sentences. */
   readonly warnings: readonly string[];
 };
 
-/** The documents of all files, each found good, and all of them together. */
+/** The documents of all files. Each is valid, and so are all of them together. */
 export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'warnings'> & { readonly documents: readonly { readonly raw: unknown; readonly source: string }[] };
 
 /** Lines and columns count from 1; a file that cannot be read has none. */
@@ -42,7 +42,7 @@ export function renderPolicyProblem({ file, line, column, path, problem }: Polic
  */
 export const loadPolicies = (...paths: readonly string[]): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, loadPolicyTexts);
 
-/** The same, but what was found good is not compiled: plain data, that another thread can be given. */
+/** The same without compiling: the valid documents as plain data, which can be sent to another thread. */
 export const readPolicyFiles = (...paths: readonly string[]): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
 
 async function fromFiles<T>(paths: readonly string[], read: (texts: readonly PolicyText[]) => Result<T, readonly PolicyFileProblem[]>): Promise<Result<T, readonly PolicyFileProblem[]>> {
@@ -70,7 +70,7 @@ function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolicies, rea
   return ok({ documents, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
 }
 
-/** Compiles what `readPolicyFiles` found good, a rule at a time. */
+/** Compiles the documents that `readPolicyFiles` found valid, one rule per step. */
 export function* compilingRead({ documents, files, warnings }: ReadPolicies): Steps<LoadedPolicies> {
   const parsed: PolicyDocument[] = [];
   for (const { raw, source } of documents) {
@@ -105,7 +105,7 @@ function checkTexts(texts: readonly PolicyText[]): Result<readonly PlacedDocumen
   return problems.length > 0 ? fail(inReadingOrder(problems, texts)) : ok(placed);
 }
 
-/** A mistake of a document as one of its file. */
+/** A mistake in a document as a mistake in its file. */
 export function place(file: string, yaml: YamlDocument, mistake: DocumentProblem): PolicyFileProblem {
   const path = mistake.path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('');
   return { file, ...yaml.locate(mistake), path, problem: mistake.problem };

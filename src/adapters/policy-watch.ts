@@ -19,8 +19,9 @@ const DEFAULTS = { debounceMs: 200, pollMs: 5000 } as const;
 /**
  * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file and
  * renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what is
- * watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up that changed nothing is
- * kept quiet. `onChange` must not throw. Start watching before loading, so that no change falls in between. Neither the watcher nor its timers keep the process alive.
+ * watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up without a
+ * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between. Neither
+ * the watcher nor its timers keep the process alive.
  */
 export function watchPolicies(path: string, onChange: () => void, { debounceMs, pollMs }: WatchOptions = {}): PolicyWatcher {
   return new FingerprintWatcher(path, onChange, debounceMs ?? DEFAULTS.debounceMs, pollMs ?? DEFAULTS.pollMs);
@@ -61,7 +62,7 @@ class FingerprintWatcher implements PolicyWatcher {
   #watch(path: string): readonly FSWatcher[] {
     try {
       const watcher = watch(path, { persistent: false }, () => this.#wake());
-      // A folder that is removed, or a system out of watches: polling goes on.
+      // The folder was removed, or the system has no watches left: polling goes on.
       watcher.on('error', () => watcher.close());
       return [watcher];
     } catch {
@@ -75,7 +76,7 @@ class FingerprintWatcher implements PolicyWatcher {
     this.#settle.unref();
   }
 
-  /** Comparisons wait for one another, so that a change is told once. */
+  /** One comparison at a time, so that a change is reported once. */
   #compare(): void {
     if (this.#closed) return;
     const before = this.#known;
@@ -89,7 +90,7 @@ class FingerprintWatcher implements PolicyWatcher {
     });
   }
 
-  /** A watch stays with the file it was set on, which may be the one that was just replaced. What changes meanwhile is looked for after. */
+  /** A watch stays with its file, which may just have been replaced. So this sets new ones, then looks for changes in between. */
   #rewatch(): void {
     for (const watcher of this.#watchers) watcher.close();
     this.#watchers = this.#watchAll();

@@ -5,5 +5,5 @@ import type { Secrets } from '../gateway/secrets.ts';
 
 export const secrets: Secrets = { random: (bytes) => randomBytes(bytes), digestOf };
 
-/** What the registry's hash is made unpredictable with, anew at every start. */
+/** Random numbers that make the hash of the registry unpredictable. New ones at every start. */
 export const randomHashKey = (): Int32Array => randomFillSync(new Int32Array(HASH_KEY_LENGTH));

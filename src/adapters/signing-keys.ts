@@ -21,7 +21,7 @@ type Ring = { readonly active: SigningKey; readonly verifying: readonly Verifyin
 /** The file: the private key is left out when the operator keeps it. */
 type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: string }; readonly retired: readonly RetiredKey[] };
 
-/** The longest that a token signed a moment ago can be good. */
+/** How long a token that was signed a moment ago can be valid, at most. */
 const RETIRED_FOR_MS = SECS_FROM_KEY * 1000 + CLOCK_SKEW_MS;
 
 /** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700). Rejects with the reason when a key is unusable. */
@@ -39,7 +39,7 @@ class KeyRing implements SigningKeys {
   readonly #options: SigningKeysOptions;
   #ring: Ring | undefined;
   #byKid = new Map<string, { readonly publicKeyPem: string; readonly untilMs: number }>();
-  /** Changes come one after the other: each starts from what the one before has written. */
+  /** One change at a time: each starts from what the one before has written. */
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, options: SigningKeysOptions) {
@@ -95,7 +95,7 @@ class KeyRing implements SigningKeys {
     return { kid, publicKeyPem, untilMs: this.#options.clock.nowMs() + RETIRED_FOR_MS };
   }
 
-  /** On disk first: no token is signed by a key that a crash could make the gateway forget. */
+  /** Written to disk first: no token is signed by a key that a crash could make the gateway forget. */
   async #replace({ active, verifying, retired }: Ring): Promise<void> {
     const nowMs = this.#options.clock.nowMs();
     const still = retired.filter(({ kid, untilMs }) => kid !== active.kid && nowMs < untilMs);
@@ -127,7 +127,7 @@ class KeyRing implements SigningKeys {
 
   #oneAtATime<T>(change: () => Promise<T>): Promise<T> {
     const result = this.#changing.then(change);
-    this.#changing = result.catch(() => undefined); // its caller hears of it; the next change goes ahead
+    this.#changing = result.catch(() => undefined); // its caller gets the error; the next change goes ahead
     return result;
   }
 }

@@ -10,7 +10,7 @@ export type Account = {
   /** As its owner wrote it; two accounts never share its `emailKeyOf`. */
   readonly email: EmailAddress;
   readonly role: Role;
-  /** Bound to this org and blind to every other; null sees every org. */
+  /** The only org that the account sees; null: it sees every org. */
   readonly orgId: string | null;
   readonly disabled: boolean;
   /** Grows by one whenever every token minted so far must stop working. */
@@ -25,22 +25,22 @@ export const subjectOf = (id: AccountId): string => `account:${id}`;
 export const accountIdOf = (subject: string): AccountId | undefined =>
   subject.startsWith('account:') ? (subject.slice('account:'.length) as AccountId) : undefined;
 
-/** As they are given out; undefined for what is none, and so the id of no account. */
+/** The text as the id of an account; undefined when it has not the form of one. */
 export const parseAccountId = (text: string): AccountId | undefined => (isUuid(text) ? (text as AccountId) : undefined);
 
 /** The ids of accounts and of invites. */
 export const isUuid = (text: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text);
 
-/** Lower is more: the order of ROLES is the order of power. */
+/** Lower means more power: ROLES begins with the most powerful role. */
 const rankOf = (role: Role): number => ROLES.indexOf(role);
 
 /**
- * Who may give a role, or take it from somebody. An account may up to its own; a credential without a role (an API key
- * with admin scope) holds every scope but is nobody's owner, so it stops at admin.
+ * Whether the holder of `own` may give the role to somebody, or take it away. An account may do so up to its own role. A
+ * credential without a role (an API key with admin scope) holds every scope but is not an owner, so it may do so up to admin.
  */
 export const mayManageRole = (own: Role | undefined, role: Role): boolean => rankOf(own ?? 'admin') <= rankOf(role);
 
-/** What an access token lives, and what a refresh token does (spec: Limits). */
+/** How long access tokens, refresh tokens, invites and password resets are valid (spec: Limits). */
 export const ACCESS_TOKEN_SECS = 15 * 60;
 const HOUR_MS = 60 * 60 * 1000;
 const REFRESH_MS = 12 * HOUR_MS;
@@ -48,5 +48,5 @@ const REMEMBERED_REFRESH_MS = 30 * 24 * HOUR_MS;
 export const INVITE_MS = 7 * 24 * HOUR_MS;
 export const RESET_MS = HOUR_MS;
 
-/** Each rotation starts a new lifetime: a session ends that long after it was last used. */
+/** Each rotation starts a new lifetime, so a session ends this long after its last use. */
 export const refreshLifetimeMs = (rememberMe: boolean): number => (rememberMe ? REMEMBERED_REFRESH_MS : REFRESH_MS);

@@ -5,7 +5,7 @@ export type OpCounts = Record<OpState, number>;
 
 const MINUTE_MS = 60_000;
 const WINDOW_MINUTES = 5;
-const SLOTS = WINDOW_MINUTES + 1; // five whole minutes, and the one that runs
+const SLOTS = WINDOW_MINUTES + 1; // five whole minutes, and the current one
 
 export const minuteOf = (ms: number): number => Math.floor(ms / MINUTE_MS);
 
@@ -34,14 +34,14 @@ class SeenCounter {
   }
 }
 
-/** Groups by their names, and in the order in which they came. */
+/** Groups by name, and in the order in which they were added. */
 class GroupTable {
   readonly #byId = new Map<string, AgentGroup>();
   readonly #inOrder = new SequencedList<AgentGroup>();
 
   get(id: string): AgentGroup | undefined { return this.#byId.get(id); }
 
-  /** Those after this sequence number. */
+  /** The groups after this sequence number, in their order. */
   after(sequence: number): Iterable<AgentGroup> { return this.#inOrder.after(sequence); }
 
   add(id: string, group: AgentGroup): void {
@@ -55,25 +55,25 @@ class GroupTable {
   }
 }
 
-/** The numbers of an org, or of a team in it, kept up to date by every change so that nobody has to count. */
+/** The numbers of an org, or of a team in it. Every change updates them, so that nobody has to count. */
 export class AgentGroup {
   readonly orgId: string;
-  /** undefined: an org. */
+  /** Undefined: the group is an org. */
   readonly teamId: string | undefined;
-  /** Grows with every group: the order of listings, and their cursor. */
+  /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
-  /** Of all agents that are known, also of those that are not registered. */
+  /** The operations of all known agents, registered or not. */
   readonly ops: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
   readonly seen = new SeenCounter();
-  /** Of an org. */
+  /** The teams of an org; empty when the group is a team. */
   readonly teams: GroupTable;
-  /** Its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
+  /** Slots of its oldest and its newest operation, kept by the registry of operations; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
-  /** Agents that are known, and those of them that are registered. */
+  /** How many of its agents are known, and how many of those are registered. */
   known = 0;
   registered = 0;
-  /** Teams with a registered agent. */
+  /** How many teams have a registered agent. */
   registeredTeams = 0;
 
   constructor(orgId: string, teamId: string | undefined, sequence: number) {
@@ -92,7 +92,7 @@ export class AgentGroup {
 
 const NO_TEAMS = new GroupTable();
 
-/** All orgs with their teams. A group lives as long as an agent of its is known. */
+/** All orgs with their teams. A group exists as long as one of its agents is known. */
 export class AgentGroups {
   readonly orgs = new GroupTable();
   readonly seen = new SeenCounter();
@@ -124,7 +124,7 @@ export class AgentGroups {
     if (!isEdge) return;
     org.registeredTeams += change;
     this.registeredTeams += change;
-    // Agents without an org share a group, but no org.
+    // Agents without an org share a group, which does not count as an org.
     if (org.orgId !== '' && org.registeredTeams === (change === 1 ? 1 : 0)) this.registeredOrgs += change;
   }
 

@@ -2,7 +2,7 @@
 import { viewOfAgent, type AgentEntry, type AgentRegistry } from './agents.ts';
 import type { AgentView, Page } from './commands.ts';
 
-/** How many agents one page looks at, so that a rare team never holds up the checks. */
+/** How many agents one page may look at, so that the search for a rare team never delays the checks. */
 const SCAN_AGENTS = 100_000;
 
 /**

@@ -13,25 +13,25 @@ const NOWHERE = new AgentGroup('', undefined, 0);
 export class AgentEntry {
   readonly identity: AgentIdentity;
   readonly key: AgentKey;
-  /** Where it is counted, from when the registry keeps it. */
+  /** The groups it is counted in, from the moment the registry keeps it. */
   org: AgentGroup = NOWHERE;
   team: AgentGroup = NOWHERE;
-  /** The name under which the audit log knows it as the cause of something. */
+  /** Its name as the `actor` of audit entries. */
   readonly actor: string;
   credential: SecretDigest | undefined = undefined;
   registeredAtMs = 0;
-  /** Grows with every registration: the order of listings, and their cursor. */
+  /** Grows with every registration. Listings are in this order, and their cursors are such numbers. */
   registration = 0;
-  /** When the agent itself last asked something. */
+  /** When the agent itself last sent a request; 0: never. */
   lastSeenMs = 0;
   parent: AgentKey | undefined = undefined;
-  /** Operations in the registry, and those of them that have not finished. Kept by the operations registry. */
+  /** How many operations it has, and how many of those have not finished. Kept by the registry of operations. */
   ops = 0;
   unfinishedOps = 0;
-  /** Its oldest and newest operation in the registry of operations, which keeps them; -1: it has none. */
+  /** Slots of its oldest and its newest operation, kept by the registry of operations; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
-  /** Its place in the budgets, once something of its was checked against them. */
+  /** Its place in the budgets, once one of its requests was checked against them. */
   budget: BudgetHandle | undefined = undefined;
 
   constructor(identity: AgentIdentity, key: AgentKey) {
@@ -43,7 +43,7 @@ export class AgentEntry {
   get isRegistered(): boolean { return this.credential !== undefined; }
 }
 
-/** What survives a restart of an agent: its registration, never its secret. */
+/** What is kept of an agent across a restart of the gateway: its registration, never its secret. */
 export type AgentRegistration = {
   readonly identity: AgentIdentity;
   readonly credential: SecretDigest;
@@ -52,15 +52,15 @@ export type AgentRegistration = {
 };
 
 export type OrgMembers = {
-  /** Grows with every org: the order of listings across orgs, and their cursor. */
+  /** Grows with every org. Listings across orgs are in this order, and their cursors are such numbers. */
   readonly sequence: number;
   readonly orgId: string;
-  /** By the number of their registration. */
+  /** In the order of their registration. */
   readonly agents: SequencedList<AgentEntry>;
   readonly teams: Map<string, SequencedList<AgentEntry>>;
 };
 
-/** The registry of agents: by the whole triple, by credential, and by org, team and parent (spec: Agent identity). */
+/** The registry of agents: by org/team/agent, by credential, by parent, and by org and team (spec: Agent identity). */
 export class AgentRegistry {
   readonly #byKey = new Map<AgentKey, AgentEntry>();
   readonly #registered = new SequencedList<AgentEntry>();
@@ -68,7 +68,7 @@ export class AgentRegistry {
   readonly #byOrg = new Map<string, OrgMembers>();
   readonly #orgsInOrder = new SequencedList<OrgMembers>();
   readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
-  /** One agent alone under its name, which is the usual case, needs no list. */
+  /** Most names belong to a single agent, which then needs no list. */
   readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
   readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
@@ -79,7 +79,7 @@ export class AgentRegistry {
 
   get registeredCount(): number { return this.#registered.size; }
 
-  /** Registered, or with operations: everything that takes memory. */
+  /** How many agents are registered or have operations: all that take memory. */
   get knownCount(): number { return this.#byKey.size; }
 
   /** Every agent registered after this number, in the order of registration. */
@@ -87,7 +87,7 @@ export class AgentRegistry {
 
   get(key: AgentKey): AgentEntry | undefined { return this.#byKey.get(key); }
 
-  /** The owner of a credential: the reverse index. */
+  /** The agent that this credential belongs to. */
   ownerOf(credential: SecretDigest): AgentEntry | undefined { return this.#byCredential.get(credential); }
 
   /** The registered members of an org, or undefined when it has none. */
@@ -119,7 +119,7 @@ export class AgentRegistry {
     return found.sort((a, b) => a.registration - b.registration);
   }
 
-  /** The agent itself has asked something. */
+  /** Notes that the agent itself has sent a request. */
   saw(entry: AgentEntry, nowMs: number): void {
     const before = minuteOf(entry.lastSeenMs);
     const minute = minuteOf(nowMs);
@@ -131,13 +131,13 @@ export class AgentRegistry {
     }
   }
 
-  /** The entry of an identity. One that is not known yet is made, but only {@link keep} makes it stay. */
+  /** The entry of an identity. An unknown one gets a new entry, which stays only after {@link keep}. */
   lookUp(identity: AgentIdentity): AgentEntry {
     const key = agentKeyOf(identity);
     return this.#byKey.get(key) ?? new AgentEntry(identity, key);
   }
 
-  /** Holds on to an entry that is about to get its first operation or its registration. */
+  /** Adds an entry to the registry, before it gets its first operation or its registration. */
   keep(entry: AgentEntry): AgentEntry {
     if (entry.credential === undefined && entry.ops === 0) {
       this.#byKey.set(entry.key, entry);
@@ -154,7 +154,7 @@ export class AgentRegistry {
     return entry?.credential === undefined ? undefined : { identity: entry.identity, credential: entry.credential, registeredAtMs: entry.registeredAtMs, parent: entry.parent };
   }
 
-  /** Registers, or registers again: then the new credential takes the place of the old one at once. */
+  /** Registers an agent. When it is registered already, the new credential replaces the old one at once. */
   register({ identity, credential, registeredAtMs, parent }: AgentRegistration): AgentEntry {
     const entry = this.keep(this.lookUp(identity));
     if (entry.credential === undefined) {
@@ -190,7 +190,7 @@ export class AgentRegistry {
     return true;
   }
 
-  /** Lets go of an identity that is not registered and has no operation left. */
+  /** Removes an identity that is not registered and has no operation left. */
   forgetIfUnused(entry: AgentEntry): void {
     if (entry.credential !== undefined || entry.ops > 0 || this.#byKey.get(entry.key) !== entry) return;
     this.#byKey.delete(entry.key);
@@ -246,7 +246,7 @@ export class AgentRegistry {
     if (known === entry || (known instanceof SequencedList && known.size === 0)) this.#byName.delete(agentId);
   }
 
-  /** A registration that ends takes what was seen of its agent with it. */
+  /** A deregistered agent no longer counts as seen. */
   #unsee(entry: AgentEntry): void {
     for (const { seen } of [entry.org, entry.team, this.groups]) seen.remove(minuteOf(entry.lastSeenMs));
     entry.lastSeenMs = 0;

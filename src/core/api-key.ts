@@ -3,7 +3,7 @@ import type { SecretDigest } from './ids.ts';
 import { assert } from './result.ts';
 import type { Scope } from './scope.ts';
 
-/** What is stored of an API key. Times are milliseconds since the Unix epoch; null: never. */
+/** The stored record of an API key. Times are milliseconds since the Unix epoch; null: never. */
 export type ApiKey = {
   /** Public: the middle part of the key, and `key:<id>` is the subject of whoever presents it. */
   readonly id: string;
@@ -12,14 +12,14 @@ export type ApiKey = {
   /** How the key begins, for a human to tell keys apart. Holds nothing of the secret. */
   readonly hint: string;
   readonly scopes: readonly Scope[];
-  /** Bound to this org; null sees every org. */
+  /** The only org that the key sees; null: it sees every org. */
   readonly orgId: string | null;
   readonly createdAtMs: number;
   /** Subject of the creator, or one of `FIRST_KEY_CREATOR` and `ENVIRONMENT_CREATOR`. */
   readonly createdBy: string;
   readonly expiresAtMs: number | null;
   readonly revokedAtMs: number | null;
-  /** To the minute. */
+  /** Exact to the minute. */
   readonly lastUsedAtMs: number | null;
 };
 
@@ -37,7 +37,7 @@ export const keyIdOf = (subject: string): string | undefined => (subject.startsW
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);
 
-/** A key that is over stays in the list for so long: far longer than what was made with it holds, a token or an invite. */
+/** How long a revoked or expired key stays in the list: far longer than anything made with it, a token or an invite, is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
@@ -54,10 +54,10 @@ const SECRET_BYTES = 32;
 const SECRET_LENGTH = 43; // 62^43 > 2^256
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
 
-/** Random bytes that one key takes. */
+/** Random bytes needed for one key. */
 export const KEY_ENTROPY_BYTES = ID_BYTES + SECRET_BYTES;
 
-/** What could be the id of a key. */
+/** Whether the text has the form of a key's id. */
 export const isKeyId = (text: string): boolean => /^[0-9A-Za-z]{11}$/.test(text);
 
 const FORMAT = /^svc_([0-9A-Za-z]{11})_[0-9A-Za-z]{49}$/;
@@ -101,7 +101,7 @@ export function parseApiKey(text: string): { readonly id: string } | undefined {
   return text === body + checksumOf(body) ? { id } : undefined;
 }
 
-/** True for what was meant to be an API key of this format, right or mistyped. */
+/** True for a text that was meant as an API key of this format, correct or mistyped. */
 export const looksLikeApiKey = (text: string): boolean => text.startsWith('svc_');
 
 /** A truncated prefix and an ellipsis: the public part of a key of this format, four characters of any other. */

@@ -103,11 +103,11 @@ function redactObject(object: Attributes, walk: Walk, depth: number): Attributes
   return copy ?? object;
 }
 
-/** One word that is called like a secret. A sentence that ends in one is none. */
+/** A single word that names a secret. A sentence that ends in such a word does not count. */
 const nameCovers = (name: unknown, keys: RedactedKeys): boolean => typeof name === 'string' && ONE_NAME.test(name) && keys.covers(name);
 const ONE_NAME = /^[\w.:-]{1,64}$/;
 
-/** What stands before `end` needed no change. */
+/** A copy of the entries before `end`, none of which needed a change. */
 function copyBefore(object: Attributes, end: string): Record<string, unknown> {
   // Without a prototype, a key named __proto__ is a key like any other.
   const copy = Object.create(null) as Record<string, unknown>;
@@ -145,12 +145,12 @@ function jsonBytes(text: string, limit: number): number {
   return bytes;
 }
 
-// Each begins only where a word begins, so that a long run of word characters is looked at once.
+// Each matches only at the start of a word, so that a long run of word characters is read only once.
 const API_KEY = /(?<![\w-])svc_[A-Za-z0-9]+_[\w-]{24,}/;
 const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
-// What widely used services give out.
+// Credentials of widely used services.
 const SERVICE_TOKEN = /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
 const SHORTEST_SECRET = 22;
 

@@ -18,7 +18,7 @@ export type BudgetOwner = {
   readonly agentId: string | null;
 };
 
-/** Said once per period and threshold, by the record that reached it. */
+/** Raised once per period and threshold, by the usage record that reached the threshold. */
 export type BudgetAlert = BudgetOwner & {
   readonly period: Period;
   readonly percent: AlertPercent;
@@ -38,13 +38,13 @@ export function setCaps(caps: Caps, limits: TierLimits): void {
   for (const period of PERIODS) caps[period] = limits[period] ?? Infinity;
 }
 
-/** Counts the months and days that have run; an envelope that is behind has spent nothing in the running one. */
+/** Counts the months and days that have begun. An envelope with an older count has spent nothing in the current period. */
 export type Epoch = { month: number; day: number };
 
 const [FIRST_ALERT, LAST_ALERT] = ALERT_PERCENTS;
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** What an envelope remembers of one period. `alertedPercent` is the highest threshold said, 0 for none. */
+/** What an envelope remembers of one period. `alertedPercent` is the highest threshold that raised an alert, 0 for none. */
 export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: number };
 
 /**
@@ -116,7 +116,7 @@ export class Envelope {
     this.#cells[this.#at + RESERVED]! += microUsd;
   }
 
-  /** Tells whether an alert is due. Spend stops growing at the largest exact number, far over every possible cap. */
+  /** True when an alert is due. Spend stops growing at the largest exact number, far above every possible cap. */
   add(microUsd: number, epoch: Epoch): boolean {
     this.#roll(epoch);
     const monthly = Math.min(this.#cells[this.#at + MONTHLY]! + microUsd, MOST);
@@ -126,7 +126,7 @@ export class Envelope {
     return isAlertDue(monthly, this.#caps.monthly, this.#monthlyAlerted) || isAlertDue(daily, this.#caps.daily, this.#dailyAlerted);
   }
 
-  /** The thresholds that spend has reached and that were not said in this period. Says them. */
+  /** The alerts for thresholds that spend has reached and that raised none in this period yet. Notes that they are raised now. */
   takeAlerts(epoch: Epoch): BudgetAlert[] {
     this.#roll(epoch);
     const alerts: BudgetAlert[] = [];
@@ -163,7 +163,7 @@ export class Envelope {
     return Number.isFinite(limit) ? limit : undefined;
   }
 
-  /** Holds no money, no handle, nothing below it and nothing unsaved: forgetting it loses nothing. */
+  /** True when it has no money, no handle, no children and nothing unsaved, so that removing it loses nothing. */
   isIdle(epoch: Epoch): boolean {
     this.#roll(epoch);
     const holdsMoney = this.#cells[this.#at + RESERVED] !== 0 || this.#cells[this.#at + MONTHLY] !== 0 || this.#cells[this.#at + DAILY] !== 0;
@@ -196,7 +196,7 @@ export class Envelope {
   }
 
   #roll(epoch: Epoch): void {
-    if (this.#cells[this.#at + DAY] === epoch.day) return; // a month never begins without a day
+    if (this.#cells[this.#at + DAY] === epoch.day) return; // a month never begins without a new day
     this.#cells[this.#at + DAY] = epoch.day;
     this.#cells[this.#at + DAILY] = 0;
     this.#dailyAlerted = 0;
@@ -207,7 +207,7 @@ export class Envelope {
   }
 }
 
-// Of a cap of 0 nothing is used up before the first micro-dollar.
+// A cap of 0 counts as unused until the first micro-dollar is spent.
 const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: number): boolean =>
   spentMicroUsd > 0 && spentMicroUsd >= (limitMicroUsd * percent) / 100;
 

@@ -1,6 +1,6 @@
 import { assert } from './result.ts';
 
-/** The day and the month that run at some instant: from the start, up to but without the reset. */
+/** The day and the month that contain some instant: from their start up to, but without, their reset. */
 export type PeriodWindow = {
   /** The local date, `2026-11-04`. */
   readonly day: string;

@@ -8,8 +8,8 @@ const NONE = -1;
 const SMALLEST = 1_024;
 
 /**
- * Money held for operations in flight, one amount per operation. All live equally long, so the order in which they were
- * made is the order in which they expire: a list, linked both ways because most end before. Columns of numbers, like the
+ * Money held for operations in flight, one amount per operation. All are valid for the same time, so they expire in the order
+ * in which they were made: a list, doubly linked because most end before they expire. Columns of numbers, like the
  * registry of operations, so that a million of them are nothing to the garbage collector.
  */
 export class Reservations {
@@ -36,7 +36,7 @@ export class Reservations {
     return op < this.#envelopes.length && this.#envelopes[op] === envelope ? this.#microUsd[op]! : 0;
   }
 
-  /** In place of whatever the operation holds. */
+  /** Replaces whatever the operation holds. */
   take(op: OpNumber, envelope: Envelope, microUsd: number, nowMs: number): void {
     this.release(op);
     if (microUsd === 0) return;
@@ -68,7 +68,7 @@ export class Reservations {
     return true;
   }
 
-  /** Gives back what is over, at most `most` reservations at a time. Returns how many. */
+  /** Gives back expired reservations, at most `most` of them. Returns how many. */
   expire(nowMs: number, most: number): number {
     let expired = 0;
     while (this.#oldest !== NONE && expired < most && this.#expiresAtMs[this.#oldest]! <= nowMs) {
@@ -78,7 +78,7 @@ export class Reservations {
     return expired;
   }
 
-  /** The clock was wrong and is set back: nothing lives longer than from now on. */
+  /** For a clock that was wrong and has been set back: no reservation lives longer than one made now. */
   setBack(nowMs: number): void {
     for (let op = this.#oldest; op !== NONE; op = this.#younger[op]!) {
       this.#expiresAtMs[op] = Math.min(this.#expiresAtMs[op]!, nowMs + this.#ttlMs);

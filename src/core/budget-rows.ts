@@ -1,18 +1,18 @@
 import type { BudgetOwner, Exceeded } from './budget-envelope.ts';
 import type { Period } from './budget-config.ts';
 
-/** What one owner has spent in the periods that ran when the row was made. */
+/** What one owner has spent in the day and the month that were current when the row was made. */
 export type SpendRow = BudgetOwner & Readonly<Record<Period, PeriodSpend>> & { readonly kind: 'spend' };
 
 export type PeriodSpend = {
   readonly spentMicroUsd: number;
-  /** The highest alert threshold said in this period, 0 for none. */
+  /** The highest threshold that raised an alert in this period, in percent; 0 for none. */
   readonly alertedPercent: number;
   /** The local date or month that it was spent in: `2026-11-04`, `2026-11`. It means the same after a change of zone. */
   readonly name: string;
 };
 
-/** A usage id that was counted, with the answer its sender got. */
+/** A usage id that was counted, and the answer that its sender got. */
 export type UsageRow = {
   readonly kind: 'usage';
   readonly orgId: string;

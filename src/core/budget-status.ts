@@ -8,7 +8,7 @@ export type BudgetStatusRow = BudgetOwner & Readonly<Record<Period, PeriodStatus
 
 export type PeriodStatus = {
   readonly spentMicroUsd: number;
-  /** undefined: no cap. */
+  /** Undefined: no cap. */
   readonly limitMicroUsd: number | undefined;
   readonly periodStartMs: number;
   readonly resetMs: number;
@@ -49,7 +49,7 @@ export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch
   };
 }
 
-/** The envelopes to show: all of one tier before those of the next, within a tier by org, team and time of making. */
+/** The envelopes to show: one tier after the other, and within a tier by org, team and time of creation. */
 export function* envelopesAfter(root: Envelope, { orgId, after }: BudgetFilter): Generator<Envelope> {
   const [fromTier = 0, ...from] = after?.split('.').map(Number) ?? [];
   for (const [index, tier] of TIERS.entries()) {
@@ -58,7 +58,7 @@ export function* envelopesAfter(root: Envelope, { orgId, after }: BudgetFilter):
   }
 }
 
-/** Skips all that stands at or before the path of sequence numbers `from`, without a look into what is skipped. */
+/** Skips everything at or before the path of sequence numbers `from`, without looking into what it skips. */
 function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from: readonly number[] | undefined): Generator<Envelope> {
   if (envelope.tier === tier) {
     const shown = !envelope.isPlaceholder && (orgId === undefined || tier !== 'global');

@@ -33,13 +33,13 @@ export class UsageMemory {
     this.#changes.set(key, row);
   }
 
-  /** The store has yet to be told of it, if it is still remembered. */
+  /** Marks the id as not stored yet, if it is still remembered. */
   requeue(row: UsageRow): void {
     const key = keyOfUsage(row);
     if (this.#orgs.get(row.orgId)?.get(key) === row) this.#changes.set(key, row);
   }
 
-  /** Takes back what a store has kept; rows that are over are removed from it with the next changes. */
+  /** Takes back what a store has kept; expired rows are removed from the store with the next changes. */
   restore(rows: readonly UsageRow[], nowMs: number): void {
     for (const row of rows.toSorted((a, b) => a.recordedAtMs - b.recordedAtMs)) {
       if (this.#isOver(row, nowMs)) this.#changes.set(keyOfUsage(row), undefined);
@@ -47,7 +47,7 @@ export class UsageMemory {
     }
   }
 
-  /** Forgets what is over, at most `most` ids at a time. Returns how many went. */
+  /** Forgets expired ids, at most `most` of them. Returns how many. */
   sweep(nowMs: number, most: number): number {
     let forgotten = 0;
     for (const [orgId, rows] of this.#orgs) {
@@ -73,7 +73,7 @@ export class UsageMemory {
 
   #put(key: string, row: UsageRow): void {
     const known = this.#orgs.get(row.orgId);
-    if (known?.delete(key)) this.#size -= 1; // again after its day: it goes to the end of the order
+    if (known?.delete(key)) this.#size -= 1; // sent again after its day: it moves to the end of the order
     if (known !== undefined && known.size >= this.#limits.perOrg) this.#forgetOldest(row.orgId);
     else if (this.#size >= this.#limits.total) this.#forgetOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
     const rows = this.#orgs.get(row.orgId) ?? new Map<string, UsageRow>();

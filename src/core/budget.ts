@@ -10,7 +10,7 @@ import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { assert, fail, ok, type Result } from './result.ts';
 
-/** What to remember of an agent to spare the search by its names. Opaque to its holder. */
+/** An agent's place in the tree, kept to save the search by its names. Opaque to its holder. */
 export type BudgetHandle = Envelope;
 
 export type UsageOptions = {
@@ -31,8 +31,8 @@ export type UsageOutcome = {
 export type BudgetOptions = { readonly usageMemory?: UsageMemoryLimits };
 
 const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
-const MOST_PER_TURN = 1_000; // work of expiry and sweep at one go
-// A clock set back by less is waited for; one set back by more was wrong before.
+const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
+// A clock set back by less than this is waited for. One set back by more had been wrong before.
 const MAX_STEP_BACK_MS = 2 * 3_600_000;
 // How far ahead of the clock a stored day may begin before its clock must have been wrong: a step back, or a change of zone.
 const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
@@ -59,9 +59,9 @@ export class BudgetTracker {
   readonly #usages: UsageMemory;
   #calendar: PeriodCalendar;
   #window: PeriodWindow;
-  #timeMs: number; // the latest time seen
+  #timeMs: number; // the latest time seen, in milliseconds since the Unix epoch
   #dirty: Envelope[] = [];
-  #dropped = new Set<string>(); // keys of rows the store need not keep
+  #dropped = new Set<string>(); // keys of rows that the store may delete
 
   constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
     this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
@@ -71,7 +71,7 @@ export class BudgetTracker {
     this.reconfigure(config, nowMs);
   }
 
-  /** Caps hold from now on; spend, and the running day and month, stay. undefined lifts all caps. */
+  /** Puts new caps in force. Spend and the current day and month stay as they are. Undefined lifts all caps. */
   reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
     this.#advance(nowMs);
     for (const tier of TIERS) setCaps(this.#caps[tier], (config ?? UNLIMITED).limitsMicroUsd[tier]);
@@ -81,14 +81,14 @@ export class BudgetTracker {
     this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
   }
 
-  /** For one holder, the agent's registration: it keeps the agent's place until `forget`. */
+  /** A handle for the agent, held by its registration alone: the agent's place is kept until `forget`. */
   handleOf(agent: AgentIdentity): BudgetHandle {
     const envelope = this.#envelopeOf(agent);
     envelope.pinned = true;
     return envelope;
   }
 
-  /** The handle is not used any more. What the agent has spent still counts. */
+  /** Gives the handle back. What the agent has spent still counts. */
   forget(handle: BudgetHandle): void {
     handle.pinned = false;
   }
@@ -116,7 +116,7 @@ export class BudgetTracker {
     return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
   }
 
-  /** The operation is over. Tells whether it held anything. */
+  /** Gives back what the operation holds, because it has ended. True when it held anything. */
   release(op: OpNumber): boolean {
     return this.#reservations.release(op);
   }
@@ -139,14 +139,14 @@ export class BudgetTracker {
     return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
   }
 
-  /** Gives back reservations that are over, some at a time; every other call does so too. Returns how many. */
+  /** Gives back expired reservations, a limited number at a time, as every other call does too. Returns how many. */
   expire(nowMs: number): number {
     const before = this.#reservations.size;
     this.#advance(nowMs);
     return before - this.#reservations.size;
   }
 
-  /** Forgets usage ids that are over and owners that have neither spend nor a handle, some at a time. Returns how many. */
+  /** Forgets expired usage ids, and owners without spend and handle, a limited number at a time. Returns how many. */
   sweep(nowMs: number): number {
     this.#advance(nowMs);
     const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch);
@@ -154,7 +154,7 @@ export class BudgetTracker {
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
-  /** Operations that hold money, and how much together. */
+  /** How many operations hold money, and how much they hold together. */
   get reservations(): { readonly count: number; readonly microUsd: number } {
     return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };
   }
@@ -198,16 +198,16 @@ export class BudgetTracker {
     return changes.concat(this.#usages.drainChanges());
   }
 
-  /** The store could not write them: what is in them comes again with the next changes, as it is then. */
+  /** For changes that the store could not write: their rows come again with the next changes, with the values of that time. */
   requeueChanges(changes: readonly BudgetChange[]): void {
     for (const { row } of changes) {
-      if (row === undefined) continue; // a row too many is let go by the next restore
+      if (row === undefined) continue; // the next restore drops a row that is no longer needed
       if (row.kind === 'usage') this.#usages.requeue(row);
       else this.#markDirty(this.#ownerOf(row));
     }
   }
 
-  /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is let go. */
+  /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is dropped. */
   restore(rows: Iterable<BudgetRow>, nowMs: number): void {
     assert(this.#tree.isEmpty, 'a tracker is restored before it is used');
     this.#advance(nowMs);
@@ -218,7 +218,7 @@ export class BudgetTracker {
     this.#usages.restore(all.filter((row) => row.kind === 'usage'), this.#timeMs);
   }
 
-  /** The store may know a day that the clock has yet to reach again. */
+  /** Spend in the store may belong to a day that a clock set back has not reached again yet. */
   #catchUp(rows: readonly SpendRow[]): void {
     for (const { daily } of rows) {
       if (daily.name <= this.#window.day) continue;
@@ -240,7 +240,7 @@ export class BudgetTracker {
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
   }
 
-  /** A name later than the running period's is of a clock that was wrong: that money counts now. */
+  /** A period later than the current one was written by a clock that was wrong: its money counts in the current one. */
   #stillCounts(spend: PeriodSpend, running: string): { readonly spentMicroUsd: number; readonly alertedPercent: number } {
     return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
   }

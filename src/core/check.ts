@@ -18,7 +18,7 @@ import { fail, ok, type Result } from './result.ts';
 
 export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[] };
 
-/** The parts of the governor's state that a check reads and moves. */
+/** The parts of the governor's state that a check reads and changes. */
 export type CheckState = {
   readonly agents: AgentRegistry;
   readonly ops: OpsRegistry;
@@ -27,7 +27,7 @@ export type CheckState = {
   isWatched: boolean;
   readonly budgets: BudgetTracker;
   readonly maxOps: number;
-  /** Of `maxOps`, for one org. */
+  /** How many of `maxOps` one org may have. */
   readonly maxOrgOps: number;
   /** Takes out of the attributes what an audit log must not hold. */
   readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
@@ -69,16 +69,19 @@ function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, no
   return evaluate(state, command, speaker, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
 }
 
-/** The refusal of an operation more than all orgs, or its own, may have; undefined where there is room. Agents without an org are no org. */
+/**
+ * The refusal of a new operation where all orgs together, or its own, have as many as they may; undefined where there is room.
+ * Agents without an org do not count as an org.
+ */
 export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {
   if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' });
-  // While all orgs together have less, there is nothing to look up.
+  // While all orgs together have fewer than one org may have, no org can be full.
   if (orgId === '' || ops.size < maxOrgOps) return undefined;
   const ofOrg = agents.groups.orgs.get(orgId)?.opCount ?? 0;
   return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
 }
 
-/** What a check would be answered, without an operation and without holding any money for it. */
+/** The answer that a check would get. Registers no operation and holds no money. */
 function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): CheckOutcome {
   const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
   const decision = state.policies.decide(command);

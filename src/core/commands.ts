@@ -1,4 +1,4 @@
-/** Everything the governor can be asked, and what it answers: one closed vocabulary that both ends import. */
+/** Every command that the governor takes, and its reply: one closed union that both ends import. */
 import type { Period, Tier } from './budget-config.ts';
 import type { BudgetStatusRow } from './budget-status.ts';
 import type { Fault } from './fault.ts';
@@ -51,10 +51,10 @@ export type AgentView = {
   readonly activeOps: number;
 };
 
-/** An operation, with what its agent acknowledged of the operator's last signal. */
+/** An operation, and when its agent acknowledged the operator's last signal. */
 export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined };
 
-/** One page of a listing; `next` goes on from there, undefined at the end. */
+/** One page of a listing. `next` is the cursor of the next page, undefined on the last one. */
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
 export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
 

@@ -1,4 +1,4 @@
-/** The beginning of a text, at most so many characters of UTF-16, and no half of a pair at its end. */
+/** The beginning of a text: at most `length` UTF-16 units, never ending in half a surrogate pair. */
 export function cutText(text: string, length: number): string {
   if (text.length <= length) return text;
   const isHalf = (text.charCodeAt(length - 1) & 0xfc00) === 0xd800;

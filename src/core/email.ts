@@ -4,7 +4,7 @@ import type { Brand } from './ids.ts';
 /** Trimmed and NFKC-normalised; free of anything that could end a mail header or start another address. */
 export type EmailAddress = Brand<string, 'EmailAddress'>;
 
-/** What two addresses have in common when they are the same one. */
+/** The form in which addresses are compared: two addresses with the same key count as one. */
 export type EmailKey = Brand<string, 'EmailKey'>;
 
 /** RFC 5321's limit on a path, in characters; NFKC may lengthen a text, so it counts afterwards. */
@@ -15,7 +15,7 @@ const MAX_LOCAL_LENGTH = 64;
 const LOCAL_PART = /^[^\s\p{C}@"(),:;<>[\]\\.]+(\.[^\s\p{C}@"(),:;<>[\]\\.]+)*$/u;
 const DOMAIN_LABEL = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u;
 
-/** `undefined` for what is no address. A host without a dot is accepted: private networks have them. */
+/** Undefined when the text is not an address. A host without a dot is accepted: private networks have such hosts. */
 export function parseEmail(text: string): EmailAddress | undefined {
   // Before the expensive normalisation: nobody's address is this long, but an attacker's may be.
   if (text.length > 4 * MAX_EMAIL_LENGTH) return undefined;

@@ -5,14 +5,14 @@ import { assertNever } from './result.ts';
 import type { Role, Scope } from './scope.ts';
 
 /**
- * Everything a caller can get wrong, or the gateway can be short of. The kind is also the `code` of the problem
+ * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code` of the problem
  * document a client sees (contract: Errors, lists, times), so kinds are part of the public API.
  */
 export type Fault =
   | { readonly kind: 'invalid_argument'; readonly field: string; readonly problem: string }
   | { readonly kind: 'unauthenticated'; readonly detail: string }
   | { readonly kind: 'insufficient_scope'; readonly needed: Scope; readonly held: readonly Scope[] }
-  /** `orgId` '': what has none. Undefined: what concerns every org, asked for with a credential that is bound to one. */
+  /** `orgId` '': the thing asked for has no org. Undefined: it concerns every org, and the credential is bound to one. */
   | { readonly kind: 'org_forbidden'; readonly orgId: string | undefined }
   | { readonly kind: 'role_forbidden'; readonly role: Role }
   | { readonly kind: 'not_owner'; readonly opId: OpId }

@@ -21,17 +21,17 @@ import { SignalBoxes } from './signals.ts';
 import { revokeUnrecorded, takeBack, type Undo } from './take-back.ts';
 import { answerTopology } from './topology-commands.ts';
 
-/** `undo` is there where a change is to be taken back when it cannot be recorded; checks have rules of their own for that. */
+/** `undo` is given for a change that must be taken back when it cannot be recorded. Checks have their own rules for that. */
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
-  /** `HASH_KEY_LENGTH` random numbers. They decide nothing but where things lie in memory. */
+  /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
   readonly hashKey: Int32Array;
 };
 
-/** The calls that an agent makes for itself beside checks, by the names of their methods. */
+/** The calls, other than checks, that an agent makes for itself, with the names of their methods. */
 const METHOD_OF = { 'complete-op': 'CompleteOp', 'record-usage': 'RecordUsage', 'open-control': 'OpControlStream', 'ack-signal': 'AckOpControl' } as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
 type Caller = { readonly entry: AgentEntry; readonly actor: string };
@@ -69,10 +69,10 @@ export class Governor {
   /** Puts a new policy set in force, from the next check on. */
   set policies(policies: CheckState['policies']) { this.#state.policies = policies; }
 
-  /** Says whether anybody watches operations; while nobody does, their events are not made. */
+  /** Says whether anybody watches operations. While nobody does, no events are made. */
   set isWatched(isWatched: boolean) { this.#state.isWatched = isWatched; }
 
-  /** Brings back a registration of an earlier run. */
+  /** Restores a registration of an earlier run. */
   restoreAgent(registration: AgentRegistration): void { this.agents.register(registration); }
 
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
@@ -100,7 +100,7 @@ export class Governor {
     }
   }
 
-  /** Drops finished operations whose time has come; true when there are more than fit one slice. */
+  /** Removes finished operations that were kept long enough, one slice of them; true when there are more. */
   sweep(nowMs: number, ttlMs: number = this.#sweepTtlMs): boolean {
     const removed = this.ops.sweep(nowMs, ttlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);
@@ -111,7 +111,7 @@ export class Governor {
     return removed === SWEEP_SLICE;
   }
 
-  /** Puts a signal whose cause is recorded into the agent's box; undefined where its operation has completed, or is gone. */
+  /** Puts a signal into the agent's box, after its cause was recorded; undefined when its operation has completed or is gone. */
   post({ agent, opId, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
     const slot = this.ops.find(opId);
     return slot === undefined || this.ops.stateOf(slot) === 'completing' ? undefined : this.#signals.post(agent, opId, signal, nowMs);
@@ -172,7 +172,7 @@ export class Governor {
     if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
     const key = agentKeyOf(agent);
     const holder = this.agents.ownerOf(credential);
-    // Two agents with one token could not be told apart. The words must not say whose it is.
+    // Two agents with one token could not be told apart. The message must not say whose token it is.
     if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
     const problem = parent === undefined ? undefined : this.#parentProblem(agent, parent);
     if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
@@ -235,7 +235,7 @@ export class Governor {
     if ('reply' in caller) return caller;
     const { entry, actor } = caller;
     const { costMicroUsd, opId, usageId } = command;
-    // An operation that is gone, or never was, or is another org's takes nothing from the fact that money was spent.
+    // The money was spent, even if the operation is gone, never existed or belongs to another org.
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
     const op = owned?.ok === true ? owned.value : undefined;
@@ -277,7 +277,7 @@ export class Governor {
     return unchanged(known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }));
   }
 
-  /** The agent a call of its own speaks for. Unlike a check, such a call is refused with an error. */
+  /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
   #callerOf(command: OwnCall): Caller | Refusal {
     const identified = identify(this.agents, command.agent, command);
     switch (identified.kind) {

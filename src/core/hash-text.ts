@@ -1,4 +1,4 @@
-/** A fingerprint to tell contents apart, 16 hexadecimal digits (FNV-1a, 64 bits). Not for anything an adversary gains from. */
+/** A fingerprint to tell contents apart: 16 hexadecimal digits (FNV-1a, 64 bits). Not safe against an adversary. */
 export function hashText(text: string): string {
   // 64 bits as four 16-bit limbs: the prime is 2^40 + 0x1b3, so a product is a few small ones and a shift.
   let [a, b, c, d] = [0x2325, 0x8422, 0x9ce4, 0xcbf2]; // the least significant first

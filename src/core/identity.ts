@@ -15,7 +15,7 @@ export type Identified =
 const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
 
-/** Checks the claimed identity against the voucher. Looks only: whatever names are claimed here, none of them is kept. */
+/** Checks the claimed identity against the voucher. Changes nothing: a name that is claimed here is not kept. */
 export function identify(agents: AgentRegistry, claimed: AgentIdentity, { credential, principal }: Voucher): Identified {
   if (credential !== undefined) {
     const owner = agents.ownerOf(credential);
@@ -30,7 +30,7 @@ export function identify(agents: AgentRegistry, claimed: AgentIdentity, { creden
 const isSame = (one: AgentIdentity, other: AgentIdentity): boolean =>
   one.agentId === other.agentId && one.teamId === other.teamId && one.orgId === other.orgId;
 
-/** The words in which a refused identity is told to its caller. They name nothing the caller did not say itself. */
+/** What the caller of a refused identity is told. It names nothing that the caller did not say itself. */
 export const REFUSAL: Readonly<Record<Exclude<Identified['kind'], 'agent'>, string>> = {
   'no-credential': 'no credential token was presented; register the agent and send its token',
   'unknown-credential': 'the credential token is not registered; register the agent again to get a new one',

@@ -1,6 +1,6 @@
 /**
- * The first index of an ordered list of `length` items that is not before what is looked for, by binary search; `length`
- * where all are before it. `isBefore` is true for the items up to some index and false for all after.
+ * Binary search: the index of the first item of an ordered list of `length` items that is not before the one looked for, or
+ * `length` when all are before it. `isBefore` must be true up to some index and false from there on.
  */
 export function lowerBound(length: number, isBefore: (index: number) => boolean): number {
   let low = 0;

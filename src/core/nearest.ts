@@ -1,4 +1,4 @@
-/** The known word that a mistyped one most likely stands for; undefined when none is near enough to be a help. */
+/** The known word that a mistyped one most likely stands for; undefined when none is close enough to be helpful. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@
 import type { AgentEntry } from './agents.ts';
 import type { OpId } from './ids.ts';
 
-/** An operation is in three such lists: its org's, its team's and its agent's. */
+/** Every operation is in three lists: that of its org, of its team and of its agent. */
 const LISTS = ['org', 'team', 'agent'] as const;
 export type OpList = (typeof LISTS)[number];
 export const LIST_AT = { org: 0, team: 1, agent: 2 } as const satisfies Record<OpList, number>;
@@ -13,7 +13,7 @@ export const CHUNK_BITS = 16;
 export const CHUNK_SLOTS = 1 << CHUNK_BITS;
 export const SLOT_MASK = CHUNK_SLOTS - 1;
 
-/** What stands in the column of states where there is no operation. */
+/** The state of a slot without an operation. */
 export const FREE = 255;
 
 /** Link the operations of one list. */
@@ -30,10 +30,10 @@ export class Chunk {
   readonly updatedAtMs = new Float64Array(CHUNK_SLOTS);
   /** Links the queue of finished operations, and the list of free slots. */
   readonly next = new Int32Array(CHUNK_SLOTS);
-  /** Counts up with every operation. */
+  /** Grows with every operation. */
   readonly numbers = new Float64Array(CHUNK_SLOTS);
-  /** As LIST_AT says. */
+  /** Indexed by LIST_AT. */
   readonly links: readonly Links[] = LISTS.map(() => new Links());
-  /** Operations in this chunk. */
+  /** How many operations are in this chunk. */
   live = 0;
 }

@@ -33,13 +33,13 @@ export class OpIndex {
   readonly #idOf: (slot: number) => OpId | undefined;
   readonly #highKeys: Int32Array;
   readonly #lowKeys: Int32Array;
-  // What was not found is often added next.
+  // An id that was not found is often added next.
   #lastId = '';
   #lastHash = 0;
 
   /**
    * Agents choose their ids. `hashKey`, of `HASH_KEY_LENGTH` random numbers, is why nobody can choose many that collide;
-   * it decides nothing but where an id lies in memory.
+   * it affects only where an id lies in memory.
    */
   constructor(hashKey: Int32Array, idOf: (slot: number) => OpId | undefined) {
     assert(hashKey.length === HASH_KEY_LENGTH, `the hash takes ${HASH_KEY_LENGTH} random numbers`);
@@ -77,7 +77,7 @@ export class OpIndex {
       assert(cells[hole * 2 + 1] !== FREE, 'an operation in the registry is in its index');
       hole = (hole + 1) & mask;
     }
-    // What lies behind moves up, so that no search ends at the hole before it has found what it looks for.
+    // The entries behind it move up, so that no search ends at the hole before it has found its id.
     for (let at = (hole + 1) & mask; cells[at * 2 + 1] !== FREE; at = (at + 1) & mask) {
       const isHomeBehindHole = ((at - cells[at * 2]!) & mask) < ((at - hole) & mask);
       if (isHomeBehindHole) continue;

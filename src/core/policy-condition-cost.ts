@@ -155,12 +155,12 @@ class Surveyor {
   #loopsWithin(over: ASTNode, variable: string | undefined, { factor, degree, variable: outer }: Loops): Loops {
     // A list written in the expression has the length it has, and its elements may all be the same large value.
     if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined };
-    // Going on into the elements of the loop around meets each value once, so it is no further loop over the attributes.
+    // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over the attributes.
     if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable };
     return { factor, degree: degree + 1, variable };
   }
 
-  /** Within a loop, reading something outside of it once per round is a loop of its own. */
+  /** Inside a loop, reading something from outside of it in every round counts as another loop. */
   #charge(cost: Cost, operands: readonly ASTNode[], { degree }: Loops): void {
     const outside = operands.filter(reachesAttributes).length;
     const repeated = cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
@@ -173,7 +173,7 @@ class Surveyor {
     this.problems.push({ offset: operand.start, problem: `${name}() ${problem}` });
   }
 
-  /** Reckoning in a time zone is a thousand times as slow as anything else here. */
+  /** Computing in a time zone is a thousand times slower than anything else here. */
   #checkZone(name: string, zone: ASTNode | undefined, { factor, degree }: Loops): void {
     if (zone === undefined || !name.startsWith('get') || (factor === 1 && degree === 0)) return;
     this.problems.push({ offset: zone.start, problem: `${name}() takes no time zone within a loop` });

@@ -57,7 +57,7 @@ export type ParsedDocument = { readonly document: PolicyDocument | undefined; re
 /** Reads a parsed YAML document. Every mistake is answered, not only the first. */
 export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument => finish(parsingPolicyDocument(raw, source));
 
-/** The same, a rule at a time: compiling the conditions of thousands takes longer than a check may wait. */
+/** The same, one rule per step: compiling the conditions of thousands of rules takes longer than a check may wait. */
 export function* parsingPolicyDocument(raw: unknown, source: string): Steps<ParsedDocument> {
   if (!isMapping(raw)) {
     return { document: undefined, problems: [{ path: [], problem: `a policy document is a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` }] };

@@ -61,7 +61,7 @@ export class ScopeIndex {
     for (const document of documents) this.#nodeOf(document.scope).documents.push(document);
   }
 
-  /** The chain of the agent. As many agents as there are share the chains of the few scopes that documents name. */
+  /** The chain of the agent. All agents share the chains of the few scopes that documents name. */
   chainOf({ orgId, teamId, agentId }: AgentIdentity): Chain {
     const org = this.#global.within.get(orgId);
     if (org === undefined) return this.#global.chain;

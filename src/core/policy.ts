@@ -18,7 +18,7 @@ export type { PolicyDecision } from './policy-rule.ts';
 /** A mistake in a set of documents: which document, where in it, what. */
 export type PolicyProblem = DocumentProblem & { readonly document: number };
 
-/** What `GET /api/v1/policies` tells. */
+/** What `GET /api/v1/policies` answers. */
 export type PolicySummary = {
   /** Changes when and only when what the documents say changes; 16 hexadecimal digits. */
   readonly version: string;
@@ -35,7 +35,7 @@ export type PolicySummary = {
  * - else the check is denied.
  */
 export class PolicySet {
-  /** Of the one global document that has a `budget:` section. */
+  /** From the one global document that has a `budget:` section. */
   readonly budget: BudgetConfig | undefined;
   readonly #documents: readonly PolicyDocument[];
   readonly #compiled: readonly TracedDocument[];
@@ -109,10 +109,10 @@ const versionOf = (documents: readonly PolicyDocument[]): string =>
 const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>
   TIERS.flatMap((tier) => documents.filter(({ scope }) => scope.tier === tier));
 
-/** Takes documents that `parsePolicyDocument` had no problem with. None at all is a set too: it denies everything. */
+/** Takes documents in which `parsePolicyDocument` found no problem. An empty set is valid, and denies everything. */
 export const compilePolicies = (documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> => finish(compilingPolicies(documents));
 
-/** The same, a rule at a time. */
+/** The same, one rule per step. */
 export function* compilingPolicies(documents: readonly PolicyDocument[]): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
   const problems = checkTogether(documents);
   if (problems.length > 0) return fail(problems);

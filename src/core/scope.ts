@@ -20,7 +20,7 @@ export type Principal = {
   /** `key:<id>` or `account:<id>`; the actor of audit entries. */
   readonly subject: string;
   readonly scopes: readonly Scope[];
-  /** Bound to this org and blind to every other; null sees every org. */
+  /** The only org that the credential sees; null: it sees every org. */
   readonly orgId: string | null;
   /** The role of an account; absent for keys. */
   readonly role?: Role;
@@ -37,7 +37,7 @@ type Refusal = { readonly ok: false; readonly fault: Fault };
 export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes'>): Refusal | undefined =>
   holds(scopes, needed) ? undefined : fail({ kind: 'insufficient_scope', needed, held: scopes });
 
-/** The refusal of whoever is no admin of all orgs, where something holds for every one of them. */
+/** The refusal of a principal that is not an admin of all orgs, for what concerns every org; undefined where it is one. */
 export const refuseUnlessAdminOfAll = (principal: Principal): Refusal | undefined =>
   refuseWithout('admin', principal) ?? (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
 

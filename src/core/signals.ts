@@ -4,7 +4,7 @@ import type { AgentKey, OpId } from './ids.ts';
 /** The numbers of an operation's signals, the newest last. */
 type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
 
-/** Of so many signals of one operation it is remembered that they were sent: more than an agent can have on its hands. */
+/** How many sent signals are remembered per operation: more than an agent can still have to acknowledge. */
 const MAX_REMEMBERED = 64;
 
 /**
@@ -20,8 +20,8 @@ export class SignalBoxes {
   #lastSequence = 0;
 
   /**
-   * Numbers grow with every signal, and begin at the time, so that they go on growing after a restart: an agent that asks
-   * for what came after the last one it has seen must not miss what a younger gateway sends.
+   * Numbers grow with every signal. The first one is the current time, so that they also grow across a restart: an agent that
+   * asks for the signals after the last one it saw must not miss those of the restarted gateway.
    */
   post(agent: AgentKey, opId: OpId, signal: Signal, nowMs: number): SignalMessage {
     this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
@@ -43,33 +43,33 @@ export class SignalBoxes {
   acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
     const sent = this.#sent.get(opId);
     if (sent?.agent !== agent || !sent.sequences.includes(sequence)) return false;
-    // Said twice, or of an older signal: no error, and the newer one stays.
+    // A repeated acknowledgement, or one of an older signal, is no error, and the newer signal stays.
     if (this.#boxes.get(agent)?.get(opId)?.sequence !== sequence) return true;
     this.#remove(agent, opId);
     this.#acknowledgedAtMs.set(opId, nowMs);
     return true;
   }
 
-  /** A signal is on its way that nobody has acknowledged; answers what was acknowledged until now. */
+  /** Notes that a new signal is on its way. Returns when the one before it was acknowledged. */
   expect(opId: OpId): number | undefined {
     const atMs = this.#acknowledgedAtMs.get(opId);
     this.#acknowledgedAtMs.delete(opId);
     return atMs;
   }
 
-  /** The signal that was expected does not come: what was acknowledged before still is. */
+  /** The expected signal is not sent after all: restores the earlier acknowledgement. */
   setAcknowledged(opId: OpId, atMs: number): void { this.#acknowledgedAtMs.set(opId, atMs); }
 
   acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledgedAtMs.get(opId); }
 
-  /** The operation has left the registry: nothing about it is worth sending any more. */
+  /** Drops the signals of an operation that has left the registry. */
   forget(agent: AgentKey, opId: OpId): void {
     this.#sent.delete(opId);
     this.#acknowledgedAtMs.delete(opId);
     this.#remove(agent, opId);
   }
 
-  /** The agent is gone for good, and nobody is left to be told. */
+  /** Drops the signals of an agent that is gone for good. */
   forgetAgent(agent: AgentKey): void { this.#boxes.delete(agent); }
 
   #remember(agent: AgentKey, opId: OpId, sequence: number): void {

@@ -19,7 +19,7 @@ export type Undo =
 
 export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly signals: SignalBoxes };
 
-/** Answers with what the shell must do, which is not to be recorded. */
+/** Returns the effects for the shell. They are not recorded. */
 export function takeBack(registries: Registries, undo: Undo, nowMs: number): readonly Effect[] {
   switch (undo.kind) {
     case 'move': return takeBackMove(registries, undo, nowMs);
@@ -50,7 +50,7 @@ function takeBackRegistration({ agents }: Registries, { key, credential, before 
   const entry = agents.get(key);
   if (entry?.credential !== credential) return NO_EFFECTS;
   const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
-  // A token that another agent has taken meanwhile is lost to this one.
+  // If another agent has registered with the token meanwhile, this one does not get it back.
   if (before !== undefined && (holder === undefined || holder === entry)) {
     agents.register(before);
     return [{ kind: 'agent-saved', key, registration: before, rotated: credential !== undefined }];
@@ -59,7 +59,7 @@ function takeBackRegistration({ agents }: Registries, { key, credential, before 
   return [{ kind: 'agent-removed', identity: entry.identity, key }];
 }
 
-/** The operation, where nothing has moved it since but a taking back of now. */
+/** The operation, if it is in this state and last moved at one of these times. */
 function slotAsOf(ops: OpsRegistry, opId: OpId, state: OpState, sinceMs: readonly number[]): OpSlot | undefined {
   const slot = ops.find(opId);
   return slot !== undefined && ops.stateOf(slot) === state && sinceMs.includes(ops.recordOf(slot).updatedAtMs) ? slot : undefined;

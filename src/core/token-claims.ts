@@ -19,7 +19,7 @@ export type TokenClaims = {
   readonly epoch?: number;
 };
 
-/** A token whose claims are well formed and whose time has come and not passed. */
+/** A token whose claims are well formed and that is valid at this time. */
 export type CurrentToken = {
   readonly subject: string;
   readonly tokenId: string;
@@ -30,7 +30,7 @@ export type CurrentToken = {
   readonly epoch: number | undefined;
 };
 
-/** How far ahead the clock may run of whoever issued a token. An expired token gets no such grace. */
+/** How far the clock of a token's issuer may be ahead. An expired token gets no such grace. */
 export const CLOCK_SKEW_MS = 5000;
 
 export const SECS_FROM_KEY = 24 * 60 * 60;

@@ -7,11 +7,11 @@ import { ok, type Result } from './result.ts';
 
 export type GroupStats = {
   readonly orgId: string;
-  /** undefined: of the whole org. */
+  /** Undefined: these are the numbers of the whole org. */
   readonly teamId: string | undefined;
-  /** Registered ones. */
+  /** Registered agents. */
   readonly agentCount: number;
-  /** Of them, in the last five minutes. */
+  /** How many of them were seen in the last five minutes. */
   readonly agentsSeen: number;
   readonly ops: OpCounts;
 };
@@ -24,7 +24,7 @@ export type AgentPage = {
 };
 export type Overview = AgentPage & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
 
-/** An agent and those below it. `isCut`: there are more below than shown; its lineage tells them. */
+/** An agent and its descendants. `isCut`: it has more than are shown; its lineage lists them. */
 export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
 export type Tree = { readonly roots: readonly TreeNode[]; readonly next: string | undefined };
 
@@ -50,7 +50,7 @@ export type Stats = {
   readonly next: string | undefined;
 };
 
-/** What one answer holds at most, besides what a page asks for. */
+/** The largest sizes of an answer, besides the size of the page. */
 const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
 const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
@@ -180,7 +180,7 @@ const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: nu
 const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
 
-/** An org by its members; agents without an org have a group, but are no org. */
+/** An org by its members. Agents without an org have a group, which does not count as an org. */
 const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.registered > 0;
 
 /** One org, or all from that of a place on. */
@@ -207,7 +207,7 @@ function readCursor(cursor: string | undefined): Place | undefined {
   return org === undefined ? undefined : { org: Number(org), registration: Number(registration) };
 }
 
-/** A parent that was deregistered is none any more. */
+/** A deregistered parent no longer counts. */
 function parentOf(agents: AgentRegistry, { parent }: AgentEntry): AgentEntry | undefined {
   const entry = parent === undefined ? undefined : agents.get(parent);
   return entry?.isRegistered === true ? entry : undefined;

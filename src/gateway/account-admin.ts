@@ -12,7 +12,10 @@ import type { AccountEvent } from './ports.ts';
 
 export type AccountInput = { readonly principal: Principal; readonly accountId: string };
 
-/** The account that asks. Faults: `not_found` for a credential that is no account, `unauthenticated` when it is gone, and those of the store. */
+/**
+ * The caller's own account. Faults: `not_found` for a credential that is not an account's, `unauthenticated` when the account
+ * is gone, and those of the store.
+ */
 export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<Account, Fault>> {
   const id = accountIdOf(principal.subject);
   if (id === undefined) return fail({ kind: 'not_found', what: 'account behind an API key' });
@@ -43,7 +46,7 @@ export async function getAccount(context: AccountsContext, { principal, accountI
   return seen.ok ? ok(publicAccount(seen.value)) : seen;
 }
 
-/** Tokens of the old role die at once; sessions go on with the new one. Faults: as `administer`. */
+/** Tokens of the old role end at once; sessions go on with the new role. Faults: as `administer`. */
 export async function changeRole(context: AccountsContext, input: AccountInput & { readonly role: Role }): Promise<Result<Account, Fault>> {
   return administer(context, input, async (transaction, account) => {
     if (account.role === input.role) return ok(undefined);
@@ -86,11 +89,11 @@ type Measure = {
   readonly payload: Readonly<Record<string, unknown>>;
 };
 
-/** What is to be done to this account; undefined: it is so already. */
+/** The change to make to this account; undefined: nothing needs to change. */
 type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<Measure | undefined, Fault>>;
 
 /**
- * Takes a measure against an account, and kills the tokens it had before. Faults: `insufficient_scope`, `not_found` (also
+ * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `not_found` (also
  * for an account of another org), `role_forbidden` for an account that stands higher, `conflict` for the last owner,
  * and those of the store and the audit log.
  */
@@ -100,7 +103,7 @@ async function administer(context: AccountsContext, input: AccountInput, decide:
 
 async function takeMeasure(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
   const taken = await context.store.transact<{ account: StoredAccount; measure: Measure | undefined }>(async (transaction) => {
-    // One change of roles after the other, so that two owners cannot remove each other at once.
+    // One change of roles at a time, so that two owners cannot remove each other.
     await transaction.lockRoles();
     const id = parseAccountId(accountId);
     const seen = visible(principal, id && (await transaction.lockAccount(id)));
@@ -133,7 +136,7 @@ async function accountOf(reads: AccountReads, accountId: string): Promise<Stored
   return id && (await reads.accountById(id));
 }
 
-/** One's own account, and those of one's org; others do not exist. */
+/** The account, when it is the caller's own or of its org; any other is `not_found`. */
 function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
   const isSeen = account !== undefined && (principal.orgId === null || account.orgId === principal.orgId || accountIdOf(principal.subject) === account.id);
   return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'such account' });

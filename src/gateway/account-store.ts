@@ -10,7 +10,7 @@ import type { Role } from '../core/scope.ts';
 export type StoredAccount = Account & {
   /** argon2id in PHC form. */
   readonly passwordHash: string;
-  /** Place in the list of all accounts; grows with every new one. */
+  /** Grows with every new account: its place in the list of all accounts. */
   readonly sequence: number;
 };
 
@@ -42,12 +42,12 @@ export type Invite = {
   readonly usedAtMs: number | null;
 };
 
-/** `id` is public, and its own: the digest never leaves the store. */
+/** `id` is public and random. The digest never leaves the store. */
 export type StoredInvite = Invite & {
   readonly id: string;
-  /** Place in the list of all invites; grows with every new one. */
+  /** Grows with every new invite: its place in the list of all invites. */
   readonly sequence: number;
-  /** Not an early end of its time: a gateway whose clock is behind would still take it. */
+  /** Kept beside the expiry, rather than as an earlier one: a gateway whose clock is behind would still accept the invite. */
   readonly revokedAtMs: number | null;
 };
 
@@ -97,7 +97,7 @@ export type AccountTransaction = AccountReads & {
   lockRefreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
   rotateRefreshToken(digest: SecretDigest, nowMs: number): Promise<void>;
   revokeSession(sessionId: string, nowMs: number): Promise<void>;
-  /** How many were still alive. */
+  /** Returns how many were still in force. */
   revokeSessionsOf(accountId: AccountId, nowMs: number): Promise<number>;
   insertInvite(invite: Invite): Promise<void>;
   lockInvite(digest: SecretDigest): Promise<StoredInvite | undefined>;
@@ -108,7 +108,7 @@ export type AccountTransaction = AccountReads & {
   lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;
   deletePasswordResets(accountId: AccountId): Promise<void>;
-  /** Forgets what has been over for long enough that nobody asks for it, a part at a time. True: there may be more of it. */
+  /** Deletes a part of the rows that ended long ago. True when there may be more of them. */
   prune(nowMs: number): Promise<boolean>;
 };
 

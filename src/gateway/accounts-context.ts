@@ -1,4 +1,4 @@
-/** What every account use case is given, and what several of them share. */
+/** What every account use case needs, and what several of them share. */
 import { subjectOf, type Account, type AccountId } from '../core/account.ts';
 import { NO_LINEAGE, type AuditDraft, type AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
@@ -12,7 +12,7 @@ export type AccountsContext = {
   readonly store: AccountStore;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
-  /** Of `key:<id>`. */
+  /** Whether the key of the subject `key:<id>` was revoked. */
   readonly isKeyRevoked: (subject: string) => boolean;
   readonly audit: AuditLog;
   readonly mailer: Mailer;
@@ -34,7 +34,7 @@ export function publicAccount({ id, email, role, orgId, disabled, tokenEpoch, cr
 
 type Subject = Pick<Account, 'id' | 'email' | 'orgId'>;
 
-/** An entry about an account, by whoever caused it. */
+/** An audit entry about an account; `actor` caused it. */
 export function auditEntry(eventType: AuditEvent, actor: string, about: Subject, details: Pick<AuditDraft, 'reason' | 'payload'> = {}): AuditDraft {
   const payload = { account_id: about.id, email: about.email, ...details.payload };
   return { eventType, actor, lineage: { ...NO_LINEAGE, orgId: about.orgId }, reason: details.reason, payload };
@@ -48,7 +48,7 @@ export function announce(context: AccountsContext, change: AccountEvent['change'
   });
 }
 
-/** A new epoch has been committed: tokens of the old one must die in every thread before the caller is answered. */
+/** After a new epoch is committed: tokens of the old one must end in every thread before the caller is answered. */
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
   context.tokens.revokeSubject(subjectOf(id), tokenEpoch);
 }

@@ -1,4 +1,4 @@
-/** The account use cases put together: what the wire may call by name, and what main does around them. */
+/** All account use cases: those that the wire may call by name, and what main must call from time to time. */
 import { ACCESS_TOKEN_SECS } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -42,14 +42,14 @@ export type AccountUseCases = {
 
 export type Accounts = {
   readonly useCases: AccountUseCases;
-  /** Prepares what the first login needs, so that its time tells nothing. */
+  /** Prepares what the first login needs, so that its duration tells nothing. */
   warmUp(): Promise<Result<unknown, Fault>>;
   /**
-   * Kills the tokens of every account whose epoch grew while this gateway was not looking: before it started, or in
-   * another gateway on the same database. Call it at the start and every few seconds.
+   * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on the
+   * same database. Call it at the start and every few seconds.
    */
   syncRevocations(): Promise<Result<void, Fault>>;
-  /** Deletes what is long over. Call it every hour or so. */
+  /** Deletes rows that ended long ago. Call it about every hour. */
   prune(): Promise<Result<void, Fault>>;
   /** Resolves when every requested reset has been prepared and handed to the mailer. */
   idle(): Promise<void>;
@@ -104,7 +104,7 @@ export function withoutAccountStore(): AccountUseCases {
   };
 }
 
-/** In many small transactions, because a long one would hold up others, and be given up before its end. */
+/** In many small transactions: a long one would delay others, and would time out before its end. */
 async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
   for (;;) {
     const isMoreLeft = await context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs())));
@@ -113,7 +113,7 @@ async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
   }
 }
 
-/** By how much the clock of a gateway may be ahead of another's: its tokens run out that much later there. */
+/** How far the clock of one gateway may be ahead of another's. Its tokens expire that much later there. */
 const CLOCKS_APART_MS = 60 * 60 * 1000;
 
 async function syncRevocations(context: AccountsContext): Promise<Result<void, Fault>> {

@@ -25,7 +25,7 @@ export async function listForAdmin<Row extends { readonly id: string; readonly s
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
   const found = await store.read(async (reads) => {
-    // The last row shown, and not its place among all of them, which would tell an org how many others there are.
+    // The id of the last row, and not its place in the list of all, which would tell an org how many others there are.
     const last = cursor === undefined ? undefined : await seen(reads, cursor);
     if (last?.ok === false) return undefined;
     // One more than asked for tells whether there is a next page.

@@ -37,7 +37,7 @@ export class ApiKeyIndex {
     this.#byId.set(key.id, key);
   }
 
-  /** Takes all of them out that `isGone` tells. */
+  /** Removes every key for which `isGone` is true. */
   forget(isGone: (key: ApiKey) => boolean): void {
     for (const key of this.#byId.values()) {
       if (!isGone(key)) continue;
@@ -47,7 +47,7 @@ export class ApiKeyIndex {
     this.#order = this.#order.filter(({ id }) => this.#byId.has(id));
   }
 
-  /** A cursor is the id of the last key of the page before; undefined for one that the reader has never been shown. */
+  /** `cursor` is the id of the last key on the page before. Undefined when it is not one the reader was shown. */
   page(perPage: number, cursor: string | undefined, visible: (key: ApiKey) => boolean): { keys: ApiKey[]; nextCursor: string | null } | undefined {
     if (!this.#sorted) this.#order.sort(oldestFirst);
     this.#sorted = true;

@@ -13,7 +13,7 @@ export type KeyUse = { readonly id: string; readonly lastUsedAtMs: number };
 export type ApiKeyStore = {
   /** Every key, also revoked and expired ones, in any order. */
   all(): Promise<Result<readonly ApiKey[], Fault>>;
-  /** All but those of which `isLongOver` is true. */
+  /** All keys but those that `isLongOver` by then. */
   notLongOver(beforeMs: number): Promise<Result<readonly ApiKey[], Fault>>;
   find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
@@ -27,8 +27,8 @@ export type ApiKeyStore = {
   insertFirst(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
   /** Sets the time of revocation unless it is set; an unknown id is ignored. */
   revoke(id: string, revokedAtMs: number): Promise<Result<void, Fault>>;
-  /** Sets each last use unless a later one is recorded. Losing one is no harm. */
+  /** Sets each time of last use, unless a later one is recorded. Losing one does no harm. */
   touch(uses: readonly KeyUse[]): Promise<Result<void, Fault>>;
-  /** When those of these keys were last used that other gateways may have used. */
+  /** When these keys were last used, for those that other gateways may have used. */
   lastUses(ids: readonly string[]): Promise<Result<readonly KeyUse[], Fault>>;
 };

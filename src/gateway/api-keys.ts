@@ -15,7 +15,7 @@ import type { Secrets } from './secrets.ts';
 export type CreateApiKey = {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Absent or null: bound as the creator is. */
+  /** The org to bind the key to. Absent or null: the one that the creator is bound to, if any. */
   readonly orgId?: string | null | undefined;
   readonly expiresAtMs?: number | null | undefined;
 };
@@ -44,7 +44,7 @@ const USE_RECORDED_EVERY_MS = 60_000;
 const MAX_NAME_LENGTH = 100;
 /** So many keys are looked through for those that are long over only when there are twice as many as were left the last time. */
 const LEAST_LOOKED_THROUGH = 1000;
-/** Longer than a write to a shared store may take to show. */
+/** Longer than it may take until a write to a shared store is visible. */
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
@@ -80,7 +80,7 @@ export class ApiKeys {
 
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
-    // Twice, because a clock that was set back runs at half the speed of the store's.
+    // Twice, because after it was set back this clock runs at half the speed of the store's.
     const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
     const taken = await this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
     await this.#saveRevocations(); // after it, so that a store that only reads still tells; `flush` says what it does not take
@@ -132,7 +132,7 @@ export class ApiKeys {
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
     if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
     const uses = await this.#deps.store.lastUses(page.keys.map(({ id }) => id));
-    // While the store is away, what is known here has to do.
+    // While the store cannot be reached, what is known here must suffice.
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
     return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
@@ -153,8 +153,8 @@ export class ApiKeys {
   }
 
   /**
-   * Sees to it that somebody can get in. With `environmentKey` that key is made to be, once, and keys that an earlier
-   * value of it made are revoked; else, when the store holds no key at all, an admin key is minted.
+   * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys of an
+   * earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
    */
   async bootstrap(environmentKey: string | undefined): Promise<Result<Bootstrap, Fault>> {
     return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
@@ -222,7 +222,7 @@ export class ApiKeys {
         if (!refreshed.ok) return refreshed;
       }
     }
-    // Whoever changes the variable means the old value to be dead: it may have leaked.
+    // Whoever changes the variable wants the old value to stop working: it may have leaked.
     const outdated = this.#index.all().filter((key) => key.createdBy === ENVIRONMENT_CREATOR && key.digest !== digest && key.revokedAtMs === null);
     for (const key of outdated) {
       const revoked = await this.#revoke(key, ENVIRONMENT_CREATOR);
@@ -261,7 +261,7 @@ export class ApiKeys {
     return this.#saveRevocation(key.id);
   }
 
-  /** Nothing to do is no fault. */
+  /** Succeeds when there is nothing to do. */
   async #saveRevocation(id: string): Promise<Result<void, Fault>> {
     const revokedAtMs = this.#unsavedRevocations.get(id);
     if (revokedAtMs === undefined) return ok(undefined);
@@ -270,7 +270,7 @@ export class ApiKeys {
     return saved;
   }
 
-  /** What the store cannot take now comes again with the next call. */
+  /** What the store cannot take now is written by the next call. */
   async #saveRevocations(): Promise<Result<void, Fault>> {
     for (const id of [...this.#unsavedRevocations.keys()]) {
       const saved = await this.#saveRevocation(id);
@@ -307,7 +307,7 @@ export class ApiKeys {
     }
   }
 
-  /** Not those whose revocation the store does not know yet. */
+  /** Without the keys whose revocation the store does not know yet. */
   #forgetLongOver(): void {
     const longAgoMs = this.#longAgoMs();
     this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsavedRevocations.has(key.id));

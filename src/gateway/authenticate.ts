@@ -19,11 +19,11 @@ export type AuthenticatorDeps = {
 export type Authenticator = {
   /** Who presents this bearer: a raw API key or an access token. Faults: `unauthenticated`, `overloaded`, `internal`. */
   authenticate(bearer: string): Promise<Result<Authenticated, Fault>>;
-  /** Called in the turn in which the credentials of a subject end early: caches drop it, its streams are closed. */
+  /** `listener` is called at once when the credentials of a subject end early, so that caches drop it and its streams close. */
   onRevoked(listener: (subject: string) => void): void;
 };
 
-/** Longer than any credential the gateway gives out or takes. */
+/** Longer than any credential that the gateway issues or accepts. In characters. */
 const MAX_BEARER_LENGTH = 4096;
 
 export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: AuthenticatorDeps): Authenticator {
@@ -35,7 +35,7 @@ export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: A
       if (key !== undefined) return ok(ofKey(key));
       if (bearer.split('.').length !== 3) return unauthenticated(problemOf(bearer));
       const token = await tokens.verify(bearer);
-      // Looked at after the wait, in the same turn as the answer: a revocation in between is not missed.
+      // Checked after the wait and in the same turn as the answer, so that a revocation in between is not missed.
       if (!token.ok) return token;
       return isInForce(token.value) ? ok(ofToken(token.value)) : unauthenticated('the token was revoked; sign in again');
     },

@@ -1,4 +1,4 @@
-/** Work that nobody waits for: bounded in what waits and in what runs, and finished, within a bound, before the end. */
+/** Work in the background: limited in what waits and in what runs, and finished before the end, within a time limit. */
 export type BacklogOptions = {
   readonly capacity: number;
   readonly concurrency: number;

@@ -5,13 +5,13 @@ import type { Clock } from './ports.ts';
 type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
 export type Bounds = {
-  /** How often the use case may run at once. */
+  /** How many calls may run at once. */
   readonly atOnce: number;
-  /** How many may wait for that. One more is refused at once, as `overloaded`. */
+  /** How many more may wait. Any further one is refused at once, as `overloaded`. */
   readonly waiting: number;
-  /** Whose turn comes later than this is refused too: the caller has given up, or will before the answer. */
+  /** Calls that wait longer than this are refused too: the caller has given up, or will before the answer. */
   readonly waitMs: number;
-  /** What the refused are told to be overloaded. */
+  /** What a refused caller is told to be overloaded. */
   readonly what: string;
 };
 

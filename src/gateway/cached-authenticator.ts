@@ -12,7 +12,7 @@ export type CachedAuthenticatorDeps = {
   readonly nowMs: () => number;
 };
 
-/** Who a bearer is, as one I/O thread finds out: from its cache, else from the main thread, once for all that ask meanwhile. */
+/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for all who wait. */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();
@@ -34,7 +34,7 @@ export class CachedAuthenticator {
     return asked;
   }
 
-  /** For every revocation the main thread tells of: what is known or being asked about the subject is asked anew. */
+  /** Call it for every revocation: what is known or being asked about the subject is asked again. */
   drop(subject: string): void {
     this.#deps.cache.drop(subject);
     this.#asking.clear();

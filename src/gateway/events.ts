@@ -8,7 +8,7 @@ export type EventKind = (typeof EVENT_KINDS)[number];
 type Common = {
   /** Unique per event, growing. */
   readonly id: number;
-  /** The org whose readers may see it; null: only readers that see every org. */
+  /** The org whose readers may see the event; null: only readers that see every org may. */
   readonly orgId: string | null;
   readonly agentId: string | null;
   readonly atMs: number;

@@ -30,7 +30,7 @@ const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtM
 export type InviteRevocation = { readonly principal: Principal; readonly inviteId: string };
 
 /**
- * Its token is good for nothing from then on. What is over already is left as it is. Faults: `insufficient_scope`, `not_found`
+ * Its token stops working. An invite that has ended already is left as it is. Faults: `insufficient_scope`, `not_found`
  * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an invite
  * that was accepted, and those of the store and the audit log.
  */
@@ -39,7 +39,7 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
   if (refused !== undefined) return refused;
   const nowMs = context.clock.nowMs();
   const taken = await context.store.transact(async (transaction): Promise<Result<StoredInvite | undefined, Fault>> => {
-    // The row is locked from here on: an accept that comes at once is either before this, or finds the invite gone.
+    // The row is locked from here on: an accept at the same moment either comes first, or finds the invite gone.
     const seen = visible(principal, await find(transaction.lockInviteById, inviteId));
     if (!seen.ok) return seen;
     const invite = seen.value;
@@ -61,10 +61,10 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
   return ok(undefined);
 }
 
-/** What is no id is not asked for. */
+/** The store is not asked for a text that cannot be an id. */
 const find = async (by: (id: string) => Promise<StoredInvite | undefined>, id: string): Promise<StoredInvite | undefined> => (isUuid(id) ? by(id) : undefined);
 
-/** Invites that bind to one's org; others do not exist. */
+/** The invite, when it binds to the caller's org; any other is `not_found`. */
 function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {
   const isSeen = invite !== undefined && (principal.orgId === null || invite.orgId === principal.orgId);
   return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'such invite' });

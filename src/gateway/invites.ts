@@ -19,7 +19,7 @@ export type InviteInput = {
   readonly orgId: string | undefined;
 };
 
-/** The only time that the token is known. */
+/** The token is known only in this answer. */
 export type NewInvite = {
   readonly inviteToken: string;
   readonly email: EmailAddress;
@@ -85,7 +85,7 @@ export async function acceptInvite(context: AccountsContext, input: AcceptInvite
 
 async function redeem(context: AccountsContext, digest: SecretDigest, passwordHash: string): Promise<Result<Account, Fault>> {
   const accepted = await context.store.transact(async (transaction) => {
-    // The row is locked from here on: of two uses at once the second finds it used.
+    // The row is locked from here on: the second of two uses at the same moment finds the invite used.
     const pending = await usable(context, transaction, await transaction.lockInvite(digest));
     if (!pending.ok) return pending;
     const { email, role, orgId, invitedBy } = pending.value;
@@ -104,7 +104,10 @@ async function usable(context: AccountsContext, reads: AccountReads, found: Stor
   return isPending && (await isVouchedFor(context, reads, found)) ? ok(found) : fail({ kind: 'invalid_invite' });
 }
 
-/** Who was shut out, or has lost the right to invite, must not come back by an invite made before. A key that has only expired was good when it was used. */
+/**
+ * Whether the inviter may still invite: somebody who was disabled, or has lost the right to invite, must not come back by an
+ * invite made before. A key that has only expired was valid when it was used.
+ */
 async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<boolean> {
   const id = accountIdOf(invitedBy);
   if (id === undefined) return !context.isKeyRevoked(invitedBy);

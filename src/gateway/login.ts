@@ -33,7 +33,7 @@ export type SignIn = {
   readonly refreshLifetimeMs: number;
 };
 
-/** What is hashed when there is no account: a password nobody has, with today's parameters. */
+/** What a password is compared with when there is no account: the hash of a random one, made with today's parameters. */
 export class DecoyHash {
   readonly #passwords: Passwords;
   #hash: Promise<Result<string, Fault>> | undefined;
@@ -42,7 +42,7 @@ export class DecoyHash {
     this.#passwords = passwords;
   }
 
-  /** Made once; call it before the first login, whose time it would lengthen. */
+  /** Makes the hash, once. Call it before the first login, which would otherwise take longer. */
   async get(): Promise<Result<string, Fault>> {
     this.#hash ??= this.#passwords.hash(randomBytes(32).toString('base64url'));
     const hash = await this.#hash;
@@ -51,13 +51,13 @@ export class DecoyHash {
   }
 }
 
-/** One attempt: who is meant, and under which key its failures are counted. */
+/** One attempt: the account that is meant, and the key under which its failures are counted. */
 type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined };
 
 /** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
 export async function login(context: AccountsContext, decoy: DecoyHash, input: LoginInput): Promise<Result<SignIn, Fault>> {
   const email = parseEmail(input.email);
-  // What is no address has no account, and takes the same way.
+  // A text that is not an address has no account, and is handled in the same way.
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
   const attempts = digestOf(key);
   const found = await context.store.read(async (reads) => ({
@@ -85,15 +85,15 @@ async function verify(context: AccountsContext, decoy: DecoyHash, { account, inp
   return ok({ matches: false, rehash: false });
 }
 
-/** How the transaction at the end of an attempt found things. */
+/** What the transaction at the end of an attempt found. */
 type Settled =
   | { readonly kind: 'locked'; readonly lockedSecs: number }
   | { readonly kind: 'refused'; readonly locksNow: boolean }
   | { readonly kind: 'signed-in' };
 
 /**
- * The attempt is settled where the row is locked: however many run at once, the first five failures count, and whatever
- * comes after them learns only that it is locked, be its password right or wrong.
+ * The attempt is decided while the row is locked. However many run at once, the first five failures count, and all that come
+ * after them learn only that the account is locked, whether their password is right or wrong.
  */
 async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
   const settled = await context.store.transact<Settled>(async (transaction) => {
@@ -120,7 +120,7 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
   const access = await context.tokens.mintForAccount(account);
   if (!access.ok) return access;
   const rehashed = rehash ? await context.passwords.hash(readPassword(attempt.input.password) ?? '') : undefined;
-  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash; // a busy pool hashes it anew next time
+  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash; // when the pool is busy, the next login rehashes it
 
   const { secret, digest } = mintSecret();
   const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
@@ -161,6 +161,6 @@ const wrongCredentials = (): Result<never, Fault> => unauthenticated('the e-mail
 function failureEntry({ account, input }: Attempt, eventType: 'LoginFailed' | 'AccountLocked', reason: string): AuditDraft {
   const payload = { address: input.address };
   if (account !== undefined) return auditEntry(eventType, 'anonymous', account, { reason, payload });
-  // Only what reads as an address: people type passwords into the wrong field.
+  // Logged only when it is an address: people type passwords into the wrong field.
   return { eventType, actor: 'anonymous', lineage: NO_LINEAGE, reason, payload: { account_id: null, email: parseEmail(input.email) ?? null, ...payload } };
 }

@@ -9,7 +9,7 @@ export type LogFormat = 'page' | 'ndjson' | 'csv';
 
 export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFormat; readonly perPage: number; readonly cursor: string | undefined };
 
-/** Text in UTF-8, ready to be sent: entries may be many, and pass through threads that have better things to do than to look at them. */
+/** Text in UTF-8, ready to be sent: entries may be many, and the threads they pass through need not parse them. */
 export type LogText = { readonly text: Uint8Array; readonly nextCursor: string | null };
 
 /** Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */

@@ -1,7 +1,7 @@
 /**
- * Places that all orgs share, of which no one org gets more than half: however many its credentials ask for, others find
- * some. A credential bound to no org is the operator's, and takes what there is. The share does not depend on what others
- * have taken, so nobody learns that from it.
+ * Places that all orgs share. No org gets more than half of them, so that others always find some. A credential bound to no
+ * org is the operator's and has no such limit. The limit does not depend on what other orgs have taken, so it tells nothing
+ * about them.
  */
 export class OrgShares {
   readonly #share: number;
@@ -9,7 +9,7 @@ export class OrgShares {
 
   constructor(places: number) { this.#share = Math.ceil(places / 2); }
 
-  /** False when the org has its share. What was taken is given back once. */
+  /** False when the org has its share already. A place that was taken must be given back exactly once. */
   take(orgId: string | null): boolean {
     if (orgId === null) return true;
     const taken = this.#taken.get(orgId) ?? 0;

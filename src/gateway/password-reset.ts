@@ -12,7 +12,7 @@ import type { Mail } from './ports.ts';
 import { hashNewPassword } from './registration.ts';
 import { digestOf, digestOfPresented, mintSecret } from './secret-token.ts';
 
-/** Tokens of one account that are good at the same time. More requests send nothing: nobody's mailbox is flooded. */
+/** How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded. */
 const MAX_OPEN_RESETS = 5;
 
 export type RequestPasswordResetInput = { readonly email: string };
@@ -46,12 +46,12 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
   });
   if (!prepared.ok) return prepared;
   // To the address on record, never to the one that was typed: see emailKeyOf.
-  // Not waited for: a slow relay holds up its own outbox only.
+  // Not waited for: a slow relay delays only its own outbox.
   if (prepared.value !== undefined) void context.mailer.send(resetMail(context.publicUrl, prepared.value.email, secret));
   return ok(undefined);
 }
 
-/** The token stands behind the `#`, which browsers keep to themselves: no log and no Referer header ever has it. */
+/** The token stands after the `#`, which browsers do not send: it gets into no log and no Referer header. */
 const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
   to,
   subject: 'Reset your password',

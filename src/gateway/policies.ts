@@ -46,7 +46,7 @@ export class PolicyKeeper {
     return ok({ version, loadedAtMs: this.#loadedAtMs, documents: documents.slice(from, next), nextCursor: next < documents.length ? String(next) : null });
   }
 
-  /** What a check would be decided, and by what. Only documents that reach the agent are told of: no other org's among them. */
+  /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */
   explain(principal: Principal, subject: CheckSubject): Result<ExplainedCheck, Fault> {
     const { orgId } = subject.agent;
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });

@@ -16,7 +16,7 @@ export class RateLimiter {
   /** `perMinute` 0 limits nothing. */
   constructor(perMinute: number) { this.#perMinute = perMinute; }
 
-  /** How often it has said no. */
+  /** How many calls it has refused. */
   get refused(): number { return this.#refused; }
 
   take(caller: string, nowMs: number): Result<void, Fault> {
@@ -24,7 +24,7 @@ export class RateLimiter {
     const bucket = this.#buckets.get(caller) ?? { tokens: this.#perMinute, filledAtMs: nowMs };
     bucket.tokens = Math.min(this.#perMinute, bucket.tokens + ((nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS);
     bucket.filledAtMs = nowMs;
-    // Put back last, so that the first in the map is the one idle longest.
+    // Moved to the end, so that the first in the map is the one that was idle longest.
     this.#buckets.delete(caller);
     this.#buckets.set(caller, bucket);
     if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value!);

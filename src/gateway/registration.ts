@@ -25,7 +25,7 @@ export async function register(context: AccountsContext, input: RegisterInput): 
   if (!passwordHash.ok) return passwordHash;
 
   const registered = await context.store.transact(async (transaction) => {
-    // Asked again, one transaction after the other: of two that were both first, one is.
+    // Asked again while no other transaction can run: of two that were both first a moment ago, only one is now.
     await transaction.lockRoles();
     const isFirst = !(await transaction.hasAccounts());
     if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });

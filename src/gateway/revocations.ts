@@ -2,7 +2,7 @@ import { ACCESS_TOKEN_SECS } from '../core/account.ts';
 import { CLOCK_SKEW_MS } from '../core/token-claims.ts';
 import type { Clock } from './ports.ts';
 
-/** Tokens of the subject with an epoch below `epoch` are dead. Of no use once the last of them has expired. */
+/** Tokens of the subject with an epoch below `epoch` are revoked. Needed only until the last of them has expired. */
 export type Revocation = { readonly subject: string; readonly epoch: number; readonly untilMs: number };
 
 export type RevocationStore = {
@@ -14,13 +14,13 @@ export type RevocationStore = {
 export type RevocationListDeps = {
   readonly store: RevocationStore;
   readonly clock: Clock;
-  /** A revocation that could not be written is in force all the same, until this process ends. */
+  /** Called when a revocation could not be written. It is in force all the same, until this process ends. */
   readonly onError: (message: string, error: unknown) => void;
 };
 
 const KEPT_FOR_MS = ACCESS_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 
-/** Whose tokens ended before their time. Of API keys nothing is kept here: a key's tokens end with the key. */
+/** The accounts whose tokens were revoked. Keys are not among them: the tokens of a key end with the key. */
 export class RevocationList {
   readonly #deps: RevocationListDeps;
   readonly #bySubject = new Map<string, Revocation>();
@@ -32,8 +32,8 @@ export class RevocationList {
   }
 
   /**
-   * In force when this returns. A lower epoch than is known changes nothing. The same again only keeps it for longer: who
-   * goes on saying so knows of tokens that may still be about, and it is news to nobody.
+   * In force when this returns. An epoch lower than the known one changes nothing. The same one again is only kept for longer:
+   * the caller knows of tokens that may still be in use, and no listener is called.
    */
   revoke(subject: string, epoch: number): void {
     const known = this.#bySubject.get(subject)?.epoch ?? 0;
@@ -53,7 +53,7 @@ export class RevocationList {
     this.#listeners.push(listener);
   }
 
-  /** Forgets what no living token can be touched by. Call it every few minutes. */
+  /** Drops revocations whose tokens have all expired. Call it every few minutes. */
   prune(): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const { subject, untilMs } of this.#bySubject.values()) {

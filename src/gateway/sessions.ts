@@ -33,7 +33,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
     return ended.ok ? sessionEnded() : ended;
   }
 
-  // Before the cookie is exchanged: one that was exchanged and not answered would look stolen the next time.
+  // Done before the cookie is exchanged: a cookie that was exchanged without an answer would look stolen the next time.
   const before = read.value;
   const access = await context.tokens.mintForAccount(before.account);
   if (!access.ok) return access;
@@ -57,7 +57,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
   return ok({ access: access.value, refreshToken: next.secret, refreshLifetimeMs: lifetimeMs });
 }
 
-/** Ends the session of that cookie, also of an old one. Nothing to end is no fault. */
+/** Ends the session of the cookie, which may be an exchanged one. Succeeds when there is nothing to end. */
 export async function logout(context: AccountsContext, { refreshToken }: LogoutInput): Promise<Result<void, Fault>> {
   const digest = refreshToken === undefined ? undefined : digestOfPresented(refreshToken);
   if (digest === undefined) return ok(undefined);
@@ -73,7 +73,7 @@ function standingOf(token: RefreshToken | undefined, account: StoredAccount | un
   return token.rotatedAtMs === null ? { kind: 'live', token, account } : { kind: 'replayed', token };
 }
 
-/** Nothing to end is no fault. */
+/** Succeeds when there is nothing to end. */
 const endSessionOf = (context: AccountsContext, digest: RefreshToken['digest'], reason: string): Promise<Result<'ended', Fault>> =>
   context.store.transact(async (transaction) => {
     const token = await transaction.lockRefreshToken(digest);

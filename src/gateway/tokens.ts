@@ -13,7 +13,7 @@ import type { Secrets } from './secrets.ts';
 export type Tokens = {
   /** The issuer and audience are added. */
   sign(claims: Omit<TokenClaims, 'iss' | 'aud'>): Promise<Result<string, Fault>>;
-  /** `unauthenticated` for a token that is not this gateway's, not well formed or not of this time. Revocation is not looked at. */
+  /** Faults: `unauthenticated` for a token that is not this gateway's, malformed or not valid now. Does not check revocation. */
   verify(token: string): Promise<Result<CurrentToken, Fault>>;
 };
 

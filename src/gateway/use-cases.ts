@@ -1,4 +1,4 @@
-/** The asynchronous half of what I/O threads can ask of the main thread, by name. The other half are commands. */
+/** What I/O threads can ask of the main thread by name, answered asynchronously. What is answered at once are commands. */
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';

@@ -4,7 +4,7 @@ import type { Authenticated } from './use-cases.ts';
 
 export type VerifiedCacheOptions = {
   readonly maxEntries: number;
-  /** An entry is asked for anew after this long, whatever its expiry: a key in use is seen to be in use. */
+  /** An entry is asked for again after this time, whatever its expiry, so that the use of a key is noted. */
   readonly maxAgeMs: number;
 };
 
@@ -30,7 +30,7 @@ export class VerifiedCache {
     return this.#entries.size;
   }
 
-  /** Read it before asking who a bearer is, and give it to `put`: see there. */
+  /** Read it before asking who a bearer is, and pass it to {@link put}. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -47,7 +47,7 @@ export class VerifiedCache {
     return entry.authenticated;
   }
 
-  /** An answer that was on its way while something was revoked may be about just that, and is not kept. */
+  /** Does not keep an answer that was on its way during a revocation: it may be about the revoked credential. */
   put(bearer: SecretDigest, authenticated: Authenticated, nowMs: number, epochWhenAsked: number): void {
     if (epochWhenAsked !== this.#epoch) return;
     const freshUntilMs = Math.min(authenticated.expiresAtMs, nowMs + this.#options.maxAgeMs);

@@ -11,7 +11,7 @@ import type { Authenticated } from './use-cases.ts';
 
 const TICKET_SECS = 30;
 const TICKET_MS = TICKET_SECS * 1000;
-/** Tickets in force at once. Of one org half as many, and of one subject far fewer, so that nobody can use up everybody's. */
+/** Valid tickets at once. An org may have half of them, and a subject far fewer, so that nobody can use up all. */
 const MAX_TICKETS = 10_000;
 const MAX_TICKETS_OF_SUBJECT = 100;
 
@@ -19,7 +19,7 @@ export type WsTicketsDeps = { readonly authenticator: Authenticator; readonly cl
 
 type Ticket = { readonly authenticated: Authenticated; readonly untilMs: number };
 
-/** Good for one use in any thread, because all of them are kept here. Only their hashes are. */
+/** Each ticket works once, in any thread, because all are kept here: only as hashes. */
 export class WsTickets {
   readonly #deps: WsTicketsDeps;
   /** In the order of issue, which is that of expiry. */

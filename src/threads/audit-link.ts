@@ -7,11 +7,11 @@ import type { AuditLog, Clock } from '../gateway/ports.ts';
 import { encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoIndex } from './protocol.ts';
 
-/** What is told of a batch. */
+/** Called with what became of a batch. */
 export type Told = {
   /** Whether its entries are in the log. */
   written(isWritten: boolean): void;
-  /** They are, but the audit thread died with the answers: whoever waits for one gets none from there. */
+  /** The entries are written, but the audit thread died with the answers, so that nobody will get them from there. */
   unreleased(): void;
 };
 
@@ -29,20 +29,20 @@ export const WRITTEN = 0;
 export const FAILED = 1;
 export const RELEASED = 2;
 
-/** Batches that may wait before it is looked up how many of them are written. */
+/** After so many waiting batches, the shared counter is read to learn which are written. */
 const LOOK_EVERY_BATCHES = 64;
 
 /**
- * The main thread's end of the audit thread: what is handed over, and what has become of it. Batches are written in their
- * order, so the number of the last one written, in shared memory, says all there is to know in the usual case: a message
- * per batch would wake this thread as often as the requests do. Only who waits for the word is sent one.
+ * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in order, so
+ * the number of the last one written, in shared memory, usually says all there is to know: a message per batch would wake
+ * this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: Trouble) => void;
   /** Oldest first. */
   #batches: Waiting[] = [];
-  /** Written; of their answers it is not known that they are on their way. */
+  /** Written batches whose answers are not known to be on their way. */
   #unreleased: Waiting[] = [];
   #port: Port | undefined;
   readonly #counters = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
@@ -71,19 +71,19 @@ export class AuditLink implements AuditLog {
   get entriesTotal(): number { return this.#entriesTotal; }
   get failuresTotal(): number { return Atomics.load(this.#counters, FAILED); }
 
-  /** Entries that were handed over and are not in the log, or of which nobody knows (contract: Audit, `allow` is counted). */
+  /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
   get entriesLost(): number { return this.#entriesLost; }
 
-  /** Where the audit thread counts, and one that takes its place counts on: see WRITTEN, FAILED and RELEASED. */
+  /** The counters of the audit thread, which its successor goes on with: see WRITTEN, FAILED and RELEASED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
-  /** Connects the thread that writes, the first one or one started in place of a crashed one. */
+  /** Connects the audit thread: the first one, or the successor of one that crashed. */
   connect(port: Port): void {
     this.#port = port;
     this.#isWritable = true;
   }
 
-  /** The thread is gone: of what it had not counted nobody will ever tell what became of it. */
+  /** Call it when the thread is gone. What it had not counted as written counts as lost. */
   disconnect(): void {
     this.#port = undefined;
     this.#isWritable = false;
@@ -95,39 +95,11 @@ export class AuditLink implements AuditLog {
     this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
-  /** Hands over entries; `replies` go on to the I/O thread once the entries are written. Unless `isAwaited`, that they are written may be told late. */
-  append(io: IoIndex, bodies: readonly string[], replies: Uint8Array, isAwaited: boolean, told: Told): void {
-    this.#handOver(io, bodies, replies, isAwaited, told);
-  }
-
-  record(draft: AuditDraft): Promise<Result<void, Fault>> {
-    return new Promise((resolve) => {
-      const body = encodeDraft(draft, this.#clock.nowMs());
-      const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
-      this.#handOver(undefined, [body], undefined, true, { written, unreleased: () => undefined });
-    });
-  }
-
-  /** Learns what has been written by now. */
-  catchUp(): void { this.#settleWritten(); }
-
-  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
-    switch (message.type) {
-      case 'written': return this.#settleWritten();
-      case 'not-written':
-        // Once for each time of trouble, however many batches fail in it.
-        if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
-        this.#isWritable = false;
-        this.#failuresHeard += 1;
-        return this.#settleFailed(message.batch);
-      case 'writable':
-        this.#isWritable = true;
-        return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
-      default: return assertNever(message);
-    }
-  }
-
-  #handOver(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, told: Told): void {
+  /**
+   * Hands over entries, each a body of `audit-line.ts`. `replies` go on to the I/O thread `io` once the entries are written.
+   * Unless `isAwaited`, `told` may hear of it late.
+   */
+  append(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, told: Told): void {
     if (this.#port === undefined) {
       this.#entriesLost += bodies.length;
       return told.written(false);
@@ -142,12 +114,39 @@ export class AuditLink implements AuditLog {
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
 
+  record(draft: AuditDraft): Promise<Result<void, Fault>> {
+    return new Promise((resolve) => {
+      const body = encodeDraft(draft, this.#clock.nowMs());
+      const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
+      this.append(undefined, [body], undefined, true, { written, unreleased: () => undefined });
+    });
+  }
+
+  /** Learns what has been written by now. */
+  catchUp(): void { this.#settleWritten(); }
+
+  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
+    switch (message.type) {
+      case 'written': return this.#settleWritten();
+      case 'not-written':
+        // Reported once, however many batches fail until the log is writable again.
+        if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
+        this.#isWritable = false;
+        this.#failuresHeard += 1;
+        return this.#settleFailed(message.batch);
+      case 'writable':
+        this.#isWritable = true;
+        return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
+      default: return assertNever(message);
+    }
+  }
+
   #settleWritten(): void {
     const last = Atomics.load(this.#counters, WRITTEN);
-    // A batch that failed lies below the last one written too. Until the word of it has come, nothing is concluded.
+    // A failed batch may also have a lower number than the last one written. Nothing is concluded until its message has come.
     if (Atomics.load(this.#counters, FAILED) !== this.#failuresHeard) return;
     let written = 0;
-    // The difference, not the order, because the numbers start again from the least after the greatest.
+    // The difference is compared, not the numbers themselves, because they wrap around.
     while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) written += 1;
     if (written === 0) return;
     const settled = this.#batches.slice(0, written);

@@ -9,13 +9,13 @@ import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once, those that wait for their turn included. Half of them, for one org. */
+/** Searches at once, including those that wait for their turn; half of them for one org. */
 const MAX_READS = 64;
 
-/** A page is cut short long before this; so long it takes only where the disk does not answer. */
+/** A page is cut short long before this. Only a disk that does not answer takes this long. */
 const READ_DEADLINE_MS = 15_000;
 
-/** The main thread's end of the thread that reads the audit log. One that dies is started again by the next read. */
+/** The main thread's link to the thread that reads the audit log. The next read starts a thread that died again. */
 export class AuditReaderLink implements AuditReads {
   readonly #options: AuditReaderOptions;
   readonly #onDefect: (message: string) => void;
@@ -37,7 +37,7 @@ export class AuditReaderLink implements AuditReads {
     const read = this.#turns.run(orgId, () => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request)));
     if (read === undefined) return Promise.resolve(OVERLOADED);
     return new Promise((resolve) => {
-      // Who has been told to come back later still has the turn: the thread is at work on the question.
+      // A caller who was told to come back later still has the turn: the thread is still at work on the search.
       const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
       void read.then((reply) => {
         clearTimeout(timer);

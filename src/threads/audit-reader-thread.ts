@@ -10,7 +10,7 @@ import { decode, encode } from './codec.ts';
 
 export type AuditReaderOptions = { readonly directory: string };
 export type ReadMessage = { readonly id: number; readonly request: LogRequest };
-/** `defect` is for the log of the gateway: what went wrong besides what the caller can be told. */
+/** `defect` is for the log of the gateway: what went wrong and is not for the caller. */
 export type ReadReply = { readonly id: number; readonly reply: Result<LogText, Fault>; readonly defect?: string };
 
 /** How often indexes are brought up to date while nobody asks. */

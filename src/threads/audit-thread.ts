@@ -10,7 +10,7 @@ import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
-  /** What it counts for the main thread to look up: WRITTEN, FAILED and RELEASED of the audit link. */
+  /** Counters that the main thread reads: WRITTEN, FAILED and RELEASED of the audit link. */
   readonly counters: SharedArrayBuffer;
 };
 
@@ -23,7 +23,7 @@ type Append = Extract<MainToAudit, { type: 'append' }>;
 const RETRY_MS = 500;
 const PROBE_BYTES = 256 * 1024;
 
-/** What one write may hold: enough to be worth it, little enough not to keep the first answer waiting. */
+/** The most that one write may hold: enough to be efficient, and little enough not to delay the first answer. */
 const MAX_GROUP_ENTRIES = 4_096;
 
 /**
@@ -67,7 +67,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
   const writeGroup = (group: readonly Append[]): void => {
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = writer.append(group.map((batch) => batch.bodies).join('\n'), count);
-    // The main thread learns of it first: who has an answer may at once ask for what follows from it.
+    // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on it.
     if (written.ok) Atomics.store(counters, WRITTEN, group.at(-1)!.batch);
     else {
       for (const { batch } of group) {

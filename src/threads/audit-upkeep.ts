@@ -43,7 +43,7 @@ export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, opt
       failed(what, error);
     }
   };
-  // What a checkpoint vouches for is on the disk before it is: else the loss of power would look like a log that was cut.
+  // The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was cut.
   const checkpoint = async (): Promise<void> => {
     if (isFlushing) return;
     isFlushing = true;

@@ -3,7 +3,7 @@ const DAY_MS = 24 * 60 * 60_000;
 export type ClockGuardOptions = {
   /** Times that were written down before, by this clock or one that was right; in their order. */
   readonly witnessedMs: readonly number[];
-  /** Told of a leap when it is seen: from where to where, and until when the clock is not believed. */
+  /** Called when a leap is seen: from where to where, and until when the clock is not believed. Milliseconds since 1970. */
   readonly onLeap: (fromMs: number, toMs: number) => void;
   readonly wallMs?: () => number;
   readonly monotonicMs?: () => number;
@@ -37,7 +37,7 @@ export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monot
   };
 }
 
-/** The last leap, when it is no older than a day: whoever starts anew after it does not begin to believe. */
+/** The last leap, when it is no older than a day: after a restart the clock is still not believed. */
 function leapIn(timesMs: readonly number[], nowMs: number): { readonly fromMs: number; readonly toMs: number } | undefined {
   for (let at = timesMs.length - 1; at > 0; at -= 1) {
     const [fromMs = 0, toMs = 0] = [timesMs[at - 1], timesMs[at]];

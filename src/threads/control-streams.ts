@@ -1,7 +1,7 @@
 import type { AgentKey } from '../core/ids.ts';
 import type { IoIndex } from './protocol.ts';
 
-/** Where a control stream ends: in which I/O thread, and by which number there. */
+/** The agent's end of a control stream: its I/O thread, and its number there. */
 type Place = { readonly io: IoIndex; readonly stream: number };
 
 /** The control streams that agents have open, in whichever I/O thread. An agent may have several. */
@@ -20,7 +20,7 @@ export class ControlStreams {
     if (streams?.size === 0) this.#byAgent.delete(agent);
   }
 
-  /** The thread is gone, and its streams with it. */
+  /** Removes all streams of a thread that is gone. */
   dropThread(io: IoIndex): void {
     for (const [agent, streams] of this.#byAgent) {
       for (const [id, place] of streams) if (place.io === io) streams.delete(id);

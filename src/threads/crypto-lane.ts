@@ -25,7 +25,10 @@ export type LaneOptions = {
   readonly filename?: string | undefined;
 };
 
-/** A pool of one thread, given up with it: what waits for the thread that piscina starts in place waits for ever when that cannot load. */
+/**
+ * A pool of one thread, dropped when the thread dies: piscina starts another in its place, and tasks would wait for it for
+ * ever if that one cannot load.
+ */
 type CryptoThread = { readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>; ended: Promise<void> | undefined; isEnding: boolean };
 
 type Waiting = { readonly task: CryptoTask; readonly deadlineMs: number; readonly settle: (outcome: Result<unknown, Fault>) => void };
@@ -81,7 +84,7 @@ export class CryptoLane {
     });
     const thread: CryptoThread = { pool, ended: undefined, isEnding: false };
     pool.on('error', (error: Error) => {
-      // With no task in its hands. Of the one that piscina starts in place of a dead one nothing was asked, and it goes with its pool.
+      // It died without a task. The thread that piscina starts in place of a dead one is given none, and ends with its pool.
       if (!thread.isEnding) this.#options.onError('a crypto thread died', error.message);
     });
     pool.on('workerDestroy', () => void end(thread));
@@ -129,7 +132,7 @@ export class CryptoLane {
       batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));
     } catch (error) {
       if (!abort.signal.aborted) this.#options.onError('a crypto thread died', messageOf(error));
-      settleAll({ kind: 'internal' }); // after a time-out they have their answer, and a second one is ignored
+      settleAll({ kind: 'internal' }); // after a time-out they are answered already; a second answer is ignored
       void end(thread);
     } finally {
       clearTimeout(timer);
@@ -148,7 +151,7 @@ export class CryptoLane {
   }
 }
 
-/** Once, and after the pool is through with what it is doing. */
+/** Only once, and after the pool has finished what it is doing. */
 function end(thread: CryptoThread): Promise<void> {
   thread.ended ??= Promise.resolve().then(() => {
     thread.isEnding = true;

@@ -8,7 +8,7 @@ const DEFAULT_PASSWORD_COST: PasswordCost = { memoryKib: 19_456, iterations: 2, 
 /** libuv's thread pool, on which argon2 runs, when UV_THREADPOOL_SIZE does not say otherwise. */
 const DEFAULT_UV_THREADS = 4;
 
-/** Signatures that may wait: a quarter of a second's. */
+/** Signature tasks that may wait: as many as are done in a quarter of a second. */
 const MAX_TOKEN_QUEUE = 4096;
 
 export type CryptoPoolOptions = {

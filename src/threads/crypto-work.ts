@@ -14,7 +14,7 @@ async function perform(task: CryptoTask): Promise<CryptoReplies[CryptoTaskType]>
   }
 }
 
-/** One after the other: a batch is as many tasks as one thread should do before it looks up. */
+/** One task after the other: a batch holds as many as one thread should do before it can be given others. */
 export async function performAll(tasks: readonly CryptoTask[]): Promise<CryptoOutcome[]> {
   const outcomes: CryptoOutcome[] = [];
   for (const task of tasks) {

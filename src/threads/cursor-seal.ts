@@ -7,9 +7,9 @@ const TAG_BYTES = 16;
 const TEXT_BYTES = 72;
 
 /**
- * Cursors are numbers of places in registries that all orgs share, and would tell how many things there are of others.
- * So they leave the gateway sealed, and nobody can make one up, nor hold the places of one listing against those of another.
- * The same cursor of the same listing is sealed the same way, until the restart.
+ * Encrypts cursors. A cursor is the number of a place in a registry that all orgs share, so it would tell how many things
+ * others have. Sealed, nobody can read it, make one up, or use it in another listing. Until the restart, the same cursor of
+ * the same listing is always sealed in the same way.
  */
 export class CursorSeal {
   readonly #key = randomBytes(32);
@@ -18,13 +18,13 @@ export class CursorSeal {
   seal(listing: string, cursor: string): string {
     assert(cursor.length <= TEXT_BYTES, 'a cursor fits its seal');
     const text = cursor.padEnd(TEXT_BYTES);
-    // From what is sealed: equal cursors look equal, and different ones never share their start.
+    // Derived from the cursor: equal cursors look equal, and different ones never share a nonce.
     const iv = createHmac('sha256', this.#ivKey).update(listing).update(text).digest().subarray(0, IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(listing));
     return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** undefined for what was not sealed here, for this listing. */
+  /** Undefined for a text that was not sealed by this gateway for this listing. */
   open(listing: string, sealed: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     if (bytes.length !== IV_BYTES + TEXT_BYTES + TAG_BYTES) return undefined;
@@ -33,7 +33,7 @@ export class CursorSeal {
     try {
       return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8').trimEnd();
     } catch {
-      return undefined; // forged, of another listing, or of another run
+      return undefined; // forged, or from another listing or another run of the gateway
     }
   }
 }

@@ -6,15 +6,15 @@ import type { IoIndex } from './protocol.ts';
 type Deliver = (io: IoIndex, event: GatewayEvent) => void;
 
 /**
- * Gives every event its id, and to each I/O thread only those that a reader of its own may see. What the payloads hold is
- * written down where they become frames, in wire/ws/frames.ts: names are those of the wire from here on.
+ * Gives every event its id, and sends to each I/O thread only the events that one of its readers may see. The payloads are
+ * described where they become frames, in wire/ws/frames.ts: from here on their fields have the names of the wire.
  */
 export class EventBoard {
   readonly #interests = new Map<IoIndex, 'all' | ReadonlySet<string>>();
   readonly #deliver: Deliver;
   #lastId: number;
 
-  /** Ids begin at the time, in microseconds, so that those of a later run are others. */
+  /** Ids begin with the current time in microseconds, so that a later run gives other ids. */
   constructor(deliver: Deliver, startedAtMs: number) {
     this.#deliver = deliver;
     this.#lastId = Math.floor(startedAtMs) * 1000;
@@ -29,7 +29,7 @@ export class EventBoard {
 
   dropThread(io: IoIndex): void { this.#interests.delete(io); }
 
-  /** Publishes what readers should know of an effect; most effects are none of their business. */
+  /** Publishes the event of an effect. Most effects have none. */
   publishEffect(effect: Effect, atMs: number): void {
     if (!this.isWatched) return;
     switch (effect.kind) {

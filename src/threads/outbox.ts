@@ -19,7 +19,7 @@ export class Outbox<M> {
     this.#encode = encode;
   }
 
-  /** What was said last and has not been sent; undefined when everything has. */
+  /** The last message that waits to be sent; undefined when all were sent. */
   get last(): M | undefined { return this.#waiting.at(-1); }
 
   send(message: M): void {

@@ -1,4 +1,4 @@
-/** Events on their way to another thread: those about operations, nearly all of them, as bare arrays. */
+/** Events on their way to another thread. Nearly all are about operations, and those are packed into plain arrays. */
 import { OP_STATES } from '../core/op-state.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 

@@ -1,4 +1,4 @@
-/** Reads policies beside the thread that decides: YAML of thousands of rules takes seconds, and no check is to wait for it. */
+/** Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait for it. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker, type MessagePort } from 'node:worker_threads';
 import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
@@ -14,7 +14,7 @@ export async function runPolicyReader(main: MessagePort, { path }: PolicyReading
   main.postMessage(await readPolicyFiles(path) satisfies Reply);
 }
 
-/** So long a check may wait for a slice of compiling, which cannot leave this thread: what it makes are functions. */
+/** How long one slice of compiling may delay a check. It cannot move to another thread, because it creates functions. */
 const SLICE_MS = 2;
 
 /** As `loadPolicies`. Rejects when the thread cannot be started or dies. */

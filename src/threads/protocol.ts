@@ -1,11 +1,14 @@
-/** What the threads say to each other: plain data, one closed vocabulary, imported by both ends of every channel. */
+/** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Command, Replies, SignalMessage } from '../core/commands.ts';
 import type { AgentKey } from '../core/ids.ts';
 import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
 
-/** Number of an I/O thread, given only once: what was for one that died must not reach the one in its place, which counts its requests from 1 again. */
+/**
+ * Number of an I/O thread. Never used again: a message for a thread that died must not reach its successor, which numbers its
+ * requests from 1 again.
+ */
 export type IoIndex = number;
 
 export type IoToMain =
@@ -19,7 +22,7 @@ export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
 /** What an I/O thread is started with. `data` is its entry's own. Port 0 takes a free one. */
 export type IoStart = {
-  /** From 0. */
+  /** The first thread is 0. */
   readonly place: number;
   readonly data: unknown;
   readonly auditPort: MessagePort;
@@ -28,12 +31,12 @@ export type IoStart = {
   readonly threads: number;
 };
 
-/** What an I/O thread tells whoever started it: plain, not in a batch, because it is about the thread itself. */
+/** What an I/O thread tells whoever started it. Not sent in batches, because it is about the thread itself. */
 export type IoNotice =
   | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly httpImplementation: 'native' | 'javascript' }
   | { readonly type: 'cannot-listen'; readonly reason: string }
   | { readonly type: 'drained' }
-  /** An answer that had begun could not go on, because of what happened meanwhile: no defect. */
+  /** An answer that had begun could not go on because of something outside of the gateway: no defect. */
   | { readonly type: 'cut'; readonly doing: string; readonly reason: string }
   | { readonly type: 'error'; readonly doing: string; readonly message: string };
 
@@ -62,7 +65,7 @@ export type MainToAudit =
     readonly bodies: string;
     readonly count: number;
     readonly replies: Uint8Array | undefined;
-    /** Whether somebody waits for the word that it is written. */
+    /** Whether somebody waits to hear that it is written. */
     readonly isAwaited: boolean;
   }
   | { readonly type: 'close' };
@@ -71,7 +74,7 @@ export type AuditToIo = { readonly type: 'released'; readonly firstId: number; r
 
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
-  /** Sent for batches of which somebody waits for the word; of the others the shared counter tells. */
+  /** Sent only for batches that somebody waits for; the shared counter tells of the others. */
   | { readonly type: 'written' }
   | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
   | { readonly type: 'writable' }

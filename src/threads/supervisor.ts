@@ -21,15 +21,15 @@ export type SupervisorOptions = {
 export type Listening = Extract<IoNotice, { type: 'listening' }>;
 type Opened = Extract<AuditToMain, { type: 'opened' }>;
 type IoThread = { readonly worker: Worker; isDrained: boolean };
-/** Of `ioThreads` places, which one a thread has, and whoever is started instead of it. */
+/** One of the `ioThreads` places, from 0. The successor of a thread that died gets the same place. */
 type Place = number;
 
-/** A thread that dies again at once is not worth starting again at once. */
+/** A thread that dies soon after its start is started again only after a wait, in milliseconds. */
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 10_000;
 /** A start that lasted this long is forgotten as a failure. */
 const STABLE_AFTER_MS = 30_000;
-/** A busy thread hears late that it is to drain, and says late that it has. */
+/** Added to the grace period: a busy thread hears late that it has to drain, and reports late that it has. */
 const DRAIN_LATE_MS = 2_000;
 
 /** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
@@ -39,7 +39,7 @@ export class Supervisor {
   #ports: Ports;
   #lastIo = -1;
   #auditWorker: Worker | undefined;
-  /** It has not opened the log yet. */
+  /** The audit thread while it has not opened the log yet. */
   #startingAudit: Worker | undefined;
   #onAuditClosed: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
@@ -53,7 +53,7 @@ export class Supervisor {
     this.#ports = options.ports;
   }
 
-  /** It takes no more requests. */
+  /** True from the moment the gateway takes no more requests. */
   get isStopping(): boolean { return this.#isStopping; }
 
   /** Threads started in place of ones that died. */
@@ -115,7 +115,7 @@ export class Supervisor {
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
 
-  /** Ends those that have not drained too. To be done last: their sockets are open still, and Node.js aborts the process for that. */
+  /** Ends also the threads that have not drained. To be done last: Node.js aborts the process when their sockets are still open. */
   async endIo(): Promise<void> {
     await this.#terminate([...this.#io.values()]);
   }
@@ -123,7 +123,7 @@ export class Supervisor {
   /** Writes what is on its way, and closes the log. */
   async closeAudit(): Promise<void> {
     this.#isStopping = true;
-    await this.#startingAudit?.terminate(); // nothing was handed to it
+    await this.#startingAudit?.terminate(); // it was given nothing to write
     const worker = this.#auditWorker;
     if (worker === undefined) return;
     const closed = new Promise<void>((resolve) => { this.#onAuditClosed = resolve; });

@@ -38,14 +38,14 @@ export type SwitchboardOptions = {
 type Thread = {
   readonly outbox: Outbox<MainToIo>;
   stats: IoStats | undefined;
-  /** The latest message of events, to which more are added while nothing else was said after it. */
+  /** The latest message of events. Further events are added to it as long as no other message comes after it. */
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
 };
 type ListCommand = Extract<Command, PageRequest>;
 type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 type SignalEffect = Extract<Effect, { kind: 'signal' }>;
 
-/** What the commands of one batch have brought about, to be recorded together or taken back together. */
+/** What the commands of one batch have changed, to be recorded together or taken back together. */
 type Batch = {
   readonly bodies: string[];
   readonly replies: AuditedReply[];
@@ -55,11 +55,11 @@ type Batch = {
   readonly appliedAtMs: number;
 };
 
-/** Commands that change nothing and so are answered also while nothing can be recorded. */
+/** Commands that change nothing, so that they are answered even while nothing can be recorded. */
 const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'topology-overview', 'topology-team', 'topology-tree', 'topology-lineage', 'topology-stats',
   'open-control', 'ack-signal']);
 
-/** Connects I/O threads, governor, use cases and the audit thread: who asked what, and where the answer goes. */
+/** Connects the I/O threads with the governor, the use cases and the audit thread, and leads every answer back to its caller. */
 export class Switchboard {
   readonly #options: SwitchboardOptions;
   readonly #threads = new Map<IoIndex, Thread>();
@@ -78,7 +78,7 @@ export class Switchboard {
     this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
   }
 
-  /** The thread is gone, and with it its sockets, its readers and its streams. */
+  /** Call it when the thread is gone, with its sockets, readers and streams. */
   disconnect(io: IoIndex): void {
     this.#threads.delete(io);
     this.events.dropThread(io);
@@ -95,7 +95,7 @@ export class Switchboard {
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoIndex, bytes: Uint8Array): void {
     const { audit, clock } = this.#options;
-    // Before the answer to an operator leaves, its entry counts as written; so an agent that connects after it finds the signal.
+    // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the signal.
     audit.catchUp();
     const batch = emptyBatch(clock.nowMs());
     for (const message of decodeToMain(bytes)) {
@@ -112,7 +112,7 @@ export class Switchboard {
     this.#threads.get(io)?.outbox.flush();
   }
 
-  /** One command. What changes something is answered with its batch, or for itself once a store has kept it; the rest at once. */
+  /** Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at once. */
   #perform(io: IoIndex, id: number, command: Command, batch: Batch): void {
     const { bodies, appliedAtMs } = batch;
     const auditIndex = bodies.length;
@@ -145,7 +145,7 @@ export class Switchboard {
     }
   }
 
-  /** A listing, whose cursors are sealed on their way out and opened on their way in. */
+  /** Answers a listing. Its cursors are sealed on their way out and opened on their way in. */
   #list(command: ListCommand, nowMs: number): Outcome {
     const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.type, command.cursor);
     if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
@@ -181,7 +181,7 @@ export class Switchboard {
     }
   }
 
-  /** What is refused before it is looked at, because what it does could not be recorded. */
+  /** The refusal of a command whose change could not be recorded; undefined where it may go on. */
   #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
     if (READS.has(command.type)) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
@@ -197,8 +197,8 @@ export class Switchboard {
   }
 
   /**
-   * Leaves audit entries and signals to the batch and does the rest. A promise when the answer has to wait for a store.
-   * Events tell at once what has changed; where it is taken back, another one says so.
+   * Carries out the effects, but leaves audit entries and signals to the batch. Returns a promise when the answer has to wait
+   * for a store. Events are published at once; a change that is taken back is published again.
    */
   #carryOut(effects: readonly Effect[], nowMs: number, { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>): Promise<void> | undefined {
     let durable: Promise<void> | undefined;
@@ -267,7 +267,7 @@ export class Switchboard {
     });
   }
 
-  /** Signals leave once what they follow from is recorded, or need not be; what could not be recorded has not happened. */
+  /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
   #settle(io: IoIndex, { commands, replies, undos, signals, appliedAtMs }: Batch, isWritten: boolean): void {
     if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of signals) this.#signal(signal);
     if (isWritten) return;
@@ -287,22 +287,22 @@ export class Switchboard {
   #undo(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number): void {
     const nowMs = this.#options.clock.nowMs();
     for (const effect of this.#options.governor.takeBack(undos, checked, appliedAtMs, nowMs)) {
-      // Each is stored for itself: the governor is right already, and only a restart would miss what the store could not take.
+      // Each is stored separately: the governor is right already, and only a restart would miss what the store could not take.
       this.#carryOut([effect], nowMs, emptyBatch(nowMs))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
     }
   }
 
-  /** While the audit thread lives it gives the same answer; whichever comes second finds nobody waiting. */
+  /** A living audit thread gives the same answer; whichever comes second finds nobody waiting. */
   #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
   }
 
-  /** They are recorded, only under which number is known to nobody any more. Who has had an answer all the same waits no longer. */
+  /** The entries are written, but their ids are lost with the audit thread. Callers that were answered before no longer wait. */
   #answerUnreleased(io: IoIndex, replies: readonly AuditedReply[]): void {
     for (const reply of replies) this.#send(io, { ...reply, auditIndex: -1 });
   }
 
-  /** Events keep their place among the replies: what a listing answers and what happened after it arrive in that order. */
+  /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
   #tell(io: IoIndex, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
     if (thread === undefined) return;

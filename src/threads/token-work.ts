@@ -9,7 +9,7 @@ const ALGORITHM = 'EdDSA';
 type Sign = (claims: object) => string;
 type Verify = (token: string) => object;
 
-/** More keys than a rotation ever leaves in force; past it the oldest is built anew when it is needed. */
+/** More keys than a rotation ever leaves in force. With more, the oldest is dropped and built again when it is needed. */
 const MAX_KEYS = 16;
 
 function memoized<T>(build: (text: string) => T): (text: string) => T {
@@ -29,7 +29,7 @@ const signerFor = memoized((spec): Sign => {
   return createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } });
 });
 
-// No cache in here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
+// No cache here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
 // Time is judged by the caller, against the gateway's one clock.
 const verifierFor = memoized((spec): Verify => {
   const { publicKeyPem, frame } = JSON.parse(spec) as { publicKeyPem: string; frame: TokenFrame };
@@ -50,7 +50,7 @@ export function verifyToken(token: string, publicKeyPem: string, frame: TokenFra
   try {
     return check(token);
   } catch {
-    return undefined; // Which of the checks failed is nothing a holder of a bad token should learn.
+    return undefined; // The holder of a bad token must not learn which of the checks failed.
   }
 }
 

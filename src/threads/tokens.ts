@@ -9,12 +9,12 @@ import type { TokenFrame } from './crypto-tasks.ts';
 
 export type TokensDeps = { readonly lane: CryptoLane; readonly keys: SigningKeys; readonly clock: Clock; readonly frame: TokenFrame };
 
-/** Ours have some 500 characters; nothing much longer is worth a look. */
+/** In characters. Tokens of this gateway have about 500; nothing much longer needs to be verified. */
 const MAX_TOKEN_LENGTH = 4096;
 
 const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is not valid here, or no longer' };
 
-/** Signs and verifies access tokens on the crypto threads. What is judged without a signature is judged here first. */
+/** Signs and verifies access tokens on the crypto threads. What can be checked without the signature is checked here first. */
 export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {
   return {
     sign: (claims) => {

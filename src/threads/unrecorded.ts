@@ -1,4 +1,4 @@
-/** What is answered in place of what could not be recorded: a check is denied, anything else fails (contract: Audit). */
+/** The answer to a command whose change could not be recorded: a check is denied, anything else fails (contract: Audit). */
 import type { CommandType, Replies } from '../core/commands.ts';
 import { explain } from '../core/fault.ts';
 import { fail, ok } from '../core/result.ts';
@@ -8,6 +8,6 @@ const DENIED: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 
 
 export const unrecordedCommand = (type: CommandType): Replies[CommandType] => (type === 'check' ? DENIED : AUDIT_UNAVAILABLE);
 
-/** The same, where only the answer is known that it takes the place of. */
+/** The same, given only the answer that it replaces. */
 export const unrecordedReply = (reply: Replies[CommandType]): Replies[CommandType] =>
   reply.ok && reply.value !== undefined && 'decision' in reply.value ? DENIED : AUDIT_UNAVAILABLE;

@@ -1,11 +1,11 @@
-/** Which control stream of this I/O thread a signal goes to. The main thread knows each stream by the number it is given here. */
+/** Leads signals to the control streams of this I/O thread. The main thread knows each stream by the number that it gets here. */
 import type { SignalMessage } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { AgentKey } from '../core/ids.ts';
 
 export type ControlListener = {
   readonly agent: AgentKey;
-  /** Whose bearer has opened it; undefined when the agent's own credential has. */
+  /** The subject of the bearer that opened the stream; undefined when the agent's own credential opened it. */
   readonly subject: string | undefined;
   signal(message: SignalMessage): void;
   /** Ends the stream and says why. */
@@ -27,7 +27,7 @@ export class ControlSwitch {
 
   get size(): number { return this.#listeners.size; }
 
-  /** Listens from now on, under the number that is answered. */
+  /** Adds a stream. Returns its number. */
   open(listener: ControlListener): number {
     this.#lastStream += 1;
     this.#listeners.set(this.#lastStream, listener);
@@ -44,10 +44,10 @@ export class ControlSwitch {
   /** A signal for a stream that has just gone is dropped: it stays pending until the agent acknowledges it. */
   deliver(stream: number, message: SignalMessage): void { this.#listeners.get(stream)?.signal(message); }
 
-  /** The agent's credential was replaced or removed: streams it has opened with it are closed. */
+  /** After the agent's credential was replaced or removed: closes the streams that were opened with it. */
   revokeAgent(agent: AgentKey): void { this.#closeWhere((listener) => listener.agent === agent && listener.subject === undefined, AGENT_REVOKED); }
 
-  /** An API key or an account was revoked: streams it has opened are closed. */
+  /** After an API key or an account was revoked: closes the streams that it opened. */
   revokeSubject(subject: string): void { this.#closeWhere((listener) => listener.subject === subject, BEARER_REVOKED); }
 
   #closeWhere(matches: (listener: ControlListener) => boolean, fault: Fault): void {

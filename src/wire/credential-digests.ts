@@ -1,7 +1,7 @@
 import type { SecretDigest } from '../core/ids.ts';
 import { digestOf } from '../gateway/secret-token.ts';
 
-/** Tokens whose digest one thread remembers: enough for the agents that are busy at a time. */
+/** How many digests one thread remembers: enough for the agents that are busy at the same time. */
 const MAX_REMEMBERED = 10_000;
 
 const remembered = new Map<string, SecretDigest>();

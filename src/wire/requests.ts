@@ -1,6 +1,6 @@
 /**
- * From a decoded request, by whichever codec, to a command of the core. Everything a caller can get wrong is found here, before
- * anything is asked (contract: gRPC, rule 5).
+ * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found here,
+ * before the main thread is asked (contract: gRPC, rule 5).
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, type Fault } from '../core/fault.ts';
@@ -109,7 +109,7 @@ export function completionOf(request: CompleteOpRequest, principal: Principal | 
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
-  // Named after the operation, so that a completion that is sent again is not counted again.
+  // Named after the operation, so that a repeated completion is not counted again.
   return ok({ command, usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: `complete:${opId}` } });
 }
 
@@ -126,7 +126,7 @@ export function usageOf(request: RecordUsageRequest, principal: Principal | unde
   return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
 }
 
-/** All of the command but the number of the stream, which is only given once the request is found sound. */
+/** The command without the number of the stream, which is given only after the request was found valid. */
 export const controlOf = (request: OpControlStreamRequest, principal: Principal | undefined): Result<Omit<CommandOf<'open-control'>, 'stream'>, Fault> => {
   const voucher = voucherOf(request, principal);
   return voucher.ok ? ok({ type: 'open-control', ...voucher.value }) : voucher;
@@ -143,7 +143,7 @@ export function acknowledgementOf(request: AckOpControlRequest, principal: Princ
 
 type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
 
-/** Who asks and what vouches for it, in the agent's own calls. */
+/** In the agent's own calls: who asks, and what vouches for it. */
 function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | undefined): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
   const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
   if (problem !== undefined) return problem;

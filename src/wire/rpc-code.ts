@@ -1,4 +1,4 @@
-/** How a fault is told over gRPC and Connect: the one table, twin of the one for the HTTP API. */
+/** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in http/reply.ts. */
 import type { Fault, FaultKind } from '../core/fault.ts';
 
 /** The status codes of gRPC by the names that Connect gives them, with Connect's HTTP status. */
@@ -49,5 +49,5 @@ export const RPC_CODE = {
   internal: 'internal',
 } as const satisfies Record<FaultKind, RpcCode>;
 
-/** After how many seconds it makes sense to try again; 0 where it is of no use. */
+/** After how many seconds it makes sense to try again; 0 when it never does. */
 export const retryAfterSecs = (fault: Fault): number => ('retryAfterSecs' in fault ? fault.retryAfterSecs : fault.kind === 'audit_unavailable' ? 1 : 0);

@@ -1,6 +1,6 @@
 /**
- * Signed statements about the log, kept beside it: checkpoints of its head, so that a cut tail and a chain written anew
- * show, and the anchor of what retention has deleted. Who can change the log but does not hold the key cannot make them.
+ * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten chain, and
+ * the anchor, which says what retention has deleted. Somebody who can change the log but has not the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, fsyncSync, mkdirSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs';
@@ -39,7 +39,7 @@ export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =
 
 /**
  * The Ed25519 private key in `path` (PKCS#8 PEM), made there with mode 0600 when there is none: whole or not at all, so
- * that a crash meanwhile leaves no half key. Throws, with what to do, when the file is none.
+ * that a crash meanwhile leaves no half key. Throws, and says what to do, when the file holds no such key.
  */
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -50,12 +50,12 @@ export function loadCheckpointKey(path: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    // Making a new one instead would have every checkpoint so far called forged.
+    // With a new key, every checkpoint so far would look forged.
     throw new Error(`${path} is damaged: restore it from a copy, or remove it to sign with a new key; the checkpoints of the old one can then no longer be checked`);
   }
 }
 
-/** Of a private or a public key in PEM. */
+/** The public key of a private or a public one in PEM. */
 export const publicKeyOf = (pem: string | Buffer): KeyObject => createPublicKey(pem);
 
 export type Checkpointer = {
@@ -94,13 +94,13 @@ function appendLine(path: string, line: string): void {
   });
 }
 
-/** Oldest first; `checkpoint` is undefined where a line is none. A line without its end was never finished and is left out. */
+/** Oldest first; `checkpoint` is undefined for a line that is not one. A last line without its line feed is left out. */
 export function readCheckpoints(directory: string): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
   const text = readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '';
   return text.split('\n').slice(0, -1).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
 }
 
-/** Undefined when nothing was ever deleted; 'damaged' when the file is no anchor. */
+/** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
 export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
   const text = readIfThere(join(directory, ANCHOR_FILE));
   return text === undefined ? undefined : parsed(ANCHOR, text) ?? 'damaged';
@@ -135,6 +135,6 @@ function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {
   try {
     return schema.safeParse(JSON.parse(text)).data;
   } catch {
-    return undefined; // No JSON, so no statement of ours.
+    return undefined; // Not JSON, so not written by the gateway.
   }
 }

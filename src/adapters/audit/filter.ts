@@ -25,7 +25,7 @@ export type CompiledFilter = {
 };
 
 const ANY = 0xffffffff;
-// The times a four-digit year can say.
+// The times that can be written with a four-digit year.
 const EARLIEST_MS = Date.parse('0000-01-01T00:00:00.000Z');
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -34,7 +34,7 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
   const need = (field: Field, value: string | undefined): void => {
     if (value !== undefined) tokens.push({ field, token: tokenOf(value) });
   };
-  // The rarest first: most lines are turned down by the first comparison.
+  // The rarest field first, so that the first comparison rejects most lines.
   need(FIELD.opId, filter.opId);
   need(FIELD.agentId, filter.agentId);
   need(FIELD.actor, filter.actor);

@@ -1,10 +1,10 @@
-/** Makes what was written survive the loss of power. A file that is gone, because retention has deleted it, needs nothing. */
+/** Makes written data survive a loss of power. A file that retention has deleted is skipped. */
 import { fsyncSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from './segments.ts';
 
-/** One after the other, on the threads of Node.js: only the caller waits for the disk. */
+/** One after the other, on the thread pool of Node.js: only the caller waits for the disk. */
 export async function flushFiles(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     try {

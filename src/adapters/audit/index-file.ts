@@ -129,7 +129,7 @@ export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex 
 
 const everyChunk = (chunks: number): Iterable<number> => Array.from({ length: chunks }, (_, chunk) => chunk);
 
-/** Undefined when the bucket cannot be trusted: then every chunk is to be read, which is slow and right. */
+/** Undefined when the bucket cannot be trusted. Every chunk must be read then, which is slow but correct. */
 function findInFile(path: string, base: number, table: Uint32Array, hash: number): number[] | undefined {
   const bucket = hash >>> BUCKET_SHIFT;
   const start = table[bucket] as number;

@@ -61,7 +61,7 @@ export class AuditReader {
     return ok({ entries: lines.map((line) => JSON.parse(line) as AuditEntry), nextCursor });
   }
 
-  /** As `query`, for who passes the entries on as JSON. A line that is no JSON any more is left to `svc audit verify`. */
+  /** As `query`, with the entries as JSON text. A line that is no longer JSON is left to `svc audit verify`. */
   async queryLines(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<AuditLines, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
@@ -72,10 +72,10 @@ export class AuditReader {
     let stoppedAt: number | undefined;
     for await (const step of this.#walk(compileFilter(filter), { before, newestFirst: true })) {
       matches.push(...step.matches.filter(({ line }) => entryOf(line) !== undefined));
-      // One more than asked for tells that there is a next page.
+      // One entry more than asked for shows that there is a next page.
       if (matches.length > perPage) break;
       steps += step.cost;
-      // Never before something was looked at: the next page would begin where this one did.
+      // Not before anything was looked at: the next page would begin where this one did.
       if ((steps >= this.#maxStepsPerPage || this.#nowMs() >= untilMs) && step.reached < before) {
         stoppedAt = step.reached;
         break;
@@ -147,7 +147,7 @@ export class AuditReader {
   }
 }
 
-/** The lines behind the last indexed chunk: always looked at. */
+/** The lines after the last indexed chunk, which are always looked at. */
 function tailOf(fd: number, from: number, to: number): ChunkRange[] {
   if (from >= to) return [];
   const start = Buffer.alloc(32);
@@ -155,7 +155,7 @@ function tailOf(fd: number, from: number, to: number): ChunkRange[] {
   return firstId === undefined ? [] : [{ from, to, firstId }];
 }
 
-/** In the order asked for. What is not a whole line yet is left for later. */
+/** In the order asked for. A line that is not complete yet is left for later. */
 function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter, { before, newestFirst }: Walk): Match[] {
   const bytes = Buffer.allocUnsafe(to - from);
   const text = bytes.toString('latin1', 0, readFully(fd, bytes, from));

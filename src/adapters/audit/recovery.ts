@@ -5,7 +5,7 @@ import { codeOf } from '../../core/error-text.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
 import { listSegments, readFully, withOpenFile, type Segment } from './segments.ts';
 
-/** What was found and mended at opening; each is worth one line in the log of the process. */
+/** What was found and repaired when the log was opened. Each is one line in the log of the process. */
 export type RecoveryNotice =
   | { readonly kind: 'torn-tail'; readonly segment: string; readonly bytes: number; readonly keptAs: string | undefined }
   | { readonly kind: 'unreadable-segment'; readonly segment: string; readonly bytes: number; readonly keptAs: string }
@@ -30,7 +30,7 @@ export type RecoveredLog = {
   readonly notices: readonly RecoveryNotice[];
 };
 
-/** Never refuses a damaged log: what is behind its last whole line is set aside and reported. */
+/** Never refuses a damaged log: whatever follows its last whole line is set aside and reported. */
 export function recoverLog(directory: string): RecoveredLog {
   const notices: RecoveryNotice[] = [];
   for (const segment of listSegments(directory).reverse()) {
@@ -98,7 +98,7 @@ function cutTail(segment: Segment, endsAt: number): RecoveryNotice {
   });
 }
 
-// Evidence is kept where there is room for it; a full disk must not keep the gateway from starting.
+// Evidence is kept if there is room for it. A full disk must not prevent the gateway from starting.
 function keepAside(path: string, bytes: Buffer): boolean {
   try {
     writeFileSync(path, bytes, { flag: 'a', mode: 0o600 });
@@ -117,7 +117,7 @@ function setSegmentAside(segment: Segment, bytes: number): RecoveryNotice {
 const TIMESTAMP = /^\{"id":\d+,"timestamp":"([^"]+)"/;
 const TIMESTAMP_WITHIN_BYTES = 128;
 
-/** Empty when the line does not say. */
+/** Empty when the line has none. */
 const timestampOf = (line: Buffer): string => TIMESTAMP.exec(line.toString('latin1', 0, TIMESTAMP_WITHIN_BYTES))?.[1] ?? '';
 
 /** When the segment's first entry was made; 0 when its first line does not say, which makes it due for rotation. */

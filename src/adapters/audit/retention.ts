@@ -9,11 +9,11 @@ import { listSegments, readFully, withOpenFile, type Segment } from './segments.
 
 export type RetentionOptions = {
   readonly directory: string;
-  /** A segment goes when its last entry is older. */
+  /** A segment is deleted when its last entry is older than this. */
   readonly maxAgeMs?: number | undefined;
-  /** The oldest segments go until the others fit; the newest stays, however large. */
+  /** The oldest segments are deleted until the others fit; the newest stays, however large. */
   readonly maxBytes?: number | undefined;
-  /** At most so many go in one call: the file system takes some 15 ms for each, and entries wait meanwhile. */
+  /** The most to delete in one call: the file system takes about 15 ms for each, and entries wait meanwhile. */
   readonly maxSegments?: number | undefined;
   readonly key: KeyObject;
   readonly nowMs: number;
@@ -22,7 +22,7 @@ export type RetentionOptions = {
 export type RetentionReport = {
   readonly deletedSegments: readonly string[];
   readonly deletedBytes: number;
-  /** As many went as may in one call; another one may find more. */
+  /** As many were deleted as one call may; another call may find more. */
   readonly isCut: boolean;
 };
 
@@ -46,7 +46,7 @@ export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = In
   return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, goes).reduce((sum, size) => sum + size, 0), isCut: goes === maxSegments };
 }
 
-/** How many of the oldest segments go. */
+/** How many of the oldest segments to delete. */
 function goingFrom(
   segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
@@ -64,8 +64,8 @@ function goingFrom(
 }
 
 /**
- * When the segment's last entry was made; Infinity when it does not say, so that its age never deletes it. A time that is
- * still to come is of a clock that was wrong, and would hold up all that is behind it: then the next segment says.
+ * When the segment's last entry was made; Infinity when it has no time, so that it is never deleted for its age. A time in the
+ * future comes from a clock that was wrong, and would keep all later segments: then the time of the next segment is used.
  */
 function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): number {
   const segment = segments[nth];

@@ -7,7 +7,7 @@ import { fitsIndexFile, loadIndexFile, writeIndexFile } from './index-file.ts';
 import type { SegmentIndex } from './segment-index.ts';
 import type { Segment } from './segments.ts';
 
-/** Some 60 KB each. */
+/** About 60 KB each. */
 const MAX_IN_MEMORY = 512;
 
 /** A segment with what is known of it: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
@@ -16,7 +16,7 @@ export type IndexedSegment = { readonly segment: Segment; readonly index: Segmen
 export class SegmentIndexes {
   /** The least recently used first. */
   readonly #sealed = new Map<number, SegmentIndex>();
-  /** Of the segment that still grows, or grew when it was last looked at. */
+  /** The builder of the segment that still grows, or grew when it was last looked at. */
   #growing: { readonly firstId: number; builder: IndexBuilder } | undefined;
   /** Builders are changed by one caller at a time. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -81,7 +81,7 @@ export class SegmentIndexes {
 
 export const indexPath = ({ path }: Segment): string => path.replace(/\.ndjson$/, '.idx');
 
-/** Opens a segment for the time of `use`; undefined when retention has deleted it meanwhile. */
+/** Keeps a segment open while `use` runs; undefined when retention has deleted it meanwhile. */
 export async function withSegment<T>(segment: Segment, use: (fd: number) => Promise<T>): Promise<T | undefined> {
   let fd: number;
   try {

@@ -40,7 +40,7 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
   return filled;
 }
 
-/** Opens a file for the time of `use`. One that this creates is for its owner only. */
+/** Keeps a file open while `use` runs. A file that this creates is accessible only to its owner. */
 export function withOpenFile<T>(path: string, flags: string, use: (fd: number) => T): T {
   const fd = openSync(path, flags, 0o600);
   try {

@@ -51,7 +51,7 @@ export type VerifyReport =
     readonly ok: true; readonly entries: number; readonly firstId: number; readonly head: ChainHead;
     /** How many of the entries a checkpoint vouches for, and up to which one. */
     readonly checkpoints: number; readonly checkpointedUpTo: number;
-    /** Of a line at the very end that is not whole: being written, or torn by a crash. */
+    /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
     readonly tornBytes: number;
   }
   | { readonly ok: false; readonly entries: number; readonly firstBroken: BrokenEntry };
@@ -64,7 +64,7 @@ export type VerifyOptions = {
 };
 
 const READ_BYTES = 1024 * 1024;
-/** Far beyond what an entry can be; keeps memory constant over a file that is no log. */
+/** Far more than an entry can have. Keeps memory constant for a file that is not a log. */
 const MAX_LINE_BYTES = 16 * READ_BYTES;
 const LINE_FEED = 10;
 
@@ -72,7 +72,7 @@ type Chain = { readonly nextId: number; readonly prevHash: string; readonly entr
 type Place = { readonly segment: string; readonly line: number };
 type Walked = { readonly ok: true; readonly chain: Chain; readonly tornBytes: number } | { readonly ok: false; readonly chain: Chain; readonly broken: BrokenEntry };
 
-/** Reads the log once, in pieces; throws only what the file system says. */
+/** Reads the log once, in pieces. Throws only errors of the file system. */
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
   // Read before the segments: what a checkpoint saw is in the log that is read after it.
   const anchor = readAnchor(directory);
@@ -189,7 +189,7 @@ function holdsEntry({ path }: Segment, id: number): boolean {
   const needle = `\n{"id":${id},`;
   return withOpenFile(path, 'r', (fd) => {
     const block = Buffer.allocUnsafe(READ_BYTES);
-    // The file's first line counts as one behind a line feed.
+    // The file's first line counts as if a line feed came before it.
     let text = '\n';
     for (let position = 0; ;) {
       const read = readSync(fd, block, 0, block.length, position);

@@ -1,8 +1,8 @@
 /**
- * Requests on their way in, and large answers on their way out. A client that has begun a request must send the rest of it in
- * time, and take what it is answered in time; what all of them have sent so far, and what they have not taken yet, has a bound.
- * The library has none of these: it gathers up to 4 MiB for each of the 256 streams of a connection, and keeps an answer for as
- * long as the connection lives.
+ * Limits on requests that are not complete yet, and on large answers that are not read yet. A client that has begun a request
+ * must send the rest of it in time, and must read its answer in time. The bytes of all clients together are limited too. The
+ * library has no such limits: it collects up to 4 MiB for each of the 256 streams of a connection, and keeps an answer as long
+ * as the connection lives.
  *
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
@@ -20,8 +20,8 @@ export type ArrivalLimits = {
   readonly largeAnswers: readonly string[];
 };
 
-const HEAD_BYTES = 5; // a flag and the length of the message
-/** What a piece of a message takes beside its bytes: they may come one by one, each an object of its own. */
+const HEAD_BYTES = 5; // of a message: a flag, and the length of the rest
+/** Memory that a piece of a message takes besides its bytes, which may come one by one, each as an object of its own. In bytes. */
 const PIECE_BYTES = 256;
 /** What a stream may have brought before it is watched: its window, which opens again only when that is read. */
 const UNSEEN_BYTES = 65_535;
@@ -74,7 +74,7 @@ export class Arrivals {
     return arrival;
   }
 
-  /** False when that is too much. */
+  /** False when that would be too much. */
   #hold(bytes: number): boolean {
     this.#heldBytes += bytes;
     return this.#heldBytes <= this.#limits.maxBytes;
@@ -133,7 +133,7 @@ class Arrival {
     this.account(piece.length + PIECE_BYTES);
   }
 
-  /** So much more is held. */
+  /** Counts more bytes as held. */
   account(bytes: number): void {
     this.#heldBytes += bytes;
     if (!this.#hold(bytes)) this.#refuse(NO_ROOM);

@@ -26,7 +26,7 @@ const MAX_UNANSWERED = 1024;
 
 const { decode } = binaryCodec('StreamCheckActionsRequest');
 
-/** One stream's life: open, half-closed by the client while answers are still due, over. */
+/** One stream. It is open, then half-closed by the client while answers are still due, then over. */
 export class CheckStream {
   readonly #call: CheckCall;
   readonly #options: CheckStreamOptions;
@@ -36,7 +36,7 @@ export class CheckStream {
   #unanswered = 0;
   #isHalfClosed = false;
   #isOver = false;
-  /** The client does not take its answers: no more are worked out until it does. */
+  /** The client does not read its answers: no further checks are decided until it does. */
   #isBlocked = false;
   #endsWith: Fault | undefined;
 
@@ -64,7 +64,7 @@ export class CheckStream {
     this.#endIfDone();
   }
 
-  /** Closes the stream when the bearer that vouches for its agents is not in force any more. */
+  /** Closes the stream when the bearer that vouches for its agents is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
     if (!this.#needsBearer || this.#isOver) return;
     const principal = await voucherPrincipal(ports, '', this.#authorization);
@@ -98,7 +98,7 @@ export class CheckStream {
     this.#unanswered -= 1;
     if (this.#isOver) return;
     this.#write(answer.ok ? answer.value : undecided(correlationId, answer.fault));
-    // Nothing more will be decided for a bearer that is not valid any more.
+    // Nothing more is decided for a bearer that is no longer valid.
     if (!answer.ok && answer.fault.kind === 'unauthenticated') this.close(answer.fault);
     this.#resumeIfCalm();
     this.#endIfDone();

@@ -15,7 +15,10 @@ import { grpcError } from './status.ts';
 
 export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
 
-/** New signals that may wait for an agent which does not read. Beyond that it is sent away; nothing is lost, unacknowledged signals wait. */
+/**
+ * How many new signals may wait for an agent that does not read. With more, its stream is closed. No signal is lost:
+ * those not acknowledged are sent again when it returns.
+ */
 const MAX_UNREAD = 1024;
 const UNREAD: Fault = { kind: 'overloaded', retryAfterSecs: 1, what: 'the number of unread signals' };
 
@@ -31,13 +34,13 @@ export type ControlStreamOptions = {
 export class ControlStream {
   readonly #call: ControlCall;
   readonly #control: ControlSwitch;
-  /** Its number in the switch, while it is there. */
+  /** Its number in the switch, while it is open. */
   #stream: number | undefined;
-  /** The authorization that vouched for the agent; undefined when the agent's own credential has. */
+  /** The authorization that vouched for the agent; undefined when the agent's own credential did. */
   #authorization: string | undefined;
   #isOver = false;
   #lastSequence = 0;
-  /** What arrives before the pending signals are written; undefined from then on. */
+  /** Signals that arrive before the pending ones are written; undefined from then on. */
   #early: SignalMessage[] | undefined = [];
 
   constructor(call: ControlCall, { ports, control, onDefect, onOver }: ControlStreamOptions) {
@@ -61,7 +64,7 @@ export class ControlStream {
     this.#call.emit('error', grpcError(fault));
   }
 
-  /** Ends the stream when the bearer that has opened it is not in force any more. */
+  /** Ends the stream when the bearer that opened it is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
     if (this.#authorization === undefined || this.#isOver) return;
     const principal = await voucherPrincipal(ports, '', this.#authorization);
@@ -72,7 +75,7 @@ export class ControlStream {
     const opened = await this.#ask(ports);
     if (this.#isOver) return;
     if (!opened.ok) return this.close(opened.fault);
-    // Headers at once, so that the agent knows that it is heard although there is nothing to say yet.
+    // Headers are sent at once, so that the agent knows that it is connected although there is no signal yet.
     this.#call.sendMetadata(new Metadata());
     await this.#catchUp(opened.value.pending);
     const early = this.#early ?? [];
@@ -108,7 +111,7 @@ export class ControlStream {
     if (this.#isOver) return { ok: true, value: { pending: [] } };
     this.#authorization = principal.value === undefined ? undefined : bearerOf(this.#call.metadata);
     this.#lastSequence = request.value.resumeAfter ?? 0;
-    // Listens before it is asked what is pending: a signal right behind the answer would be lost.
+    // Listens before asking for the pending signals: otherwise a signal right after the answer would be lost.
     this.#stream = this.#control.open({
       agent: agentKeyOf(command.value.agent),
       subject: principal.value?.subject,
@@ -116,7 +119,7 @@ export class ControlStream {
       close: (fault) => this.close(fault),
     });
     const { reply } = await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream });
-    // Asked again now that it listens: a revocation between the first look and then would have passed it by.
+    // Asked again now that it listens: a revocation after the first check would have been missed.
     const still = await voucherPrincipal(ports, request.value.credentialToken, bearerOf(this.#call.metadata));
     return still.ok ? reply : still;
   }

@@ -32,7 +32,7 @@ export function canSharePort(version: string = process.versions.node, platform: 
   return isKnownToNode && platform === 'linux';
 }
 
-/** Rejects with the system's error where the address cannot be had. */
+/** Rejects with the error of the system when it cannot listen on the address. */
 export function listenForGrpc({ host, port, isShared, maxConnections, onConnection, onError }: ListenOptions): Promise<GrpcListener> {
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
   const server = createServer({ noDelay: true }, onConnection);
@@ -53,7 +53,7 @@ export function listenForGrpc({ host, port, isShared, maxConnections, onConnecti
 
 const TELL_EVERY_MS = 60_000;
 
-/** Once a minute at most: whoever opens too many opens very many. */
+/** At most one report a minute: a client that opens too many connections opens very many. */
 function tellOfDropped(server: Server, maxConnections: number, onError: (error: Error) => void): void {
   let toldMs = -Infinity;
   server.on('drop', () => {

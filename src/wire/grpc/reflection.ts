@@ -12,7 +12,7 @@ import { Reader } from '../proto/reader.ts';
 import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
 
 export function addReflection(server: Server): void {
-  // The library looks for descriptors on the values of what it is given, and at nothing else of them.
+  // The library reads nothing but the descriptors from the values of this object.
   const definition = { files: { fileDescriptorProtos: [...readDescriptors('descriptors.binpb'), ...readDescriptors('health.binpb')] } };
   const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
     services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
@@ -23,7 +23,7 @@ export function addReflection(server: Server): void {
 type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;
 type Handlers = { readonly ServerReflectionInfo: Handle };
 
-/** The library answers whatever it is asked, also a client that asks on and reads nothing. */
+/** Limits unread answers: the library itself also answers a client that goes on asking and reads nothing. */
 const heeding = (handle: Handle): Handle => (call) => {
   const write = call.write.bind(call) as (message: unknown) => boolean;
   call.write = (message: unknown) => {
@@ -35,7 +35,7 @@ const heeding = (handle: Handle): Handle => (call) => {
   handle(call);
 };
 
-/** The files of the set: it is one repeated field, number 1, of messages. */
+/** The files of a FileDescriptorSet: its only field, number 1, repeats a message. */
 function readDescriptors(name: string): readonly Buffer[] {
   const bytes = readFileSync(join(protoFolder(), name));
   const reader = new Reader(bytes);

@@ -25,9 +25,9 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
-  /** Ends the streams whose bearer is not in force any more: to be called after a revocation, and from time to time for what expires. */
+  /** Ends the streams whose bearer is no longer valid. Call it after a revocation, and from time to time for what expires. */
   readonly recheckBearers: () => void;
-  /** Calls since the start, each message of a stream of checks counted as one. */
+  /** Calls since the start. Each message of a stream of checks counts as one. */
   readonly calls: () => number;
 };
 
@@ -38,7 +38,7 @@ export type GrpcServerOptions = {
   readonly messageTimeoutMs: number;
   /** What half-sent messages may take together, and so may unread answers; only a test has another bound. */
   readonly maxHalfSentBytes?: number;
-  /** A defect met while answering; the caller is told `internal`. */
+  /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 
@@ -46,7 +46,7 @@ const SERVER_OPTIONS = {
   'grpc.max_receive_message_length': MAX_BATCH_BYTES,
   // Each may hold a message that is still on its way, so they bound what one connection can make the gateway keep.
   'grpc.max_concurrent_streams': 256,
-  // A connection whose other end has vanished is noticed after these two.
+  // A connection whose other end has vanished is noticed after the sum of these two.
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
   'grpc-node.max_session_memory': 64, // megabytes
@@ -114,8 +114,8 @@ function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandle
 }
 
 /**
- * Requests reach the handlers as bytes: what is malformed is the caller's fault, and what the library's own decoding step throws
- * would be told as the server's.
+ * Requests reach the handlers as bytes. A malformed one is the caller's fault, but an exception in the library's own decoding
+ * step would be reported as a fault of the server.
  */
 function definitionOf({ path, requestStream, responseStream, response }: MethodShape): MethodDefinition<Buffer, unknown> {
   const { encode } = binaryCodec(response.name as keyof Messages);

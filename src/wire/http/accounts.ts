@@ -14,9 +14,9 @@ import { problemOf } from './reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 
 export type AccountRouteOptions = {
-  /** SVC_DATABASE_URL is set. Without it every row but `methods` answers 503, whoever asks and whatever is sent. */
+  /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */
   readonly hasAccountStore: boolean;
-  /** Logins that the gateway works on and lets wait. */
+  /** How many logins may run or wait at once. */
   readonly maxLogins: number;
   /** The origin of SVC_PUBLIC_URL and those of SVC_CORS_ORIGINS. */
   readonly ownOrigins: readonly string[];
@@ -31,7 +31,7 @@ const resetRequest = z.strictObject({ email: z.string() });
 const resetConfirmation = z.strictObject({ reset_token: z.string(), new_password: z.string() });
 const roleChange = z.strictObject({ role });
 
-/** As its owner sees it right after it was made. */
+/** An account as its owner sees it right after creating it. */
 const newAccountView = ({ id, email, role, orgId, createdAtMs }: Account) =>
   ({ id, email, role, org_id: orgId, created_at: rfc3339(createdAtMs) });
 
@@ -75,7 +75,7 @@ const refresh = (ownOrigins: readonly string[]) => async ({ headers }: HttpReque
   const refreshed = await link.call('refresh', { refreshToken });
   if (refreshed.ok) return signInReply(refreshed.value);
   if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
-  // The cookie will never be good again, so the browser may forget it.
+  // The cookie will never be valid again, so the browser may forget it.
   const problem = problemOf(refreshed.fault);
   return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
 };
@@ -163,7 +163,7 @@ const setDisabled = (disabled: boolean) => async ({ principal, params }: Authori
   return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
 };
 
-/** Of the account in the path, or, on the path without one, of whoever asks. */
+/** Ends the sessions of the account in the path or, on the path without one, of the caller. */
 async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const accountId = params.id ?? principal.subject.replace(/^account:/, '');
   const revoked = await link.call('revokeSessions', { principal, accountId });

@@ -1,8 +1,8 @@
-/** Who asks must not be a matter of opinion: of two Authorization headers, a proxy may have looked at the other one. */
+/** A request must say without ambiguity who asks: with two Authorization headers, a proxy may have checked the other one. */
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
 
-/** Whether the header is there more than once, be it empty or a repetition. */
+/** Whether the header is there more than once, even if one is empty or both are equal. */
 export function isAuthorizedTwice(req: Pick<UwsRequest, 'forEach'>): boolean {
   let times = 0;
   req.forEach((name) => { if (name === 'authorization') times += 1; });

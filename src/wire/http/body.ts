@@ -14,7 +14,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   return fail({ kind: 'invalid_argument', field: path.join('.') || 'body', problem: isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit' });
 }
 
-/** In the words of this API; undefined leaves the sentence to the library. */
+/** The problem in the words of this API; undefined leaves the wording to the library. */
 function explainType(issue: { readonly code?: string | undefined; readonly expected?: unknown; readonly input?: unknown }): string | undefined {
   if (issue.code !== 'invalid_type') return undefined;
   return issue.input === undefined ? 'is missing' : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
@@ -55,7 +55,7 @@ export function readPage(query: URLSearchParams): Result<{ readonly perPage: num
   if (perPage < 1 || perPage > MAX_PER_PAGE) {
     return fail({ kind: 'invalid_argument', field: 'per_page', problem: `must be a whole number from 1 to ${MAX_PER_PAGE}` });
   }
-  // An empty one asks for the first page, as a client sends that has none yet.
+  // An empty cursor asks for the first page: a client that has none yet may send it.
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
 

@@ -1,4 +1,4 @@
-/** Where a request comes from: from the other end of its connection or, where a proxy of one's own is there, from where the proxy says. */
+/** Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the proxy names. */
 import { BlockList, isIP } from 'node:net';
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 
@@ -17,7 +17,7 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
   return (peer, req) => {
     if (proxies.length === 0 || !isProxy(peer)) return peer;
     let address = peer;
-    // Each proxy adds at the end whom it has heard. What stands before one that is not ours, anybody can have written.
+    // Each proxy appends the address it was called from. Anything before the first address that is not a trusted proxy may be forged.
     for (const hop of forwardedFor(req).reverse()) {
       const before = withoutPort(hop.trim());
       if (before === undefined) return address;
@@ -28,14 +28,14 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
   };
 }
 
-/** Of all the headers of this name: some proxies add a line of their own. */
+/** The values of all headers of this name: some proxies add a line of their own. */
 function forwardedFor(req: Pick<UwsRequest, 'forEach'>): string[] {
   const hops: string[] = [];
   req.forEach((name, value) => { if (name === 'x-forwarded-for') hops.push(...value.split(',')); });
   return hops;
 }
 
-/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678` and `::1` as an address; undefined for what is none. */
+/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678` and `::1` as an address; undefined for any other text. */
 function withoutPort(hop: string): string | undefined {
   const address = /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   return isIP(address) === 0 || address.includes('%') ? undefined : address;

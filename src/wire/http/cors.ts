@@ -19,7 +19,7 @@ export function corsHeaders(allowed: readonly string[], origin: string | undefin
 export const isPreflight = (method: string, headers: ReadonlyMap<string, string>): boolean =>
   method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
 
-/** The answer is the same for every origin; only an allowed one gets the headers that make it a yes. */
+/** Every origin gets the same answer; only an allowed one gets the headers that permit the request. */
 export function preflightReply(match: Match<Route>): HttpResponse {
   const methods = match.kind === 'no-method' ? match.allowed : [];
   return {

@@ -1,7 +1,7 @@
-/** Where a body ends must not be a matter of opinion: a proxy with another one could be made to mix up its callers' requests. */
+/** A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers' requests. */
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 
-/** The one transfer coding there is here. The library takes any other for the absence of a body. */
+/** The only transfer coding that is understood. The library treats any other as if there were no body. */
 export const isChunked = (transferEncoding: string): boolean => /^chunked$/i.test(transferEncoding);
 
 /** False for lengths that contradict each other, and for transfer codings that are not understood (RFC 9112, 6.3). */

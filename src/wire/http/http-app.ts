@@ -6,7 +6,7 @@ import { createNodeApp } from './node-app.ts';
 export type HttpApp = {
   readonly implementation: 'native' | 'javascript';
   readonly app: TemplatedApp;
-  /** The port, or undefined when it cannot be had. `isShared`: other threads listen on the same one. */
+  /** Resolves with the port, or undefined when it is not available. `isShared`: other threads listen on the same port. */
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined>;
   stopListening(): void;
   /** Closes every socket. */
@@ -20,7 +20,7 @@ export const createHttpApp = (onError: (error: unknown) => void): HttpApp => (na
 
 const native = loadNative();
 
-/** Where its binary does not fit, the package says so at length and goes on with a stand-in; the gateway says it in one line. */
+/** Where its binary does not load, the package prints a long warning and uses a stand-in; the gateway logs one line instead. */
 function loadNative(): Uws | undefined {
   const { log, warn } = console;
   console.log = console.warn = () => undefined;
@@ -28,7 +28,7 @@ function loadNative(): Uws | undefined {
     const loaded = createRequire(import.meta.url)('uWebSockets.js') as Uws;
     return 'SSLApp' in loaded ? loaded : undefined;
   } catch {
-    return undefined; // not installed, or not for this system: the same
+    return undefined; // not installed, or not for this system: handled in the same way
   } finally {
     Object.assign(console, { log, warn });
   }
@@ -62,7 +62,7 @@ function createNativeApp(uws: Uws): HttpApp {
     listen: async (host, port) => {
       const bound = listenOn(host, port);
       if (port !== 0 || bound === undefined) return bound;
-      // A port that the system has chosen, the library has alone. Taken by its number it is like any other.
+      // The library opens a port chosen by the system for itself alone. Opened again by its number, it can be shared.
       stopListening();
       return listenOn(host, bound);
     },

@@ -49,7 +49,7 @@ const EXPORTS = {
   csv: { type: 'text/csv; charset=utf-8', fileName: 'audit.csv' },
 } as const;
 
-/** A piece is this many entries: what one slow reader can make the gateway hold. */
+/** Entries in one piece: the most that one slow reader can make the gateway hold. */
 const ENTRIES_PER_PIECE = 500;
 
 async function exportAll(request: Authorized, link: Link): Promise<HttpReply> {
@@ -71,7 +71,7 @@ async function exportAll(request: Authorized, link: Link): Promise<HttpReply> {
 const readPiece = ({ principal }: Authorized, link: Link, filter: AuditFilter, format: LogFormat, cursor: string | undefined): Promise<Result<LogText, Fault>> =>
   link.call('readLog', { principal, filter, format, perPage: ENTRIES_PER_PIECE, cursor });
 
-/** Each piece is asked for when the one before has left, by a credential that is still good. */
+/** Each piece is asked for after the one before has left, and only while the credential is still valid. */
 async function* pieces(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, first: LogText): AsyncGenerator<Result<Uint8Array, Fault>> {
   let piece = first;
   for (;;) {

@@ -14,7 +14,7 @@ type Streams = { readonly path: string; readonly behavior: WebSocketBehavior<unk
 
 const PING_EVERY_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
-/** What the native library allows: for a head, and for a client that has to send or to read and does neither. */
+/** The time-outs of the native library: for a head, and for a client that should send or read and does neither. */
 const IDLE_MS = 10_000;
 const MAX_HEADERS = 100;
 /** How often node:http looks for heads that take too long. */
@@ -23,7 +23,7 @@ const LOOK_EVERY_MS = 1_000;
 const SENT = 1;
 const DROPPED = 2;
 const NO_CONTEXT = {} as us_socket_context_t;
-/** RFC 6455, 7.1.5: the connection ended, and nobody said why. */
+/** RFC 6455, 7.1.5: the connection ended without a close frame. */
 const ABNORMAL = 1006;
 
 /** `onError` learns of a connection that could not be accepted, because the process is out of descriptors, say. */
@@ -31,11 +31,11 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
   const server = createServer({ headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS }, (request, response) => {
-    if (request.socket.destroyed) return; // what came in one piece with a request that ended the connection
+    if (request.socket.destroyed) return; // it came in one piece with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
     request.resume(); // a body that nobody asks for must not hold up the next request
-    // Silence is the client's fault unless it is the one who waits.
+    // Silence is the client's fault, unless the client is waiting for the gateway.
     response.on('timeout', ({ writableLength }: Socket) => {
       if (!request.complete || writableLength > 0) request.socket.destroy();
     });
@@ -83,7 +83,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
       server.on('error', onError);
       return bound;
     },
-    // Not the server's own way, which closes idle connections too: on those it is still to be said that the gateway is going.
+    // Not the server's own `close`, which closes idle connections too: they must still be told that the gateway is going away.
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       clearInterval(pings);
@@ -142,7 +142,7 @@ function requestOf(request: IncomingMessage): HttpRequest {
   } as unknown as HttpRequest;
 }
 
-/** The response as the library has it. It is made only when the first word of it is written: an upgrade needs none. */
+/** A response with the interface of the library. The node:http response is made on the first write: an upgrade needs none. */
 class NodeResponse {
   readonly #request: IncomingMessage;
   readonly #make: () => ServerResponse;
@@ -190,7 +190,7 @@ class NodeResponse {
   /** node:http reads no further requests while answers wait to be read. */
   readonly readsOnlyWhenRead = true;
 
-  /** All of it is taken at once. */
+  /** Always accepts the whole of it at once. */
   tryEnd(content: string | Uint8Array): [boolean, boolean] {
     this.end(content);
     return [true, true];
@@ -198,7 +198,7 @@ class NodeResponse {
 
   endWithoutBody(): void { this.end(); }
 
-  /** `onAborted` hears of it, as it does in the library. */
+  /** `onAborted` is called, as in the library. */
   close(): void { this.#request.socket.destroy(); }
 
   getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer as ArrayBuffer; }
@@ -214,7 +214,7 @@ class NodeResponse {
   }
 }
 
-/** Those that were pinged and have not been heard of since. */
+/** Sockets that were pinged and have not answered since. */
 const silent = new WeakSet<WebSocket>();
 
 function pingOrGiveUp(ws: WebSocket): void {

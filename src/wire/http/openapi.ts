@@ -1,4 +1,4 @@
-/** The description of the API (OpenAPI 3.1), made from the table of rows: what is not described here does not exist. */
+/** The description of the API (OpenAPI 3.1), made from the table of routes, so that it is always complete. */
 import { z } from 'zod';
 import { QUERY, type QueryName } from './query-names.ts';
 import { HTTP_STATUS } from './reply.ts';
@@ -102,7 +102,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return rest;
 }
 
-/** A schema that refers to itself brings its own definitions, which have their place among the components. */
+/** A schema that refers to itself has its own definitions, which are moved to the components. */
 function liftDefinitions(document: Json): { readonly document: Json; readonly schemas: Json } {
   const schemas: Record<string, unknown> = {};
   const text = JSON.stringify(document, (_key, value: unknown) => {

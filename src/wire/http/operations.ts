@@ -1,4 +1,4 @@
-/** For whoever runs the gateway: is it alive, is it ready, how is it doing, and what can be asked of it. */
+/** For those who run the gateway: whether it is alive and ready, its metrics, and the description of the API. */
 import { fail, ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { describeApi } from './openapi.ts';
@@ -6,11 +6,11 @@ import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { readiness } from './shapes.ts';
 
 export type OperationsRouteOptions = {
-  /** Where the gateway listens. Beyond this machine, metrics need a credential that sees every org. */
+  /** Where the gateway listens. If not only on this machine, metrics need a credential that sees every org. */
   readonly httpHost: string;
 };
 
-/** Answered by this thread alone: a probe must not fail because there is much to do. */
+/** Answered by this thread alone: a probe must not fail because the main thread is busy. */
 const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status: 'ok' } });
 
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {

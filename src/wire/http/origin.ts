@@ -1,4 +1,4 @@
-/** Which pages may make a browser act for whoever uses it: with the cookie it holds, or by opening a stream. */
+/** Which pages may make a browser act for its user, with its cookie or by opening a stream. */
 import type { Fault } from '../../core/fault.ts';
 import { fail, type Result } from '../../core/result.ts';
 

@@ -1,4 +1,4 @@
-/** Policies: which are in force, and put new ones in force (contract: HTTP shapes). */
+/** Policies: shows those in force, and reloads them (contract: HTTP shapes). */
 import { z } from 'zod';
 import { usdToMicro } from '../../core/money.ts';
 import type { RuleTrace } from '../../core/policy.ts';
@@ -18,7 +18,7 @@ const check = z.strictObject({
   caller: agentIdentity.optional(),
   action: textOf(MAX_ACTION_BYTES).min(1, 'is required'),
   resource: textOf(MAX_RESOURCE_BYTES).default(''),
-  // Whatever it holds: a record would leave out a key named __proto__, which a check is refused for.
+  // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
   attributes: z.unknown().meta({ type: 'object', additionalProperties: {} }).optional(),
   estimated_cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).default(0),
 });

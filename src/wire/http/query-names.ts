@@ -1,4 +1,4 @@
-/** The query parameters of the API: what each means, wherever it is taken. Each means the same in every row. */
+/** The query parameters of the API. Each means the same in every route. */
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { OP_STATES } from '../../core/op-state.ts';

@@ -2,7 +2,7 @@
 
 const NAME = 'svc_refresh';
 
-/** Only ever sent back over TLS (or to localhost), by pages of this site, to the authentication endpoints; no script can read it. */
+/** Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read it. */
 const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
 
 type Header = readonly [name: string, value: string];

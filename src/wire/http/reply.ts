@@ -48,7 +48,7 @@ export function problemOf(fault: Fault): HttpResponse {
   return { status, text: { type: 'application/problem+json', content: JSON.stringify(problem) }, headers: headersOf(fault) };
 }
 
-/** What a program wants to read without parsing the sentence. */
+/** The parts of a fault that a program needs without parsing the sentence. */
 function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
   switch (fault.kind) {
     case 'invalid_argument': return { field: fault.field };

@@ -1,4 +1,4 @@
-/** What a row of the HTTP API is made of. A handler translates and decides nothing. */
+/** The routes of the HTTP API. A handler only translates; it decides nothing. */
 import type { z } from 'zod';
 import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
@@ -29,7 +29,7 @@ export type HttpResponse = {
   readonly status: number;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, with its own content type, instead of `body`. */
+  /** Sent unchanged, with its own content type, instead of `body`. */
   readonly text?: { readonly type: string; readonly content: string | Uint8Array };
   /** Sent piece by piece, as fast as the client reads, instead of `body`. A fault in place of a piece cuts it off. */
   readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Result<Uint8Array, Fault>> };
@@ -45,19 +45,19 @@ type Common = {
   readonly method: Method;
   readonly path: `/${string}`;
   readonly limit?: Limit;
-  /** How many requests of this row an I/O thread hands on at once. One more it refuses by itself, before it has cost anything. */
+  /** How many requests of this row an I/O thread passes on at once. It refuses any further one by itself, before it costs anything. */
   readonly atOnce?: { readonly limit: number; readonly what: string };
   /** Its answers may be long work for the main thread: one at a time is asked for, for the orgs in turn, so that the checks of all come in between. */
   readonly inTurn?: true;
-  // From here on, what the API description tells of the row.
+  // From here on: the description of the row in the API description.
   /** One line. */
   readonly summary: string;
   /** The JSON body it takes. */
   readonly body?: z.ZodType;
   readonly query?: readonly QueryName[];
-  /** By status. */
+  /** The successful answers by status. */
   readonly answers?: Readonly<Record<number, Answer>>;
-  /** Statuses of problems that are this row's own, beside those that follow from what it takes and who may call it. */
+  /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
   readonly refusals?: readonly number[];
 };
 

@@ -48,7 +48,7 @@ function choose<R>(pattern: Pattern<R>, method: Method, params: Readonly<Record<
   return route === undefined ? { kind: 'no-method', allowed: [...pattern.rows.keys()].flatMap(withHead) } : { kind: 'route', route, params };
 }
 
-/** Whatever answers GET answers HEAD. */
+/** HEAD is answered wherever GET is. */
 const withHead = (method: Method): readonly (Method | 'head')[] => (method === 'get' ? ['get', 'head'] : [method]);
 
 function decodedSegments(path: string): readonly string[] | undefined {

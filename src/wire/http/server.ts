@@ -15,7 +15,7 @@ import { problemOf } from './reply.ts';
 import { Router } from './router.ts';
 import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
-/** Contract: a body over 1 MiB is 413. */
+/** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Requests of rows that are answered in turn, at once. Half of them, for one org. */
 const MAX_IN_TURN = 1024;
@@ -27,14 +27,14 @@ export type RouteServerOptions = {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly corsOrigins: readonly string[];
-  /** Where requests come from, by which strangers are limited. Left out: from the other end of the connection. */
+  /** Where requests come from, for the limits of callers without a credential. Left out: the other end of the connection. */
   readonly addressOf?: AddressOf;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
   readonly onError: (error: unknown, doing: string) => void;
-  /** Told of an answer that was cut off because it could not go on, as an export whose credential was revoked meanwhile. */
+  /** Called when an answer was cut off because it could not go on, such as an export whose credential was revoked meanwhile. */
   readonly onCut: (fault: Fault, doing: string) => void;
-  /** Told of every request, for the metrics. */
+  /** Called for every request, for the metrics. */
   readonly onRequest?: () => void;
 };
 
