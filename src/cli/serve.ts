@@ -52,7 +52,9 @@ function untilAsked(ending: AbortController, say: (message: string) => void): Pr
 
 function dieOf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
-  process.kill(process.pid, signal);
+  // The last to hear of the exit: the log has written what it can by then, and the database is told.
+  process.once('exit', () => process.kill(process.pid, signal));
+  process.exit();
 }
 
 function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {

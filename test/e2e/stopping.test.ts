@@ -1,6 +1,10 @@
 /** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
 
@@ -36,4 +40,21 @@ test.each([
   await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
   expect(await stopped(gateway, 10_000)).toBe(0);
   for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
+}, 40_000);
+
+test('a second signal ends the gateway at once, and its embedded database with it', async () => {
+  const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
+  const pidFile = join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid');
+  const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+  const unfinished = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  onTestFinished(() => void unfinished.destroy());
+  unfinished.on('error', () => undefined).write(`POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`);
+  await gateway.call('GET', '/api/v1/ops');
+  gateway.process.kill('SIGTERM');
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  expect(await new Promise((resolve) => {
+    gateway.process.once('exit', (code, signal) => resolve(signal ?? code));
+    gateway.process.kill('SIGINT');
+  })).toBe('SIGINT');
+  await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
 }, 40_000);

@@ -190,6 +190,10 @@ async function startServer(home: Home, port: number): Promise<ChildProcess> {
     // A terminal's Ctrl-C is for the gateway, which stops its database last.
     detached: true,
   });
+  // A gateway that ends without having stopped it takes it along, as far as it is given the time.
+  const takeAlong = (): void => void server.kill('SIGINT');
+  process.once('exit', takeAlong);
+  server.once('exit', () => process.off('exit', takeAlong));
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`the embedded PostgreSQL did not start (exit status ${code}); its log is ${home.logFile}`)));
