@@ -1,8 +1,15 @@
 import { OrgShares } from './org-shares.ts';
 
+export type TurnsOptions = {
+  /** Pieces of work that are done at the same time. */
+  readonly atOnce: number;
+  /** Those and what waits for its turn. Half of them, for one org. */
+  readonly places: number;
+};
+
 /**
- * Work of which each piece takes long for everybody: done one after the other, and the orgs in turn. However much one org
- * asks for, any other waits for one piece of it and no more.
+ * Work of which each piece takes long for everybody: little of it is done at the same time, and the orgs have turns. However
+ * much one org asks for, any other waits until a piece of that is done, and no longer.
  */
 export class Turns {
   readonly #places: number;
@@ -10,10 +17,10 @@ export class Turns {
   /** By org; the one whose turn is next stands first. */
   readonly #waiting = new Map<string | null, (() => void)[]>();
   #taken = 0;
-  #isBusy = false;
+  #free: number;
 
-  /** `places`: pieces of work at once, those that wait included. Half of them, for one org. */
-  constructor(places: number) {
+  constructor({ atOnce, places }: TurnsOptions) {
+    this.#free = atOnce;
     this.#places = places;
     this.#shares = new OrgShares(places);
   }
@@ -25,13 +32,13 @@ export class Turns {
     return this.#turnOf(orgId).then(work).finally(() => {
       this.#taken -= 1;
       this.#shares.giveBack(orgId);
-      this.#passOn();
+      this.#passOn(orgId);
     });
   }
 
   #turnOf(orgId: string | null): Promise<void> {
-    if (!this.#isBusy) {
-      this.#isBusy = true;
+    if (this.#free > 0) {
+      this.#free -= 1;
       return Promise.resolve();
     }
     return new Promise((resolve) => {
@@ -41,17 +48,21 @@ export class Turns {
     });
   }
 
-  /** An org that has had its turn goes behind the others. */
-  #passOn(): void {
+  /** The org that has had its turn goes behind the others. */
+  #passOn(hadTurn: string | null): void {
+    const rest = this.#waiting.get(hadTurn);
+    if (rest !== undefined) {
+      this.#waiting.delete(hadTurn);
+      this.#waiting.set(hadTurn, rest);
+    }
     const [next] = this.#waiting;
     if (next === undefined) {
-      this.#isBusy = false;
+      this.#free += 1;
       return;
     }
     const [orgId, queue] = next;
     const begin = queue.shift();
-    this.#waiting.delete(orgId);
-    if (queue.length > 0) this.#waiting.set(orgId, queue);
+    if (queue.length === 0) this.#waiting.delete(orgId);
     begin?.();
   }
 }

@@ -21,7 +21,7 @@ export class AuditReaderLink implements AuditReads {
   readonly #onDefect: (message: string) => void;
   readonly #deadlineMs: number;
   readonly #waiting = new Map<number, Settle>();
-  readonly #turns = new Turns(MAX_READS);
+  readonly #turns = new Turns({ atOnce: 2, places: MAX_READS });
   #worker: Worker | undefined;
   #lastId = 0;
   #isClosed = false;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { Turns } from '../../src/gateway/turns.ts';
 
 /** Work that ends when the test says so. */
-function open(places: number) {
-  const turns = new Turns(places);
+function open(places: number, atOnce = 1) {
+  const turns = new Turns({ atOnce, places });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   return {
@@ -29,9 +29,23 @@ test('one piece at a time, and who asks for one waits for one piece of each othe
   void ask(null, 'n1');
   void ask('globex', 'g2');
   await endOne();
-  expect(begun).toEqual(['a1', 'a2']);
+  expect(begun).toEqual(['a1', 'g1']);
   for (let ended = 0; ended < 6; ended += 1) await endOne();
-  expect(begun).toEqual(['a1', 'a2', 'g1', 'n1', 'a3', 'g2', 'a4']);
+  expect(begun).toEqual(['a1', 'g1', 'n1', 'a2', 'g2', 'a3', 'a4']);
+});
+
+test('two at a time, where that is so', async () => {
+  const { ask, begun, endOne } = open(100, 2);
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
+  void ask('globex', 'g1');
+  await endOne();
+  expect(begun).toEqual(['a1', 'a2', 'g1']);
+  for (let ended = 0; ended < 4; ended += 1) await endOne();
+  void ask('acme', 'a5');
+  void ask('acme', 'a6');
+  void ask('acme', 'a7');
+  await endOne();
+  expect(begun).toEqual(['a1', 'a2', 'g1', 'a3', 'a4', 'a5', 'a6', 'a7']);
 });
 
 test('an org has half of the places, and has them again when its work is done, well or badly', async () => {

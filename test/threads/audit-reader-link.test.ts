@@ -50,7 +50,7 @@ test.skipIf(process.platform === 'win32')('an org that asks for ever more of the
   await link.close();
 });
 
-test('who asks for the audit log once waits for one reading of an org that asks for ever more of it', async () => {
+test('who asks for the audit log once waits for two readings at most of an org that asks for ever more of it', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const link = new AuditReaderLink({ directory }, () => {});

@@ -47,7 +47,7 @@ type Common = {
   readonly limit?: Limit;
   /** How many requests of this row an I/O thread passes on at once. It refuses any further one by itself, before it costs anything. */
   readonly atOnce?: { readonly limit: number; readonly what: string };
-  /** Its answers may be long work for the main thread: one at a time is asked for, for the orgs in turn, so that the checks of all come in between. */
+  /** Its answers may be long work for the main thread: few at a time are asked for, for the orgs in turn, so that the checks of all come in between. */
   readonly inTurn?: true;
   // From here on: the description of the row in the API description.
   /** One line. */

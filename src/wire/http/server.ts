@@ -17,8 +17,8 @@ import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Requests of rows that are answered in turn, at once. Half of them, for one org. */
-const MAX_IN_TURN = 1024;
+/** Of rows that are answered in turn. Several at once, because behind a flood of checks each waits as long as those. */
+const IN_TURN = { atOnce: 4, places: 1024 };
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
@@ -43,7 +43,7 @@ type Head = Omit<HttpRequest, 'body' | 'params'>;
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
-  const working: Working = { counts: new Map(), turns: new Turns(MAX_IN_TURN) };
+  const working: Working = { counts: new Map(), turns: new Turns(IN_TURN) };
   app.any('/*', (res, req) => {
     options.onRequest?.();
     const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
