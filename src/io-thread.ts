@@ -40,6 +40,8 @@ export type IoData = {
 
 const TICK_EVERY_MS = 1_000;
 const DRAIN_POLL_MS = 10;
+/** What is left of the grace when those that still wait are told so. */
+const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
   const data = start.data as IoData;
@@ -93,12 +95,13 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   let grpcListener: GrpcListener | undefined;
 
   async function drain(graceMs: number): Promise<void> {
-    const untilMs = performance.now() + graceMs;
+    const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
     http.stopListening();
     void grpcListener?.close();
     grpc?.drain(graceMs);
     http.stream.close();
     while (link.pending > 0 && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     http.close();

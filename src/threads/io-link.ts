@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
 import type { AgentIdentity } from '../core/ids.ts';
 import { fail } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
@@ -65,6 +66,11 @@ export class IoLink implements Link {
 
   /** Says something that has no answer. */
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
+
+  /** Answers whoever still waits with this; what they waited for comes to nobody. */
+  refuseWaiting(fault: Fault): void {
+    for (const settle of this.#waiting.takeAll()) settle({ reply: fail(fault), auditId: undefined });
+  }
 
   #listenTo(audit: MessagePort): void {
     audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));

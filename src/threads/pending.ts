@@ -35,6 +35,14 @@ export class Pending<T> {
     return item;
   }
 
+  /** Hands over everything that waits. */
+  takeAll(): T[] {
+    const all = this.#items.filter((item) => item !== undefined);
+    this.#items.fill(undefined);
+    this.#size = 0;
+    return all;
+  }
+
   /** The places are a power of two, so the number's low bits say which. */
   #placeOf(number: number): number { return number & (this.#items.length - 1); }
 

@@ -58,3 +58,17 @@ test('a second signal ends the gateway at once, and its embedded database with i
   })).toBe('SIGINT');
   await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
 }, 40_000);
+
+test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
+  const gateway = await start({
+    SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '19456', SVC_ARGON2_ITERATIONS: '40', SVC_CRYPTO_THREADS: '1', SVC_SHUTDOWN_SECS: '1',
+  });
+  expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
+  const asked = Array.from({ length: 20 }, () => gateway.call('POST', '/api/v1/auth/login', OWNER, null));
+  const answered = Promise.allSettled(asked);
+  await Promise.race(asked); // the others are at the door
+  expect(await stopped(gateway, 10_000)).toBe(0);
+  const refused = (await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value)).filter((answer) => answer === 'cut' || answer.status !== 200);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const answer of refused) expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
+}, 40_000);

@@ -51,3 +51,12 @@ test('a number that was never given, or whose request has gone, brings nothing',
   expect(pending.take(number)).toBe('one');
   expect(pending.take(number)).toBeUndefined();
 });
+
+test('all that wait are handed over at once, and nobody hears of an answer to one of them', () => {
+  const pending = new Pending<number>();
+  const numbers = Array.from({ length: 100 }, (_, index) => pending.add(index));
+  pending.take(numbers[50]!);
+  expect(pending.takeAll().toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index).filter((index) => index !== 50));
+  expect([pending.size, ...numbers.map((number) => pending.take(number))]).toEqual([0, ...numbers.map(() => undefined)]);
+  expect(numbers).not.toContain(pending.add(1));
+});
