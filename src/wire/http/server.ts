@@ -17,8 +17,8 @@ import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Of rows that are answered in turn. Several at once, because behind a flood of checks each waits as long as those. */
-const IN_TURN = { atOnce: 4, places: 1024 };
+/** Of rows that are answered in turn: one while the main thread makes its answer, one while this thread writes the answer down. */
+const IN_TURN = { atOnce: 2, places: 1024 };
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
