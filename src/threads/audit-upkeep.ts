@@ -16,6 +16,8 @@ export type UpkeepOptions = {
 export type Note = (level: 'info' | 'warn', message: string) => void;
 
 const RETENTION_EVERY_MS = 10 * 60_000;
+/** How soon a new segment is seen. In the ten minutes above, a busy gateway writes some of them every second. */
+const LOOK_EVERY_MS = 1_000;
 /** What a limit that is new finds too much goes in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
@@ -26,7 +28,7 @@ const NOT_SIGNED = 'the head of the audit log was not signed';
  * What the thread that writes the log does besides: signs its head from time to time, and deletes what is too old or too
  * much (contract: Audit). A failure is told and tried again; entries are written on meanwhile.
  */
-export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, options: UpkeepOptions, note: Note): { stop(): void } {
+export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>, options: UpkeepOptions, note: Note): { stop(): void } {
   const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
   const key = loadCheckpointKey(checkpointKeyPath);
   const checkpointer = createCheckpointer({ directory, key, nowMs: Date.now });
@@ -61,15 +63,22 @@ export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow'>, opt
     onLeap: (fromMs, toMs) => note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}: no audit segment is deleted for its age until the gateway has run for a day from now`),
   });
   const retain = (): void => attempt('old audit segments were not deleted', () => {
+    clearTimeout(nextStep);
+    seen = writer.segmentPath;
     const maxAgeMs = clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
     const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
     if (isCut) nextStep = setTimeout(retain, NEXT_STEP_MS);
     if (deletedSegments.length > 0) note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
   });
 
+  const look = (): void => {
+    if (writer.segmentPath !== seen) retain();
+  };
+
   let nextStep: NodeJS.Timeout | undefined;
+  let seen: string | undefined;
   if (hasRetention) retain();
-  const timers = [setInterval(() => void checkpoint(), checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS)] : [])];
+  const timers = [setInterval(() => void checkpoint(), checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS), setInterval(look, LOOK_EVERY_MS)] : [])];
   return {
     stop() {
       for (const timer of timers) clearInterval(timer);

@@ -45,6 +45,18 @@ test('segments over the limit are deleted when the gateway starts, and the log s
   expect(notes).toEqual([['info', expect.stringContaining('retention deleted 7 audit segments')]]);
 });
 
+test('a log that grows over the limit is cut as soon as the next segment has begun', async () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
+  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note);
+  for (const newest of [10, 20]) {
+    for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
+    await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([newest - 2, newest - 1, newest]));
+  }
+  upkeep.stop();
+  writer.close();
+});
+
 test('what a new limit finds far too much goes step by step, so that the start and what is recorded meanwhile do not wait for all of it', async () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
@@ -125,7 +137,7 @@ test('a head is signed once it is on the disk and not before, so that the loss o
     if (disk === 'slow') await new Promise<void>((resolve) => { finish = resolve; });
     return head;
   };
-  const upkeep = startUpkeep({ flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  const upkeep = startUpkeep({ segmentPath: undefined, flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
   const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id);
   await eventually(() => expect(notes).toContainEqual(['warn', 'the head of the audit log was not signed: no space left on device']));
   disk = 'slow';

@@ -86,6 +86,9 @@ export class AuditWriter {
     return this.#head;
   }
 
+  /** Where the last entry was written; undefined before the first. Another one follows it when it is full or old. */
+  get segmentPath(): string | undefined { return this.#segment?.path; }
+
   /**
    * Appends `count` bodies, joined by line feeds (core/audit-line.ts encodes them), as one write.
    * A fault means that none of them is in the log and that a later append may succeed.
