@@ -16,8 +16,6 @@ export type CommonPasswords = { has(password: string): boolean };
 const LONE_SURROGATE = /\p{Surrogate}/u;
 // A code point is at most two UTF-16 units, and NFKC shortens no text to less than an eighteenth.
 const MAX_RAW_LENGTH = PASSWORD_LENGTH.max * 2 * 18;
-/** Whatever fewer characters than this are, repeating them makes no password. */
-const MIN_UNIT_LENGTH = 4;
 
 /** For a password that is only compared: undefined when no stored one can equal it. */
 export function readPassword(text: string): Password | undefined {
@@ -34,22 +32,8 @@ export function acceptPassword(text: string, common: CommonPasswords, email: str
   if ([...password].length < PASSWORD_LENGTH.min) return weak(`the password is shorter than ${PASSWORD_LENGTH.min} characters`);
   const folded = password.toLowerCase();
   if (folded === email.toLowerCase()) return weak('the password is the e-mail address');
-  if (isCommon(folded, common)) return weak('the password is among the first that an attacker tries; choose another');
+  if (common.has(folded)) return weak('the password is among the first that an attacker tries; choose another');
   return ok(password);
 }
 
 const weak = (problem: string) => fail({ kind: 'weak_password', problem } as const);
-
-/** On the list, or a listed word that only digits, signs or its own repetition made long enough. */
-function isCommon(folded: string, common: CommonPasswords): boolean {
-  const unit = repeatedUnit(folded);
-  if (unit.length < MIN_UNIT_LENGTH || common.has(folded) || common.has(unit)) return true;
-  const stem = folded.replace(/[^\p{L}]+$/u, '');
-  return stem.length * 2 >= folded.length && common.has(repeatedUnit(stem));
-}
-
-/** `abcabcabc` → `abc`; a text that repeats nothing is its own unit. */
-function repeatedUnit(text: string): string {
-  const period = (text + text).indexOf(text, 1);
-  return text.slice(0, period);
-}
