@@ -127,6 +127,12 @@ test('all mistakes of a budget are told at once, too', () => {
   ]);
 });
 
+test('documents without a name or a scope are told so, and nothing that only seems to follow', () => {
+  expect(refusals('scope: global\nrules: []\n---\nscope: global\nrules: []\n---\nname: c\nrules: []\nbudget: {}\n')).toEqual([
+    'p.yaml:1:1: name is missing', 'p.yaml:4:1: name is missing', 'p.yaml:7:1: scope is missing',
+  ]);
+});
+
 test('a mistake in a file of cases is told where it stands', () => {
   const loaded = loadPolicyCasesText('cases:\n  - name: one\n    agent: acme\n    action: tool.call\n    resouce: x\n    expect: maybe\n', 'p.test.yaml');
   expect(loaded.ok ? [] : loaded.fault.map(renderPolicyProblem)).toEqual([

@@ -175,6 +175,10 @@ test('what is too large to loop over is an error that says so', () => {
     .toEqual({ error: 'matches() reads texts of at most 8192 characters, this has 8193' });
 });
 
+test('without a loop no size is too large', () => {
+  expect(evaluate('attributes.list.size() == 150000 && attributes.list[149999] == 149999 && 77 in attributes.list', { attributes: { list: numbers } })).toBe(true);
+});
+
 test('a long text beside a list does not keep the list from being looped over, unless it is taken apart there', () => {
   const attributes = { list: [1, 2, 3], text: 'a'.repeat(100_000) };
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes })).toBe(true);
