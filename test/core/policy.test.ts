@@ -220,6 +220,18 @@ test.each<[unknown, string]>([
   expect(problemsOf(ruleWith({ id: name }))).toEqual([`rules.0.id: ${problem}`]);
 });
 
+test('rules that are nothing or have no readable id are told once each, and are no twins', () => {
+  const rule = (kind: string) => `a rule is a mapping with the keys id, actions, resources, when, effect, reason, this is ${kind}`;
+  const id = 'id: must be a text of 1 to 128 printable characters, this is a number';
+  expect(problemsOf({ name: 'p', scope: 'global', rules: [null, [], { id: 5, effect: 'allow' }, { id: 5, effect: 'allow' }] })).toEqual(
+    [`rules.0: ${rule('empty')}`, `rules.1: ${rule('a list')}`, `rules.2.${id}`, `rules.3.${id}`]);
+});
+
+test('what one check brought along decides nothing of the next', () => {
+  const policies = policiesOf({ name: 'p', scope: 'global', rules: [{ id: 'red', when: 'attributes.constructor == "Ferrari"', effect: 'allow' }] });
+  expect(['Ferrari', 'Lotus', 'Ferrari'].map((constructor) => policies.decide(check({ attributes: { constructor } })).kind)).toEqual(['allow', 'deny', 'allow']);
+});
+
 test('what is no policy, has no rules or rules that are none is refused, and with a budget it needs none', () => {
   expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(Array.from({ length: 4 }, () => [': a policy document is a mapping with the keys name, scope, rules, budget']));
   expect(problemsOf({ name: 'p', scope: 'global' })).toEqual([': rules is missing']);

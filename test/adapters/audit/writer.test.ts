@@ -172,6 +172,22 @@ test.each([9, 90, 200])('a batch of %s entries in letters of three bytes is writ
   again.close();
 });
 
+test('where a log ends is not told by what an agent wrote into its last entry, however it is placed', () => {
+  // Looks like the beginning of entry 77, every 16 bytes; one of the paddings puts one where the end of the file is begun to be read.
+  const list = Array.from({ length: 6_000 }, () => ({ id: 77, n: 1 }));
+  for (let padding = 0; padding < 16; padding += 1) {
+    const { writer } = open();
+    const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', payload: { list, padding: 'x'.repeat(padding) } }, NOON_MS);
+    expect(writer.append(long, 1).ok).toBe(true);
+    const head = writer.head();
+    writer.close();
+    const { notices, writer: again } = open();
+    expect([notices, again.head(), head.id]).toEqual([[], head, 1]);
+    again.close();
+    rmSync(join(directory, FIRST));
+  }
+});
+
 test('a second writer on the same directory is refused with the holder of the lock, until the first closes', () => {
   const { writer } = open();
   const refused = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
