@@ -1,4 +1,4 @@
-/** The agent's own calls beside checks. Each may be made twice without harm, so each is tried until it is answered. */
+/** The agent's calls other than checks. Repeating one does no harm, so each is tried until it is answered. */
 import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
@@ -38,7 +38,7 @@ export class Calls {
     requireText(usageId, 'usageId');
     if (opId !== undefined) requireText(opId, 'opId');
     const { agent } = this.#options.settings;
-    // Under one name for all attempts: however many arrive, the money is counted once.
+    // All attempts have the same usage id, so that the money is counted once, however many of them arrive.
     const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, ...(opId === undefined ? {} : { opId }) }));
     if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
     const tier = TIERS[answer.tier];

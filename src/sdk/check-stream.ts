@@ -10,7 +10,7 @@ export type Question = {
   readonly settle: (answered: Answered) => void;
 };
 
-/** The gateway takes no larger message. Found here, because sent it would break the stream for all others. */
+/** In bytes. The gateway accepts no larger message, and sending one would break the stream for all other checks. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger than ${MAX_MESSAGE_BYTES} bytes`, { fault: 'payload_too_large' });
 

@@ -13,7 +13,7 @@ import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
 import type { CheckAnswer } from './types.ts';
 
-/** A check without what differs from one attempt to the next. */
+/** The parts of a check that are the same in every attempt. */
 export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
 
 export type CheckerOptions = {
@@ -36,10 +36,10 @@ type Attempt =
 
 const BUSY_BACKOFF: Backoff = { baseMs: 25, maxMs: 1_000 };
 const LOST_BACKOFF: Backoff = { baseMs: 50, maxMs: 500 };
-/** After a stream has broken before its first answer, the unary call is used for so long. */
+/** How long the unary call is used after a stream broke before its first answer. */
 const STREAM_RETRY: Backoff = { baseMs: 100, maxMs: 5_000 };
 
-/** What the gateway calls being unable to decide for the moment. */
+/** The faults by which the gateway says that it cannot decide for the moment. */
 const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
 const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
   invalid_argument: 'invalid_argument', unauthenticated: 'unauthenticated', insufficient_scope: 'permission_denied', org_forbidden: 'permission_denied',
@@ -102,7 +102,7 @@ export class Checker {
           return answerOf(body, attempt.reply);
         case 'busy': {
           reach.succeeded();
-          // Spread, so that those who were turned away together do not all return together.
+          // With jitter, so that those who were refused together do not all return together.
           const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
           // Reached and not allowed: no matter what is to happen when it cannot be reached.
           if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
@@ -238,7 +238,7 @@ function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, 
   const state = OP_STATES[opState];
   const number = numberOf(auditId);
   return {
-    // Whatever is not an allow denies, also a decision of a newer gateway that this client does not know.
+    // Anything but an allow is a deny, also a decision of a newer gateway that this client does not know.
     decision: DECISIONS[decision] === 'allow' ? 'allow' : 'deny',
     reason,
     policy: policy === '' ? undefined : policy,

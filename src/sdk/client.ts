@@ -25,8 +25,8 @@ export type AgentClient = {
   ready(): Promise<void>;
 
   /**
-   * Asks whether an action may be taken. An action that is allowed is an operation of the gateway from then on: tell its end by
-   * `complete`, or use `run`, which does.
+   * Asks whether an action may be taken. From then on an allowed action is an operation of the gateway: report its end with
+   * `complete`, or use `run`, which does so itself.
    *
    *     const { decision, reason } = await agent.check({ action: 'file.read', resource: '/workspace/notes.md' });
    *
@@ -45,23 +45,26 @@ export type AgentClient = {
    *       }
    *     });
    *
-   * Rejects with an ActionDeniedError, without calling the body, when the action is denied; with an OpTerminatedError when an
-   * operator terminates the operation before it is complete, whether the body has noticed or not; otherwise with what the body has
-   * thrown, after the operation is complete all the same. As `check`, it rejects with a GatewayError when it is malformed. An operation that is paused when its body returns is complete when it
-   * is resumed. `run` within a body takes the trace id of the operation around it and a new span id; a signal to the operation
-   * around it reaches it too.
+   * Rejects with
+   * - an ActionDeniedError when the action is denied; the body is not called then;
+   * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has noticed or not;
+   * - a GatewayError in the same cases as `check`;
+   * - otherwise whatever the body throws. The operation is completed then too.
+   *
+   * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the trace id of
+   * the surrounding operation and a new span id; signals to the surrounding operation reach the inner one too.
    */
   run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T>;
 
-  /** Tells that an operation which `check` has allowed is done, and what it has cost. Rejects with a GatewayError. */
+  /** Reports that an operation which `check` has allowed is done, and its cost in US dollars. Rejects with a GatewayError. */
   complete(opId: string, outcome?: { readonly costUsd?: number | undefined }): Promise<void>;
 
-  /** Records what was spent. Rejects with a GatewayError. Tried until it is answered, and counted once. */
+  /** Records what was spent. Retried until it is answered, and counted once. Rejects with a GatewayError. */
   recordUsage(usage: Usage): Promise<UsageAnswer>;
 
   /**
-   * Takes nothing new, waits for what is under way (at most `deadlines.closeMs`; bodies that still run are then aborted with a
-   * ClientClosedError), and disconnects. Nothing of the client keeps the process alive afterwards.
+   * Takes nothing new, waits at most `deadlines.closeMs` for what is under way, aborts bodies that still run then with a
+   * ClientClosedError, and disconnects. Afterwards nothing of the client keeps the process alive.
    */
   close(): Promise<void>;
 };
@@ -75,8 +78,8 @@ export type AgentClient = {
  *       apiKey: process.env.SVC_API_KEY,
  *     });
  *
- * Answers at once and connects behind the scenes, again and again when the connection is lost. Throws a TypeError that names the
- * option which is wrong.
+ * Returns at once and connects in the background, again whenever the connection is lost. Throws a TypeError that names the wrong
+ * option.
  */
 export const createAgentClient = (options: AgentClientOptions): AgentClient => new ConnectedAgent(settingsOf(options));
 
@@ -159,7 +162,7 @@ class ConnectedAgent implements AgentClient {
 
   /** Counts what is under way, for `close`. */
   async #during<T>(work: () => Promise<T>): Promise<T> {
-    // What is under way may go on: the body of an operation can finish what it does.
+    // What is under way may go on, so that the body of an operation can finish its work.
     if (this.#isClosed || (this.#isClosing && !this.#runs.isWithin)) throw new ClientClosedError();
     this.#active += 1;
     try {

@@ -18,9 +18,9 @@ export type ControlOptions = {
   readonly onReturn: () => void;
 };
 
-/** A stream that has lived so long was no failure: the next one is opened without delay. */
+/** A stream that lasted this long was no failure: the next one is opened without delay. */
 const STEADY_MS = 5_000;
-/** A stream is tried after that time, connected or not, for what it says about why not. */
+/** After this time a stream is tried even without a connection, because its error says why there is none. */
 const CONNECT_MS = 30_000;
 const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 const MAX_ACK_ATTEMPTS = 5;
@@ -41,7 +41,7 @@ export class ControlChannel {
   constructor(options: ControlOptions) {
     this.#options = options;
     this.#first = new Promise((resolve, reject) => { this.#settleFirst = { resolve, reject }; });
-    // Whoever does not ask for `ready` is told by onStateChange.
+    // A caller that does not use `ready` is told by onStateChange.
     this.#first.catch(() => {});
     void this.#keepOpen();
   }
@@ -51,7 +51,7 @@ export class ControlChannel {
   /** Resolves when the channel has been open once. Rejects when the gateway refuses the credential. */
   ready(): Promise<void> { return this.#first; }
 
-  /** From now on signals to this operation reach it. */
+  /** Delivers signals to this operation from now on. */
   attach(op: RunningOp): void { this.#ops.set(op.opId, op); }
 
   detach(op: RunningOp): void {
@@ -63,7 +63,7 @@ export class ControlChannel {
   /** What was obeyed so far is known to the gateway, or will be asked for again. */
   async acknowledged(): Promise<void> { await Promise.all(this.#acknowledgements); }
 
-  /** The gateway has been reached by other means: no need to wait any longer. */
+  /** Call it when another call has reached the gateway: the next attempt need not wait any longer. */
   hurry(): void {
     if (this.#state === 'reconnecting') this.#sleeper.wakeAll();
   }

@@ -1,14 +1,17 @@
-/** The token that the agent presents: given once, or got by registering the agent, and got anew when it is void. */
+/** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
 import { backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import type { Transport } from './transport.ts';
 
-/** A token that was void again so soon was replaced by another process that runs as the same agent; registering again would only void its token. */
+/**
+ * A token that stopped working so soon was replaced by another process that runs as the same agent. Registering again would
+ * only take away that process's token.
+ */
 const RENEW_AT_MOST_EVERY_MS = 60_000;
 
-/** The gateway has looked at the request and will say the same again. Everything else may pass. */
+/** The gateway has refused the request and would do so again. Any other error may pass. */
 const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
 export const isVerdict = ({ code }: GatewayError): boolean => VERDICTS.has(code);
 

@@ -1,4 +1,4 @@
-/** An operation while its body runs: what operators want of it, and the points at which the body yields to that. */
+/** An operation while its body runs: what operators want of it, and the points at which the body obeys. */
 import { OpTerminatedError, type ClientClosedError } from './errors.ts';
 import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
 
@@ -10,7 +10,7 @@ export type Op = {
   readonly spanId: string;
   /** The gateway's answer that let it run. */
   readonly answer: CheckAnswer;
-  /** As far as the operators' signals have arrived. */
+  /** The state according to the signals that have arrived so far. */
   readonly state: OpState;
   /**
    * Aborted when this operation or one around it is terminated, with an OpTerminatedError as its reason; and when the client is
@@ -18,11 +18,11 @@ export type Op = {
    */
   readonly signal: AbortSignal;
   /**
-   * Yields to the operators: resolves at once while the operation runs, waits while it, or one around it, is paused, and rejects
-   * with an OpTerminatedError when it is terminated. Call it wherever the body could stop.
+   * Obeys the operators: resolves at once while the operation runs, waits while it or a surrounding one is paused, and rejects
+   * with an OpTerminatedError when one is terminated. Call it wherever the body could stop.
    */
   checkpoint(): Promise<void>;
-  /** Records what the operation has spent so far; may be called several times, each adds. Rejects with a GatewayError. */
+  /** Records money that the operation has spent; every call adds to it. Rejects with a GatewayError. */
   recordUsage(costUsd: number): Promise<UsageAnswer>;
 };
 
@@ -36,7 +36,7 @@ export class RunningOp implements Op {
   readonly #recordUsage: RecordUsage;
   readonly #abort = new AbortController();
   readonly #children = new Set<RunningOp>();
-  /** Bodies and children that stand still until the state changes. */
+  /** Checkpoints, of this operation and of inner ones, that wait until the state changes. */
   readonly #waiting = new Set<() => void>();
   #state: OpState = 'pending';
   #answer: CheckAnswer | undefined;
@@ -68,13 +68,13 @@ export class RunningOp implements Op {
     if (this.parent.signal.aborted) this.abort(this.parent.signal.reason as OpTerminatedError | ClientClosedError);
   }
 
-  /** The body is over, one way or the other. */
+  /** Call it when the body has returned or thrown. */
   end(): void {
     if (this.parent !== undefined) this.parent.#children.delete(this);
   }
 
   /**
-   * Does what an operator wants; again is no different from once. `onObeyed` is called when it is done: for a pause when the body
+   * Does what an operator wants. Repeating it changes nothing. `onObeyed` is called when it is done: for a pause when the body
    * has come to stand at a checkpoint, not before.
    */
   obey(signal: Signal, onObeyed: () => void): void {

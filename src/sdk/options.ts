@@ -1,4 +1,4 @@
-/** What a client is made of, and the mistakes that are found before anything is sent. */
+/** The options of a client, and the check for mistakes in them before anything is sent. */
 import type { Backoff } from './backoff.ts';
 import type { GatewayError } from './errors.ts';
 import { requireAgent } from './text.ts';
@@ -16,16 +16,17 @@ export type TlsOptions = {
 };
 
 export type Deadlines = {
-  /** The longest a check takes, all retries included. 5,000. */
+  /** The longest time a check takes, including all retries. Default 5,000. */
   readonly checkMs?: number | undefined;
-  /** The longest any other call takes, all retries included. 10,000. */
+  /** The longest time any other call takes, including all retries. Default 10,000. */
   readonly callMs?: number | undefined;
   /**
    * A lost gateway may come back within this time before checks are answered by `onUnreachable`, so that a restart goes by
-   * unnoticed. Counted from when it was lost: once it is gone for longer, checks are answered without waiting. 1,000; 0: never wait.
+   * unnoticed. Counted from when it was lost: once it is gone for longer, checks are answered without waiting. Default 1,000;
+   * 0: never wait.
    */
   readonly outageMs?: number | undefined;
-  /** How long `close()` waits for what is under way. 5,000. */
+  /** How long `close()` waits for what is under way. Default 5,000. */
   readonly closeMs?: number | undefined;
 };
 
@@ -61,7 +62,7 @@ export type AgentClientOptions = AgentCredential & {
    * (registered by `check`), answer true when you have acted on it: it is then acknowledged; otherwise it will come again.
    */
   readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
-  /** Told what went wrong behind the scenes: an operation that could not be reported complete, say. Left out: `process.emitWarning`. */
+  /** Called with errors in the background, such as an operation that could not be reported complete. Left out: `process.emitWarning`. */
   readonly onWarning?: ((error: Error) => void) | undefined;
 };
 
@@ -115,7 +116,7 @@ export function settingsOf(options: AgentClientOptions): Settings {
   };
 }
 
-/** A mistake in a hook must not end what has called it. */
+/** An exception in a hook must not end its caller. */
 const guarded = <Args extends unknown[]>(hook: (...args: Args) => void) => (...args: Args): void => {
   try {
     hook(...args);

@@ -2,7 +2,7 @@
 import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 
-/** Beyond this the oldest are forgotten: an outage must not fill the memory of the agent. */
+/** With more than this, the oldest are forgotten: an outage must not fill the memory of the agent. */
 const MAX_ORPHANS = 10_000;
 const BACKOFF: Backoff = { baseMs: 250, maxMs: 10_000 };
 

@@ -29,7 +29,7 @@ export class Reachability {
     this.#timer.unref();
   }
 
-  /** Calls back, once, when the gateway is lost; at once when it is already. Answers how to take that back. */
+  /** Calls back once, when the gateway is lost; immediately when it is lost already. Returns a function that cancels it. */
   whenLost(callback: () => void): () => void {
     if (this.isLost) {
       callback();

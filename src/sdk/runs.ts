@@ -65,7 +65,7 @@ export class Runs {
     return this.#act(op, check, body);
   }
 
-  /** No body is to run any longer. */
+  /** Aborts all bodies. */
   abortAll(): void {
     for (const op of this.#live.keys()) op.abort(new ClientClosedError());
   }
@@ -92,7 +92,7 @@ export class Runs {
     else if (opState === 'running' && op.state === 'paused') settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
   }
 
-  /** Has the gateway told, when it can be, that nobody acts on the operation any more. */
+  /** Reports to the gateway, as soon as it can be reached, that nobody acts on the operation any more. */
   abandon(opId: string): void {
     const { orphans } = this.#options;
     orphans.add(opId);
@@ -174,7 +174,7 @@ async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** Why it was stopped, whatever the body has made of that: an AbortError, say. */
+/** Why the operation was stopped, even if the body threw another error for it, such as an AbortError. */
 function stopOf(op: RunningOp, outcome: Outcome<unknown>): Error {
   const reason = op.signal.reason as OpTerminatedError | ClientClosedError;
   if (outcome.ok || outcome.error === reason) return reason;

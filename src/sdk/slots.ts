@@ -1,4 +1,4 @@
-/** How many may go at once. The others wait in the order in which they came. */
+/** Limits how many may go at once. The others wait in their order. */
 export class Slots {
   readonly #waiting = new Set<(isTaken: boolean) => void>();
   #free: number;
@@ -13,7 +13,7 @@ export class Slots {
     return true;
   }
 
-  /** Resolves to whether a slot was had in time. */
+  /** Resolves with whether a slot was free in time. */
   take(timeoutMs: number): Promise<boolean> {
     if (this.tryTake()) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -32,7 +32,7 @@ export class Slots {
     this.#free += 1;
   }
 
-  /** Nobody waits any longer. */
+  /** Ends all waiting. */
   turnAway(): void {
     for (const next of this.#waiting) next(false);
   }

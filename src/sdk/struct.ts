@@ -14,7 +14,7 @@ type Value =
 /** Throws a TypeError that names the place of what JSON cannot hold: a function, a bigint, a Date, a number that is not finite, half a character, a circle. */
 export function structOf(object: JsonObject, path = 'attributes', parents: readonly unknown[] = []): Struct {
   const kind = Object.prototype.toString.call(object).slice('[object '.length, -1);
-  // A Date or a Map has what it holds elsewhere than in its properties, and would arrive empty.
+  // A Date or a Map does not hold its content in properties, and would arrive empty.
   if (kind !== 'Object') throw new TypeError(`${path} must be a plain object, not ${kind}`);
   const fields: Record<string, Value> = Object.create(null) as Record<string, Value>;
   const within = enter(object, path, parents);

@@ -11,7 +11,7 @@ export type CheckCall = ClientDuplexStream<Buffer, StreamCheckReply>;
 export type ControlCall = ClientReadableStream<SignalReply>;
 
 const CHANNEL_OPTIONS = {
-  // A gateway that has vanished without a word is noticed after these two.
+  // A gateway that has vanished without closing the connection is noticed after the sum of these two.
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.initial_reconnect_backoff_ms': 100,

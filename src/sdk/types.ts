@@ -66,13 +66,13 @@ export type Usage = {
   readonly usageId?: string | undefined;
 };
 
-/** A record is a fact and always counted; the answer tells how the spending stands against the limits. */
+/** A usage record is always counted. The answer says whether spending is over a limit now. */
 export type UsageAnswer =
   | { readonly status: 'ok' }
   | { readonly status: 'limit_exceeded'; readonly tier: 'global' | 'org' | 'team' | 'agent'; readonly period: 'monthly' | 'daily' };
 
 /**
- * Where the channel to the gateway stands, on which signals arrive.
+ * The state of the channel on which signals arrive.
  *
  * `connecting`: not yet connected for the first time. `connected`: signals arrive. `reconnecting`: lost, trying again.
  * `refused`: the gateway does not take the credential, and the client does not try again. `closed`: after `close()`.

@@ -1,4 +1,4 @@
-/** Why the gateway was not reached, in words for whoever reads a log: the gRPC library tells it in words for those who wrote it. */
+/** Why the gateway was not reached, in words for the reader of a log. The gRPC library's own words are for its developers. */
 
 const LAST_ERROR = /^No connection established\. Last error: ([^]*?)\.? Resolution note:/;
 

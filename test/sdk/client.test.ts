@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, ActionDeniedError, GatewayError, OpTerminatedError, type AgentClient, type AgentClientOptions, type Op } from '../../src/sdk/index.ts';
+import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -149,10 +150,7 @@ test('an operation within an operation has its trace id, a span id of its own, a
     expect(inner.traceId).toBe(outer.traceId);
     expect(inner.spanId).not.toBe(outer.spanId);
     await control(outer.opId, 'terminate');
-    for (;;) {
-      await inner.checkpoint();
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    return workForEver(inner);
   }));
   expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
 });

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { workForEver } from '../support/endless-body.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
@@ -58,10 +59,7 @@ test('a body that waits at a checkpoint when the client is closed is let go', as
   let opId = '';
   const result = agent.run(SEARCH, async (op) => {
     opId = op.opId;
-    for (;;) {
-      await op.checkpoint();
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    return workForEver(op);
   });
   result.catch(() => {});
   await agent.ready();
@@ -77,10 +75,7 @@ test('what was obeyed right before close is acknowledged', async () => {
   const result = agent.run(SEARCH, async (op) => {
     opId = op.opId;
     await gateway.call('POST', `/api/v1/ops/${opId}/terminate`);
-    for (;;) {
-      await op.checkpoint();
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    return workForEver(op);
   });
   await expect(result).rejects.toMatchObject({ name: 'OpTerminatedError' });
   await agent.close();

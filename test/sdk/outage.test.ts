@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
+import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -83,10 +84,7 @@ test('a gateway that is killed and comes back finds its agent again: token, chec
   let opId = '';
   const result = agent.run(SEARCH, async (op) => {
     opId = op.opId;
-    for (;;) {
-      await op.checkpoint();
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    return workForEver(op);
   });
   result.catch(() => {});
   await eventually(async () => expect((await back.call('POST', `/api/v1/ops/${opId}/terminate`)).status).toBe(200));

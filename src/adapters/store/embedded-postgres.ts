@@ -38,7 +38,7 @@ const USER = 'svc';
 const DATABASE = 'svc';
 const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
 const STOP_TIMEOUT_MS = 15_000;
-/** One that is to end at once, and still does not, is killed after so long. */
+/** A server that does not end at once when told to is killed after this time, in milliseconds. */
 const KILL_AFTER_MS = 500;
 const POLL_MS = 50;
 const RESTART_PAUSE_MS = 1000;
@@ -64,7 +64,7 @@ type Home = {
   readonly signal: AbortSignal | undefined;
 };
 
-/** Rejects with a sentence that says what stands in the way. */
+/** Rejects with a sentence that says what prevents the start. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions, log: StoreLog): Promise<EmbeddedPostgres> {
   const home = await prepareHome(options);
   const major = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').then((text) => text.trim(), () => undefined);

@@ -8,12 +8,15 @@ const MIGRATION_LOCK = 7_201_554_310;
 /** Waiting for another gateway's migration takes as long as that migration does. */
 const MIGRATION_TIMEOUT_MS = 120_000;
 
-/** A database that no waiting puts right: it is newer than this gateway, or refuses a step. */
+/** The database cannot be used, and waiting will not help: it is newer than this gateway, or refuses a step. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
 
-/** All steps in one transaction under an advisory lock; PostgreSQL undoes the lot when one fails. Rejects with the driver's error when the connection fails. */
+/**
+ * Applies all steps in one transaction under an advisory lock; PostgreSQL undoes all of them when one fails. Rejects with the
+ * driver's error when the connection fails.
+ */
 export async function migrate(client: pg.ClientBase, migrations: readonly Migration[] = MIGRATIONS): Promise<readonly number[]> {
   await client.query('BEGIN');
   try {

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL: bounded in number, time and queue, and back by themselves after the database was away. */
+/** Connections to PostgreSQL: limited in number, time and queue, and restored by themselves after an outage of the database. */
 import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
@@ -12,7 +12,7 @@ export type PostgresOptions = {
   readonly connectTimeoutMs: number;
   /** The server gives a statement up after this long; the client waits a second longer, in case the server is gone. */
   readonly statementTimeoutMs: number;
-  /** What runs when it is closed has so long to end; then its connections are cut. */
+  /** How long running queries may take to end when the pool is closed; then their connections are cut. */
   readonly closeTimeoutMs: number;
 };
 
@@ -25,13 +25,13 @@ export type Queryable = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number }>;
 };
 
-/** More waiters than this could not be served before their time-out anyway. */
+/** With more callers waiting, the last could not be served before their time-out anyway. */
 const WAITERS_PER_CONNECTION = 50;
 const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** An outage is over when nothing has failed for so long: until then it may be one of some connections only, or of writes. */
 const SETTLED_MS = 5000;
-/** Whoever asks for the readiness has often given up after a second. */
+/** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
 
 const UNREACHABLE: Fault = { kind: 'store_unreachable', retryAfterSecs: RETRY_AFTER_SECS };
@@ -50,7 +50,7 @@ export class Postgres {
   #migration: Promise<void> | undefined;
   /** The connection of a migration that runs or waits. */
   #migrating: pg.Client | undefined;
-  /** The log has been told of an outage, and not of its end. */
+  /** Whether an outage was logged whose end was not. */
   #isAway = false;
   #failedAtMs = 0;
   #trouble: string | undefined;

@@ -15,7 +15,7 @@ export type Entry = {
   readonly lineage: boolean;
   /** A later event tells a newer state of the same operation. */
   isSuperseded: boolean;
-  /** Channels that keep it. */
+  /** How many channels keep it. */
   holders: number;
 };
 
@@ -35,7 +35,7 @@ export class Channel {
   #entries: Entry[] = [];
   readonly #release: (entry: Entry) => void;
 
-  /** `release` is called for every entry that this channel lets go of. */
+  /** `release` is called for every entry that this channel drops. */
   constructor(interest: Interest, release: (entry: Entry) => void) {
     this.key = channelKeyOf(interest);
     this.interest = interest;
@@ -56,12 +56,12 @@ export class Channel {
 
   at(index: number): Entry | undefined { return this.#entries[index]; }
 
-  /** Where the entries begin that come after `seq`. */
+  /** The index of the first entry after `seq`. */
   indexAfter(seq: number): number {
     return lowerBound(this.#entries.length, (at) => this.#entries[at]!.seq <= seq);
   }
 
-  /** Lets go of what every reader has had. */
+  /** Drops the entries that every reader has had. */
   trim(): void {
     if (this.#entries.length === 0) return;
     let least = Infinity;

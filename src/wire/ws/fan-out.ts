@@ -11,9 +11,9 @@ import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
 
 export type FanOutOptions = {
-  /** Half of them, for readers of one org. */
+  /** How many readers there may be, and half as many of one org. */
   readonly maxReaders: number;
-  /** Told whenever the orgs change whose events this thread has readers for. */
+  /** Called whenever the set of orgs changes for whose events this thread has readers. */
   readonly onInterest: (interest: ThreadInterest) => void;
   readonly listOps: (request: OrgFilter & PageRequest) => Promise<Result<Page<OpView>, Fault>>;
   readonly onError: (error: unknown) => void;
@@ -30,7 +30,7 @@ const MAX_ENTRIES = 200_000;
 const SLICE_MS = 4;
 const VISITS_PER_LOOK_AT_THE_CLOCK = 8;
 const SWEEP_EVERY_MS = 1_000;
-/** A reader that takes nothing for this long is sent away. */
+/** A reader that takes nothing for this long, in milliseconds, is disconnected. */
 const STUCK_AFTER_MS = 30_000;
 const MAX_MESSAGES_PER_SWEEP = 20;
 const SNAPSHOT_PAGE = 500;
@@ -44,7 +44,7 @@ export class FanOut {
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Map<string | null, Set<Channel>>();
-  /** The newest state of each operation that some channel keeps, in either form. */
+  /** For each form, the kept entry with the newest state of each operation. */
   readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
   /** Channels with something to send, each with the readers whose turn is still to come. */
   readonly #passes = new Map<Channel, Pass>();
@@ -68,7 +68,7 @@ export class FanOut {
     this.#timer.unref();
   }
 
-  /** Readers, those on their way in included. */
+  /** How many readers there are, including those that are still connecting. */
   get size(): number { return this.#readers.size; }
   /** Events that readers were too slow for, since the thread started. */
   get dropped(): number {
@@ -95,7 +95,7 @@ export class FanOut {
     this.#visit(reader);
   }
 
-  /** The reader is gone, or has not come. */
+  /** Removes a reader that is gone or never connected. */
   leave(reader: Reader): void {
     reader.closed();
     if (!this.#readers.delete(reader)) return;
@@ -110,12 +110,12 @@ export class FanOut {
     for (const event of events) this.#add(event);
   }
 
-  /** The reader's socket has taken some of what was sent. */
+  /** Call it when the reader's socket has taken some of what was sent. */
   drained(reader: Reader): void {
     if (reader.drained()) this.#visit(reader);
   }
 
-  /** A client has nothing to say here; one that will not be quiet is sent away. */
+  /** Clients need not send anything here; one that goes on sending is disconnected. */
   heard(reader: Reader): void {
     reader.messages += 1;
     if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooMuchSaid);
