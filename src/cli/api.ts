@@ -1,13 +1,12 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
 import { CliError } from './errors.ts';
-import { jsonOf, NO_GATEWAY_ADVICE, problemIn, send, type HttpCall, type Query } from './http.ts';
+import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, send, waitAdvice, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
 import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
 import { readSession, type Session } from './session-file.ts';
 import type { Row } from './table.ts';
 import { resolveTarget, type Target } from './target.ts';
-import { counted } from './words.ts';
 
 const MAX_PAGE = 1000;
 
@@ -22,10 +21,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   internal: 'The log of the gateway says more.',
 };
 
-function adviceFor(code: string | undefined, retryAfter: string | null): string | undefined {
-  if (retryAfter !== null && /^\d+$/.test(retryAfter)) return `Wait ${counted(Number(retryAfter), 'second')} and try again.`;
-  return code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code];
-}
+const adviceFor = (code: string | undefined, response: Response): string | undefined =>
+  waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
 
 /** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */
 export class Api {
@@ -46,26 +43,36 @@ export class Api {
     return new Api(target, session);
   }
 
-  get = (path: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query });
-  post = (path: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body });
-  delete = (path: string): Promise<Row> => this.#json({ method: 'DELETE', path });
+  /** The answer holds `field`, or is refused as that of something else: a proxy's page says nothing of what was done. */
+  get = (path: string, field: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query }, field);
+  post = (path: string, field: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body }, field);
+  /** For what is answered with nothing. */
+  order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
+    const { status } = await this.#answer({ method, path });
+    if (status !== 204) throw this.#misspoken();
+  };
 
   /** Up to `limit` items of the list under `key`, from as many pages as they take. */
   async list(path: string, key: string, query: Query, limit: number): Promise<List> {
     const rows: Row[] = [];
     let cursor: string | null = null;
     do {
-      const page = await this.get(path, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
+      const page = await this.get(path, key, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
       const items = page[key];
-      if (!Array.isArray(items)) throw new CliError(`the gateway answered ${path} without ${key}`, 'It may be older or newer than this svc: compare `svc --version` with it.');
+      if (!Array.isArray(items)) throw this.#misspoken();
       rows.push(...(items as Row[]));
       cursor = typeof page.next_cursor === 'string' ? page.next_cursor : null;
     } while (cursor !== null && rows.length < limit);
     return { rows, nextCursor: cursor };
   }
 
-  /** The answer with its body unread. */
-  stream = (path: string, query: Query = {}): Promise<Response> => this.#answer({ method: 'GET', path, query, isStream: true });
+  /** The answer, of this media type, with its body unread. */
+  async stream(path: string, mediaType: string, query: Query = {}): Promise<Response> {
+    const response = await this.#answer({ method: 'GET', path, query, isStream: true });
+    if (response.headers.get('content-type')?.startsWith(mediaType) === true) return response;
+    await response.body?.cancel();
+    throw this.#misspoken();
+  }
 
   /** What stands for this client in an Authorization header. A session that runs out is renewed before. */
   async bearer(): Promise<string | undefined> {
@@ -81,10 +88,13 @@ export class Api {
     return true;
   }
 
-  async #json(call: HttpCall): Promise<Row> {
+  async #json(call: HttpCall, field: string): Promise<Row> {
     const answer = await jsonOf(this.target.apiUrl, await this.#answer(call));
-    return typeof answer === 'object' && answer !== null ? (answer as Row) : {};
+    if (typeof answer !== 'object' || answer === null || !(field in answer)) throw this.#misspoken();
+    return answer as Row;
   }
+
+  #misspoken = (): CliError => misspoken(this.target.apiUrl);
 
   async #answer(call: HttpCall): Promise<Response> {
     const first = await send(this.target.apiUrl, call, await this.bearer());
@@ -100,7 +110,7 @@ export class Api {
     switch (status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
       case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
-      default: return new CliError(detail, adviceFor(code, response.headers.get('retry-after')));
+      default: return new CliError(detail, adviceFor(code, response));
     }
   }
 }

@@ -2,6 +2,7 @@
 import { codeOf } from '../core/error-text.ts';
 import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
+import { counted } from './words.ts';
 
 const ANSWER_TIMEOUT_MS = 20_000;
 
@@ -51,10 +52,11 @@ function redirected(apiUrl: string, response: Response): CliError {
   return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Name the gateway by its final URL, with --api-url or `svc context add`.');
 }
 
+const CUT = 'the connection was cut';
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
+  ECONNRESET: CUT,
+  UND_ERR_SOCKET: CUT,
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'its name could not be resolved',
   EHOSTUNREACH: 'there is no route to it',
@@ -79,6 +81,7 @@ function reasonOf(cause: unknown): string {
 function adviceOn(code: string): string {
   if (/CERT|TLS|SSL|SIGNATURE/.test(code)) return 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.';
   if (code.startsWith('HPE_')) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
+  if (REASONS[code] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
   return 'Start it with `svc serve`, or name another with --context or --api-url.';
 }
 
@@ -89,8 +92,18 @@ export async function jsonOf(apiUrl: string, response: Response): Promise<unknow
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, error);
+    throw misspoken(apiUrl, error);
   }
+}
+
+/** It answers, but not as a gateway does. */
+export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
+  new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, cause);
+
+/** Undefined where the answer names no time. */
+export function waitAdvice({ headers }: Response): string | undefined {
+  const retryAfter = headers.get('retry-after') ?? '';
+  return /^\d+$/.test(retryAfter) ? `Wait ${counted(Number(retryAfter), 'second')} and try again.` : undefined;
 }
 
 export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };

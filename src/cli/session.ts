@@ -1,6 +1,6 @@
 /** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
 import { CliError } from './errors.ts';
-import { jsonOf, NO_GATEWAY_ADVICE, problemIn, send } from './http.ts';
+import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, send, waitAdvice } from './http.ts';
 import { note } from './output.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
 import type { Target } from './target.ts';
@@ -17,14 +17,14 @@ export async function exchangeKey(apiUrl: string, key: string, scopes: readonly 
   if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
   if (!response.ok) throw await noSession(response);
   const session = sessionFrom(apiUrl, key, await jsonOf(apiUrl, response));
-  if (session === undefined) throw new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.');
+  if (session === undefined) throw misspoken(apiUrl);
   return { kind: 'minted', session };
 }
 
 async function noSession(response: Response): Promise<CliError> {
   const { status, code, detail } = await problemIn(response);
-  const advice = code === undefined ? NO_GATEWAY_ADVICE : undefined;
-  return new CliError(`the gateway did not give a session: ${detail}`, status === 429 ? 'Wait a moment and try again.' : advice);
+  const advice = waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : undefined);
+  return new CliError(`the gateway did not give a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined));
 }
 
 function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session | undefined {

@@ -4,13 +4,13 @@ import type { GatewayError } from './errors.ts';
 import { requireAgent } from './text.ts';
 import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
 
-/** PEM, as text or bytes. */
+/** PEM, as text or bytes, which may be a Buffer. */
 export type TlsOptions = {
   /** Authorities to trust. Left out: those that Node.js trusts. */
-  readonly ca?: string | Buffer | undefined;
+  readonly ca?: string | Uint8Array | undefined;
   /** The agent's own certificate and key, where a proxy before the gateway asks for one. */
-  readonly cert?: string | Buffer | undefined;
-  readonly key?: string | Buffer | undefined;
+  readonly cert?: string | Uint8Array | undefined;
+  readonly key?: string | Uint8Array | undefined;
   /** The name the certificate is for, where it is not the host of the address. */
   readonly serverName?: string | undefined;
 };

@@ -96,7 +96,7 @@ export class Transport {
 
 function credentialsOf(tls: TlsOptions | undefined): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
-  const bytes = (pem: string | Buffer | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
+  const bytes = (pem: string | Uint8Array | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
   return credentials.createSsl(bytes(tls.ca), bytes(tls.key), bytes(tls.cert));
 }
 

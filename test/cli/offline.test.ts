@@ -160,6 +160,32 @@ test('a server that is no gateway is named as such, with what to look at', async
   expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: what answered, with status 501, is no gateway\n${advice}` });
 });
 
+test.each([
+  ['a page', 'text/html', '<h1>Please sign in</h1>'],
+  ['JSON of its own', 'application/json', '{"status":"ok"}'],
+  ['a list', 'application/json', '[]'],
+])('whatever is answered with 200 and %s, nothing is taken for done', async (_, type, body) => {
+  const server = await startFakeServer((_request, response) => response.writeHead(200, { 'content-type': type }).end(body));
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+  const commands = ['ops terminate a:b', 'check --agent a/b/c --action x', 'audit export', 'keys revoke k', 'agents register a/b/c', 'topology'];
+  for (const command of commands) {
+    expect([command, await cli.run(command.split(' '), { env })]).toEqual([command, {
+      status: 1, stdout: '',
+      stderr: `error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+    }]);
+  }
+}, 120_000);
+
+test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
+  const busy = await startFakeServer((_request, response) => response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' }).end('{"code":"overloaded","detail":"too much is asked"}'));
+  const cutting = await startFakeServer((_request, response) => void response.destroy());
+  onTestFinished(() => Promise.all([busy.stop(), cutting.stop()]).then(() => undefined));
+  const to = ({ url }: { readonly url: string }) => ({ env: { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' } });
+  expect((await cli.run(['login'], to(busy))).stderr).toBe('error: the gateway did not give a session: too much is asked\nWait 3 seconds and try again.\n');
+  expect((await cli.run(['ops', 'ls'], to(cutting))).stderr).toBe(`error: cannot reach the gateway at ${cutting.url}: the connection was cut\nTry again; if it stays so, check the URL, also whether it is http or https.\n`);
+});
+
 test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
   const server = await startFakeServer((request, response) => {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');

@@ -22,14 +22,14 @@ export const ls: Run = (invocation) => showList(invocation, { path: '/api/v1/acc
 export async function role(invocation: Invocation): Promise<void> {
   const { args: [who = '', word = ''], globals } = invocation;
   const api = await Api.of(invocation);
-  const { account } = await api.post(`${await pathOf(api, who)}/role`, { role: word });
+  const { account } = await api.post(`${await pathOf(api, who)}/role`, 'account', { role: word });
   await show(globals.output, account, () => [printable(`${emailIn(account)} has the role ${word}.`)]);
 }
 
 export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocation) => {
   const { args: [who = ''], globals } = invocation;
   const api = await Api.of(invocation);
-  const { account } = await api.post(`${await pathOf(api, who)}/${verb}`);
+  const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
   await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ', and signed out everywhere' : ''}.`)]);
 };
 
@@ -37,7 +37,7 @@ export async function invite(invocation: Invocation): Promise<void> {
   const { args: [email = ''], options, globals } = invocation;
   const org = options.text('org');
   const role = options.text('role');
-  const answer = await (await Api.of(invocation)).post('/api/v1/auth/invite', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
+  const answer = await (await Api.of(invocation)).post('/api/v1/auth/invite', 'invite_token', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
   await show(globals.output, answer, () => [
     printable(`Invited ${String(answer.email)} as ${String(answer.role)}, until ${String(answer.expires_at)}. Hand this token over; it is shown only now:`),
     `  ${printable(String(answer.invite_token))}`,
@@ -67,7 +67,7 @@ export async function uninvite(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const ids = who.includes('@') ? await idsByEmail(api, INVITES, 'invites', who) : [who];
   if (ids.length === 0) throw new CliError(`there is no invite for ${printable(who)}`, 'See `svc accounts invites`.');
-  for (const id of ids) await api.post(`${INVITES}/${encodeURIComponent(id)}/revoke`);
+  for (const id of ids) await api.order('POST', `${INVITES}/${encodeURIComponent(id)}/revoke`);
   await show(globals.output, { revoked: ids }, () => [`Took back ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} of ${printable(who)}.`]);
 }
 

@@ -29,7 +29,7 @@ export async function register(invocation: Invocation): Promise<void> {
   const agent = parseAgent(text);
   const parent = options.text('parent');
   const token = env.SVC_CLI_AGENT_TOKEN;
-  const answer = await (await Api.of(invocation)).post('/api/v1/agents', {
+  const answer = await (await Api.of(invocation)).post('/api/v1/agents', 'agent', {
     agent: wireAgent(agent),
     ...(token === undefined || token === '' ? {} : { credential_token: token }),
     ...(parent === undefined ? {} : { parent: wireAgent(parseAgent(parent)) }),
@@ -43,6 +43,6 @@ export async function register(invocation: Invocation): Promise<void> {
 export async function rm(invocation: Invocation): Promise<void> {
   const { args: [text = ''], globals } = invocation;
   const { orgId, teamId, agentId } = parseAgent(text);
-  await (await Api.of(invocation)).delete(`/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
+  await (await Api.of(invocation)).order('DELETE', `/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
   await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer good.`]);
 }

@@ -94,7 +94,7 @@ export async function exportLog(invocation: Invocation): Promise<void> {
 }
 
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
-  const { body } = await (await Api.of(invocation)).stream('/api/v1/logs/export', { ...query, format });
+  const { body } = await (await Api.of(invocation)).stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', { ...query, format });
   return body === null ? Readable.from([]) : Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 }
 

@@ -15,7 +15,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals, env } = invocation;
   const api = await Api.of(invocation);
   const request = requestOf(options, env);
-  const answer = answerOf(await api.post(CHECK_PATH, request));
+  const answer = answerOf(await api.post(CHECK_PATH, 'decision', request));
   if (options.isSet('explain')) await showExplained(api, globals.output, answer, request);
   else await show(globals.output, answer, () => [summary(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
@@ -23,7 +23,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
 
 /** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
 async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest): Promise<void> {
-  const explanation = await api.post('/api/v1/policies/explain', {
+  const explanation = await api.post('/api/v1/policies/explain', 'documents', {
     agent: wireAgent(agent), ...(caller === undefined ? {} : { caller: wireAgent(caller) }), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
   });
   await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer), ...tracesIn(explanation).flatMap(documentLines)]);

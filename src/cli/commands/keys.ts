@@ -32,7 +32,7 @@ export const ls: Run = (invocation) => showList(invocation, {
 
 export async function create(invocation: Invocation): Promise<void> {
   const { args: [name = ''], options, globals } = invocation;
-  const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', {
+  const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', 'key', {
     name,
     scopes: options.list('scope'),
     ...optional('org_id', options.text('org')),
@@ -48,11 +48,11 @@ const optional = (field: string, value: string | undefined): Readonly<Record<str
 
 export async function revoke(invocation: Invocation): Promise<void> {
   const { args: [id = ''], globals } = invocation;
-  await (await Api.of(invocation)).post(`/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
+  await (await Api.of(invocation)).order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
   await show(globals.output, { revoked: id }, () => [`Revoked ${printable(id)}, and every session that was made with it.`]);
 }
 
 export async function rotateSigning(invocation: Invocation): Promise<void> {
-  const answer = await (await Api.of(invocation)).post('/api/v1/iam/signing-keys/rotate');
+  const answer = await (await Api.of(invocation)).post('/api/v1/iam/signing-keys/rotate', 'kid');
   await show(invocation.globals.output, answer, () => [printable(`Tokens are now signed with the key ${String(answer.kid)}; those of the key before stay good until they expire.`)]);
 }

@@ -25,7 +25,7 @@ export const ls: Run = (invocation) => {
 
 export async function showOne(invocation: Invocation): Promise<void> {
   const { args: [opId = ''], globals } = invocation;
-  const op = await (await Api.of(invocation)).get(pathOf(opId));
+  const op = await (await Api.of(invocation)).get(pathOf(opId), 'state');
   await show(globals.output, op, () => fieldsOf(op));
 }
 
@@ -47,7 +47,7 @@ export const control = (trigger: 'pause' | 'resume' | 'terminate' | 'complete'):
   let failed = 0;
   for (const opId of args) {
     try {
-      const op = await api.post(`${pathOf(opId)}/${trigger}`);
+      const op = await api.post(`${pathOf(opId)}/${trigger}`, 'state');
       done.push(op);
       if (globals.output === 'table') writeLines([printable(`${String(op.op_id)} is ${String(op.state)}.`)]);
     } catch (error) {

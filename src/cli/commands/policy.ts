@@ -22,6 +22,6 @@ export const ls: Run = (invocation) => showList(invocation, {
 
 /** A set with a mistake is refused by the gateway, which keeps the one before. */
 export async function reload(invocation: Invocation): Promise<void> {
-  const answer = await (await Api.of(invocation)).post('/api/v1/policies/reload');
+  const answer = await (await Api.of(invocation)).post('/api/v1/policies/reload', 'changed');
   await show(invocation.globals.output, answer, () => [printable(`The policies were read again${typeof answer.version === 'string' ? `; version ${cellText(answer.version)} is in force` : ''}.`)]);
 }

@@ -17,7 +17,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const { path, lines } = viewOf(invocation);
   const limit = limitOf(options);
   if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`);
-  const answer = await (await Api.of(invocation)).get(path, { org_id: options.text('org'), per_page: limit });
+  const answer = await (await Api.of(invocation)).get(path, 'next_cursor', { org_id: options.text('org'), per_page: limit });
   await show(globals.output, answer, () => {
     const text = lines(answer);
     if (text.length === 0) note('No agent is registered.');

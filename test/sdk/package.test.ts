@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+
+type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
+
+test('the package holds the gateway, its command and its SDK, and neither benchmarks nor tests', () => {
+  const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], { cwd: PACKAGE_ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as Packed;
+  const paths = files.map(({ path }) => path);
+  expect(paths).toEqual(expect.arrayContaining(['CHANGELOG.md', 'dist/src/cli/main.js', 'dist/src/sdk/index.d.ts', 'dist/src/sdk/index.js', 'dist/workers/io.js', 'examples/README.md', 'examples/agent.mjs', 'examples/policies/starter.yaml', 'web/index.html']));
+  expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src)\//.test(path))).toEqual([]);
+}, 120_000);
+
+test.each([['node16', 'node16'], ['esnext', 'bundler']])('a strict project finds the types of the SDK with module %s and resolution %s, also without those of Node.js', (module, resolution) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-consumer-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(PACKAGE_ROOT, join(folder, 'node_modules', 'svc-gateway'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'agent.ts'), `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
+const options: AgentClientOptions = { address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, apiKey: 'key', tls: { ca: new Uint8Array() } };
+export const answer: Promise<number> = createAgentClient(options).run({ action: 'tool.call' }, async (op: Op) => { await op.checkpoint(); return op.signal.aborted ? 0 : 1; });
+`);
+  const compile = () => execFileSync(process.execPath, [join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022', '--module', module, '--moduleResolution', resolution, '--types', '', 'agent.ts'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+  expect(compile()).toBe('');
+}, 120_000);
