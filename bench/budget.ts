@@ -70,7 +70,7 @@ class NoBudget extends BudgetTracker {
 
 function governorWith(budgets: BudgetTracker): Governor {
   const decision = { kind: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined } as const;
-  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, maxOrgOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0, hashKey: randomHashKey() });
+  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, maxOrgOps: 10_000_000, maxAgents: 10_000_000, maxOrgAgents: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0, hashKey: randomHashKey() });
   for (const [index, identity] of agents.entries()) governor.restoreAgent({ identity, credential: credentialOf(index), registeredAtMs: NOW_MS, parent: undefined });
   return governor;
 }

@@ -19,7 +19,7 @@ heading('The governor alone, in one thread');
 const loaded = await loadPolicies(STARTER_POLICY);
 if (!loaded.ok) throw new Error('the starter policy does not load');
 const { policies } = loaded.value;
-const governor = new Governor({ policies, budgets: new BudgetTracker(policies.budget, NOW_MS), maxOps: 10_000_000, maxOrgOps: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: randomHashKey() });
+const governor = new Governor({ policies, budgets: new BudgetTracker(policies.budget, NOW_MS), maxOps: 10_000_000, maxOrgOps: 10_000_000, maxAgents: 10_000_000, maxOrgAgents: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: randomHashKey() });
 
 const agents = Array.from({ length: AGENTS }, (_, at) => {
   const agent = { orgId: `org-${at % 50}`, teamId: `team-${at % 7}`, agentId: `agent-${at}` };

@@ -96,6 +96,8 @@ export const VARIABLES = {
   SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
   SVC_MAX_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '4000000', 'operations in the registry at once; one more is refused until others end'),
   SVC_MAX_ORG_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '2000000', 'operations of one org among them; one more is refused until others of it end'),
+  SVC_MAX_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '1000000', 'agents registered at once; one more is refused until others are deregistered'),
+  SVC_MAX_ORG_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '500000', 'agents of one org among them; one more is refused until others of it are deregistered'),
   SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000', 'requests waiting for an answer at once, per I/O thread, half of them for one org; one more is answered 503'),
   SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000', 'WebSocket streams at once, per I/O thread, half of them for one org; one more is answered 503'),
   SVC_MAX_GRPC_CONNECTIONS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000', 'gRPC connections at once, per I/O thread; one more is closed'),

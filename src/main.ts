@@ -243,6 +243,8 @@ function createGovernor(config: Config, { policies }: LoadedPolicies, budgets: B
     budgets,
     maxOps: config.SVC_MAX_OPS,
     maxOrgOps: config.SVC_MAX_ORG_OPS,
+    maxAgents: config.SVC_MAX_AGENTS,
+    maxOrgAgents: config.SVC_MAX_ORG_AGENTS,
     sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
     hashKey: randomHashKey(),
     redact: (attributes) => redactAttributes(attributes, redacted),

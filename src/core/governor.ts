@@ -25,6 +25,9 @@ import { answerTopology } from './topology-commands.ts';
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & {
+  /** Agents that may be registered at once, and those of one org among them. */
+  readonly maxAgents: number;
+  readonly maxOrgAgents: number;
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
   /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
@@ -57,12 +60,16 @@ export class Governor {
   readonly budgets: BudgetTracker;
   readonly #signals = new SignalBoxes();
   readonly #state: CheckState;
+  readonly #maxAgents: number;
+  readonly #maxOrgAgents: number;
   readonly #sweepTtlMs: number;
 
-  constructor({ sweepTtlMs, hashKey, ...given }: GovernorOptions) {
+  constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
     this.#state = { ...given, agents: this.agents, ops: this.ops, isWatched: false };
+    this.#maxAgents = maxAgents;
+    this.#maxOrgAgents = maxOrgAgents;
     this.#sweepTtlMs = sweepTtlMs;
   }
 
@@ -178,6 +185,8 @@ export class Governor {
     if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
     const before = this.agents.registrationOf(key);
     const rotated = before !== undefined;
+    const full = rotated ? undefined : this.#refuseIfFull(agent);
+    if (full !== undefined) return unchanged(full);
     const registration: AgentRegistration = {
       identity: agent,
       credential,
@@ -193,6 +202,13 @@ export class Governor {
         { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
       ],
     };
+  }
+
+  /** As with operations, agents without an org do not count as an org. */
+  #refuseIfFull({ orgId }: AgentIdentity): Result<never, Fault> | undefined {
+    if (this.agents.registeredCount >= this.#maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' });
+    const ofOrg = orgId === '' ? 0 : this.agents.membersOf(orgId)?.agents.size ?? 0;
+    return ofOrg >= this.#maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
   }
 
   #parentProblem(agent: AgentIdentity, parent: AgentIdentity): string | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CommandOf } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import { agentKeyOf, type AgentIdentity } from '../../src/core/ids.ts';
+import { agentKeyOf, type AgentIdentity, type SecretDigest } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING, STRANGER } from '../support/governor.ts';
 
@@ -228,6 +228,26 @@ describe('limits and failures', () => {
     governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
     governor.sweep(100_000);
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
+  });
+
+  test('an org that has all the agents it may registers no more until one is deregistered, may rotate their tokens, and others register on', () => {
+    const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
+    const register = (orgId: string, agentId: string, secret = agentId) => governor.apply<'register-agent'>(
+      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId }, credential: secret as SecretDigest, parent: undefined }, 1).reply;
+    expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
+    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' } };
+    expect(register('globex-labs', 'c')).toEqual(full);
+    expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
+    expect(register('initech', 'd').ok).toBe(true);
+    governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } }, 1);
+    expect(register('globex-labs', 'c').ok).toBe(true);
+  });
+
+  test('no more agents are registered than the registry may hold, whatever their orgs', () => {
+    const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
+    const orgs = ['one', 'two', '', 'four', 'five', 'six'].map((orgId, at) => governor.apply<'register-agent'>(
+      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId: 'a' }, credential: `secret-${at}` as SecretDigest, parent: undefined }, 1).reply);
+    expect(orgs.find((reply) => !reply.ok)).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' } });
   });
 
   test('an allow that could not be recorded is taken back, and an older operation of the same batch is left alone', () => {

@@ -28,7 +28,7 @@ export const POLICIES = {
 type Given = Partial<Omit<GovernorOptions, 'hashKey'>> & { readonly agents?: readonly AgentIdentity[] };
 
 export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }: Given = {}): Governor {
-  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps: 1_000, maxOrgOps: 1_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: HASH_KEY, ...given });
+  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps: 1_000, maxOrgOps: 1_000, maxAgents: 1_000, maxOrgAgents: 1_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: HASH_KEY, ...given });
   for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
   return governor;
 }
