@@ -1,33 +1,28 @@
-import { pageOfAgents } from './agents-page.ts';
-import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } from './agents.ts';
+import { deregisterAgent, listAgents, registerAgent, type AgentLimits } from './agent-commands.ts';
+import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents.ts';
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
 import { checkAction, exceededPayload, exceededReason, refuseIfFull, type CheckState } from './check.ts';
 import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, SignalMessage } from './commands.ts';
-import { BAD_CURSOR, numberOf } from './cursor.ts';
-import { NO_EFFECTS, type Effect } from './effects.ts';
+import { BAD_CURSOR } from './cursor.ts';
+import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL } from './identity.ts';
 import { effectsOfImpersonation } from './impersonation.ts';
-import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId } from './ids.ts';
+import { agentKeyOf, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
 import { pageOfOps } from './ops-page.ts';
 import { OpsRegistry, type OpSlot } from './ops.ts';
+import { unchanged, type Outcome } from './outcome.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
 import { revokeUnrecorded, takeBack, type Undo } from './take-back.ts';
 import { answerTopology } from './topology-commands.ts';
 
-/** `undo` is given for a change that must be taken back when it cannot be recorded. Checks have their own rules for that. */
-export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
-
-export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & {
-  /** Agents that may be registered at once, and those of one org among them. */
-  readonly maxAgents: number;
-  readonly maxOrgAgents: number;
+export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & AgentLimits & {
   /** How long a finished operation stays readable (spec: Limits, registry sweep). */
   readonly sweepTtlMs: number;
   /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
@@ -60,16 +55,14 @@ export class Governor {
   readonly budgets: BudgetTracker;
   readonly #signals = new SignalBoxes();
   readonly #state: CheckState;
-  readonly #maxAgents: number;
-  readonly #maxOrgAgents: number;
+  readonly #agentLimits: AgentLimits;
   readonly #sweepTtlMs: number;
 
   constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
     this.#state = { ...given, agents: this.agents, ops: this.ops, isWatched: false };
-    this.#maxAgents = maxAgents;
-    this.#maxOrgAgents = maxOrgAgents;
+    this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
   }
 
@@ -91,9 +84,9 @@ export class Governor {
       case 'complete-op': return this.#completeOp(command, nowMs);
       case 'get-op': return unchanged(this.#getOp(command));
       case 'list-ops': return unchanged(this.#listOps(command));
-      case 'register-agent': return this.#registerAgent(command, nowMs);
+      case 'register-agent': return registerAgent(this.agents, this.#agentLimits, command, nowMs);
       case 'deregister-agent': return this.#deregisterAgent(command);
-      case 'list-agents': return unchanged(this.#listAgents(command));
+      case 'list-agents': return unchanged(listAgents(this.agents, command));
       case 'topology-overview':
       case 'topology-team':
       case 'topology-tree':
@@ -175,75 +168,10 @@ export class Governor {
     return ok({ items: page.ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
   }
 
-  #registerAgent({ principal, agent, credential, parent }: CommandOf<'register-agent'>, nowMs: number): Outcome<'register-agent'> {
-    if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
-    const key = agentKeyOf(agent);
-    const holder = this.agents.ownerOf(credential);
-    // Two agents with one token could not be told apart. The message must not say whose token it is.
-    if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
-    const problem = parent === undefined ? undefined : this.#parentProblem(agent, parent);
-    if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
-    const before = this.agents.registrationOf(key);
-    const rotated = before !== undefined;
-    const full = rotated ? undefined : this.#refuseIfFull(agent);
-    if (full !== undefined) return unchanged(full);
-    const registration: AgentRegistration = {
-      identity: agent,
-      credential,
-      registeredAtMs: before?.registeredAtMs ?? nowMs,
-      parent: parent === undefined ? before?.parent : agentKeyOf(parent),
-    };
-    const entry = this.agents.register(registration);
-    return {
-      reply: ok({ agent: viewOfAgent(entry), rotated }),
-      undo: { kind: 'registration', key, credential, before },
-      effects: [
-        { kind: 'agent-saved', key, registration, rotated },
-        { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
-      ],
-    };
-  }
-
-  /** As with operations, agents without an org do not count as an org. */
-  #refuseIfFull({ orgId }: AgentIdentity): Result<never, Fault> | undefined {
-    if (this.agents.registeredCount >= this.#maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' });
-    const ofOrg = orgId === '' ? 0 : this.agents.membersOf(orgId)?.agents.size ?? 0;
-    return ofOrg >= this.#maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
-  }
-
-  #parentProblem(agent: AgentIdentity, parent: AgentIdentity): string | undefined {
-    if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
-    const own = agentKeyOf(agent);
-    let ancestor: AgentKey | undefined = agentKeyOf(parent);
-    if (!(this.agents.get(ancestor)?.isRegistered ?? false)) return `agent ${ancestor} is not registered`;
-    while (ancestor !== undefined) {
-      if (ancestor === own) return 'an agent cannot descend from itself';
-      ancestor = this.agents.get(ancestor)?.parent;
-    }
-    return undefined;
-  }
-
-  #deregisterAgent({ principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
-    const key = agentKeyOf(agent);
-    const before = this.agents.registrationOf(key);
-    if (!seesOrg(principal, agent.orgId) || !this.agents.deregister(key)) return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
-    this.#signals.forgetAgent(key);
-    return {
-      reply: ok(undefined),
-      undo: { kind: 'registration', key, credential: undefined, before },
-      effects: [
-        { kind: 'agent-removed', identity: agent, key },
-        { kind: 'audit', draft: { eventType: 'AgentDeregistered', lineage: agent, actor: principal.subject } },
-      ],
-    };
-  }
-
-  #listAgents({ principal, orgId, teamId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
-    const org = orgInReach(principal, orgId);
-    if (!org.ok) return org;
-    const after = cursor === undefined ? 0 : numberOf(cursor);
-    if (after === undefined) return BAD_CURSOR;
-    return ok(pageOfAgents(this.agents, org.value, teamId, perPage, after));
+  #deregisterAgent(command: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
+    const outcome = deregisterAgent(this.agents, command);
+    if (outcome.reply.ok) this.#signals.forgetAgent(agentKeyOf(command.agent));
+    return outcome;
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -351,7 +279,5 @@ export class Governor {
     return { ...record, acknowledgedAtMs: this.#signals.acknowledgedAtMs(record.opId) };
   }
 }
-
-const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({ reply, effects: NO_EFFECTS });
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);

@@ -1,0 +1,84 @@
+/** Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC, RegisterAgent). */
+import { pageOfAgents } from './agents-page.ts';
+import { viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
+import type { CommandOf, Replies } from './commands.ts';
+import { BAD_CURSOR, numberOf } from './cursor.ts';
+import type { Fault } from './fault.ts';
+import { agentKeyOf, type AgentIdentity, type AgentKey } from './ids.ts';
+import { unchanged, type Outcome } from './outcome.ts';
+import { fail, ok, type Result } from './result.ts';
+import { orgInReach, seesOrg } from './scope.ts';
+
+/** Agents that may be registered at once, and those of one org among them. Agents without an org do not count as an org. */
+export type AgentLimits = { readonly maxAgents: number; readonly maxOrgAgents: number };
+
+/** Registers an agent, or gives a registered one another token. */
+export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { principal, agent, credential, parent }: CommandOf<'register-agent'>, nowMs: number): Outcome<'register-agent'> {
+  if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
+  const key = agentKeyOf(agent);
+  const holder = agents.ownerOf(credential);
+  // Two agents with one token could not be told apart. The message must not say whose token it is.
+  if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
+  const problem = parent === undefined ? undefined : problemOfParent(agents, agent, parent);
+  if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
+  const before = agents.registrationOf(key);
+  const rotated = before !== undefined;
+  const full = rotated ? undefined : refuseIfFull(agents, limits, agent);
+  if (full !== undefined) return unchanged(full);
+  const registration: AgentRegistration = {
+    identity: agent,
+    credential,
+    registeredAtMs: before?.registeredAtMs ?? nowMs,
+    parent: parent === undefined ? before?.parent : agentKeyOf(parent),
+  };
+  const entry = agents.register(registration);
+  return {
+    reply: ok({ agent: viewOfAgent(entry), rotated }),
+    undo: { kind: 'registration', key, credential, before },
+    effects: [
+      { kind: 'agent-saved', key, registration, rotated },
+      { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
+    ],
+  };
+}
+
+function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: AgentIdentity): string | undefined {
+  if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
+  const own = agentKeyOf(agent);
+  let ancestor: AgentKey | undefined = agentKeyOf(parent);
+  if (!(agents.get(ancestor)?.isRegistered ?? false)) return `agent ${ancestor} is not registered`;
+  while (ancestor !== undefined) {
+    if (ancestor === own) return 'an agent cannot descend from itself';
+    ancestor = agents.get(ancestor)?.parent;
+  }
+  return undefined;
+}
+
+function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {
+  if (agents.registeredCount >= maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' });
+  const ofOrg = orgId === '' ? 0 : agents.membersOf(orgId)?.agents.size ?? 0;
+  return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
+}
+
+/** Takes an agent's registration away. It is not known any more once it has no operations left. */
+export function deregisterAgent(agents: AgentRegistry, { principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
+  const key = agentKeyOf(agent);
+  const before = agents.registrationOf(key);
+  if (!seesOrg(principal, agent.orgId) || !agents.deregister(key)) return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
+  return {
+    reply: ok(undefined),
+    undo: { kind: 'registration', key, credential: undefined, before },
+    effects: [
+      { kind: 'agent-removed', identity: agent, key },
+      { kind: 'audit', draft: { eventType: 'AgentDeregistered', lineage: agent, actor: principal.subject } },
+    ],
+  };
+}
+
+export function listAgents(agents: AgentRegistry, { principal, orgId, teamId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
+  const org = orgInReach(principal, orgId);
+  if (!org.ok) return org;
+  const after = cursor === undefined ? 0 : numberOf(cursor);
+  if (after === undefined) return BAD_CURSOR;
+  return ok(pageOfAgents(agents, org.value, teamId, perPage, after));
+}
