@@ -180,11 +180,13 @@ export class ApiKeys {
     return ok(undefined);
   }
 
-  /** In memory, or else in the store, if it is long over. */
+  /** In memory, or else in the store. */
   async #find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>> {
     const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
     if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
-    return this.#deps.store.find(by);
+    const found = await this.#deps.store.find(by);
+    if (found.ok && found.value !== undefined) this.#adopt(found.value); // another gateway may have made it since the last refresh
+    return found;
   }
 
   #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }

@@ -324,6 +324,14 @@ describe('the first key', () => {
     expect(must(await store.all())).toHaveLength(1);
   });
 
+  test('a gateway knows the key of the environment at once when another has set it since it read the store', async () => {
+    const { keys, reopen } = await start();
+    const other = await reopen();
+    must(await keys.bootstrap(ENVIRONMENT_KEY));
+    expect(must(await other.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+    expect(other.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
+  });
+
   test('the key of the environment works as it is, and a restart changes nothing', async () => {
     const { keys, reopen } = await start();
     expect(must(await keys.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });

@@ -216,6 +216,8 @@ test('a database that takes no more connections is told of as such, with the set
   const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 7 }, { info: () => undefined, warn: (message, fields) => told.push([message, fields]) });
   onTestFinished(() => postgres.close());
   await postgres.start();
+  // The connection of the migrations closes a moment later.
+  await eventually(async () => expect((await admin.query(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = 'few'`)).rows[0].open).toBeLessThanOrEqual(1));
   const sleep = () => postgres.attempt((on) => on.query('SELECT pg_sleep(0.3)'));
   const results = await Promise.all([sleep(), sleep(), sleep()]);
   expect(results.filter((result) => result.ok)).toHaveLength(2);
