@@ -48,14 +48,6 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const notice = (message: IoNotice): void => main.postMessage(message);
   const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: stackOf(error) });
   const onCut = (fault: Fault, doing: string): void => notice({ type: 'cut', doing, reason: explain(fault) });
-  // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
-  // close, and another takes its place.
-  process.on('uncaughtException', (error) => {
-    onError(error, 'an event handler');
-    http.close();
-    process.exit(1);
-  });
-
   const link = new IoLink(main, start.auditPort, { maxPending: data.maxPending, onAuditFailure: data.onAuditFailure, onMessage: receive });
   const credentials = new CachedAuthenticator({ cache: new VerifiedCache(), ask: (bearer) => link.call('authenticate', { bearer }), digestOf: digestOfPresented, nowMs: Date.now });
   const authenticate = async (bearer: string): Promise<Result<Principal, Fault>> => {
@@ -73,6 +65,13 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
     name: `${Date.now().toString(36)}-${start.place}`,
   };
   const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, addressOf: addressBehind(data.trustedProxies), bodyTimeoutMs: data.bodyTimeoutMs, onError, onCut, stream });
+  // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
+  // close, and another takes its place.
+  process.on('uncaughtException', (error) => {
+    onError(error, 'an event handler');
+    http.close();
+    process.exit(1);
+  });
   // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
   const servesGrpc = start.place === 0 || canSharePort();
   const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;

@@ -103,6 +103,14 @@ search  (team:acme/search, search.yaml)
 `);
 });
 
+test('explain counts a cost as a check does: rounded up to a micro-dollar, and not without end', async () => {
+  const policy = write('spend.yaml', 'name: spend\nscope: org:acme\nrules:\n  - { id: free, actions: ["*"], when: "estimated_cost_usd == 0.0", effect: allow }\n');
+  const explain = (cost: string) => cli.run(['policy', 'explain', '--policies', policy, '--agent', 'acme/search/a1', '--action', 'a', '--resource', 'r', '--cost', cost]);
+  expect((await explain('0')).stdout).toMatch(/^allow /);
+  expect((await explain('0.0000001')).stdout).toMatch(/^deny /);
+  expect(await explain('1000001')).toMatchObject({ status: 2, stderr: expect.stringContaining('--cost must be an amount in US dollars from 0 to 1000000, such as 0.25') });
+});
+
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();

@@ -99,6 +99,10 @@ test('an agent is seen when it asks itself, and not when another credential acts
   expect(lastSeenMs()).toBe(20);
   governor.apply<'check'>(checkOf(CRAWLER, 't:3', { credential: undefined, principal: ADMIN }), 30);
   expect(lastSeenMs()).toBe(20);
+  // Registered anew while its operations run, it has not been seen yet.
+  governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }, 32);
+  governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: undefined }, 34);
+  expect(lastSeenMs()).toBeUndefined();
 });
 
 describe('money', () => {

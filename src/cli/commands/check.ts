@@ -1,5 +1,6 @@
 /** `svc check`: one policy check, as an agent would ask it. */
 import { randomBytes } from 'node:crypto';
+import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { Api } from '../api.ts';
 import { EXIT, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
@@ -43,7 +44,7 @@ function requestOf(options: Options, env: NodeJS.ProcessEnv) {
     action: options.text('action') ?? '',
     resource: options.text('resource') ?? '',
     attributes: attributesIn(options),
-    estimatedCostUsd: costIn(options),
+    estimatedCostUsd: costIn(options).usd,
     // To ask why is not to act: an explanation registers no operation and spends nothing.
     dryRun: options.isSet('dryRun') || options.isSet('explain'),
   };
@@ -73,11 +74,13 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-export function costIn(options: Options): number {
+/** The cost that is asked for, and what the gateway counts for it. */
+export function costIn(options: Options): { readonly usd: number; readonly microUsd: number } {
   const text = options.text('cost');
   const usd = Number(text ?? 0);
-  if (text?.trim() === '' || !Number.isFinite(usd) || usd < 0) throw usageError('--cost must be an amount in US dollars, such as 0.25');
-  return usd;
+  const microUsd = text?.trim() === '' ? undefined : usdToMicro(usd);
+  if (microUsd === undefined) throw usageError(`--cost must be an amount in US dollars from 0 to ${MAX_COST_USD}, such as 0.25`);
+  return { usd, microUsd };
 }
 
 /** The names of the HTTP API, which are those of the audit log too; what the gateway left out is null. */

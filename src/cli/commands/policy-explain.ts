@@ -18,7 +18,7 @@ export async function run({ options, globals, env }: Invocation): Promise<void> 
     action: options.text('action') ?? '',
     resource: options.text('resource') ?? '',
     attributes: attributesIn(options),
-    estimatedCostMicroUsd: Math.round(costIn(options) * 1_000_000),
+    estimatedCostMicroUsd: costIn(options).microUsd,
   });
   await show(globals.output, viewOf(explanation), () => [
     decisionLine(explanation.decision.kind, explanation.decision.reason),
