@@ -21,17 +21,26 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   EIO: { reason: 'the disk fails', remedy: 'have it checked' },
 };
 
-/** Undefined for what is no error of the system about a file. */
+/** Whether it is an error of the system about a file that there are words for. */
+export const isFileTrouble = (error: unknown): boolean => troubleOf(error) !== undefined;
+
+/** Undefined for anything else. */
 export function fileTrouble(error: unknown, dataDir: string): string | undefined {
+  const found = troubleOf(error);
+  if (found === undefined) return undefined;
+  const { name, path, trouble } = found;
+  const isOfDataDir = path === undefined || isWithin(path, dataDir) || isWithin(dataDir, path);
+  const remedy = isOfDataDir ? `${trouble.remedy}, or choose another SVC_DATA_DIR` : trouble.remedy;
+  return `cannot use ${path ?? `the data directory ${dataDir}`}: ${trouble.reason} (${name}); ${remedy}`;
+}
+
+function troubleOf(error: unknown): { readonly name: string; readonly path: string | undefined; readonly trouble: Trouble } | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   // Who cannot listen or connect is told of the address elsewhere.
   const name = syscall === 'connect' || 'port' in error ? undefined : nameOf(code);
   const trouble = name === undefined ? undefined : TROUBLES[name];
-  if (trouble === undefined) return undefined;
-  const isOfDataDir = path === undefined || isWithin(path, dataDir) || isWithin(dataDir, path);
-  const remedy = isOfDataDir ? `${trouble.remedy}, or choose another SVC_DATA_DIR` : trouble.remedy;
-  return `cannot use ${path ?? `the data directory ${dataDir}`}: ${trouble.reason} (${name}); ${remedy}`;
+  return name === undefined || trouble === undefined ? undefined : { name, path, trouble };
 }
 
 const isWithin = (path: string, folder: string): boolean => !relative(resolve(folder), resolve(path)).startsWith('..');

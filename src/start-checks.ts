@@ -4,19 +4,20 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
-import { damagedStoreFile, openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
+import { damagedStoreFile } from './adapters/store/lmdb-damage.ts';
+import { openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
 import { messageOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
-import { fileTrouble } from './file-trouble.ts';
+import { fileTrouble, isFileTrouble } from './file-trouble.ts';
 
 /** Why the gateway does not start, in words for whoever started it. */
 export class StartError extends Error {}
 
 /** For what rejects with such words of its own; what the system says of a file is left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw fileTrouble(error, '') === undefined ? new StartError(messageOf(error)) : error; });
+  starting.catch((error: unknown) => { throw isFileTrouble(error) ? error : new StartError(messageOf(error)); });
 
 /** What the system refused about a file, in words; everything else as it is. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
@@ -66,7 +67,7 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   try {
     return openEmbeddedStore(dataDir);
   } catch (error) {
-    throw fileTrouble(error, dataDir) === undefined ? new StartError(`cannot open the store in ${dataDir}: ${messageOf(error)}`) : error;
+    throw isFileTrouble(error) ? error : new StartError(`cannot open the store in ${dataDir}: ${messageOf(error)}`);
   }
 }
 

@@ -7,7 +7,8 @@ import { existsSync, fdatasyncSync, fsyncSync, mkdirSync, readFileSync, renameSy
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
-import { readIfThere, syncDirectory, withOpenFile } from './segments.ts';
+import { withOpenFile } from '../open-file.ts';
+import { readIfThere, syncDirectory } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';

@@ -2,7 +2,7 @@
 import { fsyncSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { codeOf } from '../../core/error-text.ts';
-import { withOpenFile } from './segments.ts';
+import { withOpenFile } from '../open-file.ts';
 
 /** One after the other, on the thread pool of Node.js: only the caller waits for the disk. */
 export async function flushFiles(paths: readonly string[]): Promise<void> {

@@ -9,11 +9,12 @@
  * Numbers of prelude and rows are 64-bit floats, the others unsigned integers, all in little-endian order. A bucket holds
  * the hashes with the same upper 8 bits. Only prelude, rows and fields stay in memory; a search reads one bucket.
  */
-import { closeSync, fstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { fstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { lowerBound } from '../../core/lower-bound.ts';
+import { withOpenFile } from '../open-file.ts';
 import { INDEXED_FIELDS } from './filter.ts';
 import type { IndexBuilder } from './index-builder.ts';
 import { ROW, type SegmentIndex } from './segment-index.ts';
@@ -149,16 +150,10 @@ function findInFile(path: string, base: number, table: Uint32Array, hash: number
 }
 
 function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
-  let fd: number;
   try {
-    fd = openSync(path, 'r');
+    return withOpenFile(path, 'r', use);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
-  }
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
   }
 }

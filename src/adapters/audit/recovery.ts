@@ -3,7 +3,8 @@ import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { listSegments, readFully, withOpenFile, type Segment } from './segments.ts';
+import { withOpenFile } from '../open-file.ts';
+import { listSegments, readFully, type Segment } from './segments.ts';
 
 /** What was found and repaired when the log was opened. Each is one line in the log of the process. */
 export type RecoveryNotice =

@@ -5,7 +5,8 @@ import { pruneCheckpoints, writeAnchor } from './checkpoint.ts';
 import { frameOf, type LineFrame } from './line.ts';
 import { readTail } from './recovery.ts';
 import { indexPath } from './segment-indexes.ts';
-import { listSegments, readFully, withOpenFile, type Segment } from './segments.ts';
+import { withOpenFile } from '../open-file.ts';
+import { listSegments, readFully, type Segment } from './segments.ts';
 
 export type RetentionOptions = {
   readonly directory: string;

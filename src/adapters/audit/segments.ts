@@ -1,7 +1,8 @@
 /** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { fsyncSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/error-text.ts';
+import { withOpenFile } from '../open-file.ts';
 
 export type Segment = { readonly firstId: number; readonly name: string; readonly path: string };
 
@@ -38,16 +39,6 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
     filled += bytes;
   }
   return filled;
-}
-
-/** Keeps a file open while `use` runs. A file that this creates is accessible only to its owner. */
-export function withOpenFile<T>(path: string, flags: string, use: (fd: number) => T): T {
-  const fd = openSync(path, flags, 0o600);
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
-  }
 }
 
 /** Makes a file's name as durable as its content. */

@@ -21,7 +21,8 @@ import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { listSegments, withOpenFile, type Segment } from './segments.ts';
+import { withOpenFile } from '../open-file.ts';
+import { listSegments, type Segment } from './segments.ts';
 
 export type AuditProblem =
   /** The entry does not match its hash, or its successor recorded another hash for it. */

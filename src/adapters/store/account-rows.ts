@@ -6,7 +6,6 @@ import type { Role } from '../../core/scope.ts';
 import type { PasswordReset, RefreshToken, StoredAccount, StoredInvite } from '../../gateway/account-store.ts';
 import { msOrNull } from './row-times.ts';
 
-
 export const ACCOUNT_COLUMNS =
   'id, sequence, email, password_hash, role, org_id, disabled, token_epoch, created_at, last_login_at';
 

@@ -22,7 +22,6 @@ export function createPostgresAccountStore(postgres: Postgres): AccountStore {
   };
 }
 
-
 type LockoutRow = { readonly failures: number; readonly locked_until: Date | null };
 const lockoutOf = (row: LockoutRow | undefined): Lockout =>
   row === undefined ? NO_FAILURES : { failures: row.failures, lockedUntilMs: row.locked_until?.getTime() ?? null };

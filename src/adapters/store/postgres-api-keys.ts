@@ -21,7 +21,6 @@ type ApiKeyRow = {
   readonly expires_at: Date | null; readonly revoked_at: Date | null; readonly last_used_at: Date | null;
 };
 
-
 const keyOf = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   name: row.name,

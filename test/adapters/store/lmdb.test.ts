@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
-import { damagedStoreFile, openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
+import { openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
 import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
 
 const lmdbPath = createRequire(import.meta.url).resolve('lmdb');
@@ -105,48 +105,6 @@ test('of many that start at once on a stale lock one gets it', async () => {
   const locks = await Promise.all(Array.from({ length: 8 }, () => lockDataDir(folder)));
   expect(locks.filter(({ ok }) => ok)).toHaveLength(1);
   for (const lock of locks) if (lock.ok) await lock.value.release();
-});
-
-test.each([['cut short', Buffer.alloc(4096)], ['written over', Buffer.alloc(20_000, 'x')]])('a store file that was %s is named, not opened: that would end the process without a word', async (_, bytes) => {
-  const dataDir = temporaryFolder();
-  expect(await damagedStoreFile(dataDir)).toBeUndefined();
-  const store = openEmbeddedStore(dataDir);
-  await store.table<string, number>('numbers').put('one', 1);
-  await store.close();
-  expect(await damagedStoreFile(dataDir)).toBeUndefined();
-  writeFileSync(join(dataDir, 'store', 'data.mdb'), bytes);
-  expect(await damagedStoreFile(dataDir)).toBe(join(dataDir, 'store', 'data.mdb'));
-});
-
-test.each([0.02, 0.1, 0.5, 0.9, 0.999])('a store file of which only %d is left is named, and left as it was found', async (part) => {
-  const dataDir = temporaryFolder();
-  const store = openEmbeddedStore(dataDir);
-  const [keys, agents] = [store.table<string, object>('keys'), store.table<string, object>('agents')];
-  await Promise.all(Array.from({ length: 2_000 }, (_, index) => [keys.put(`k${index}`, { text: 'x'.repeat(300) }), agents.put(`a${index}`, { text: 'y'.repeat(300) })]).flat());
-  await store.close();
-  expect(await damagedStoreFile(dataDir)).toBeUndefined();
-  const file = join(dataDir, 'store', 'data.mdb');
-  const left = Math.floor(statSync(file).size * part);
-  truncateSync(file, left);
-  expect(await damagedStoreFile(dataDir)).toBe(file);
-  expect(await damagedStoreFile(dataDir)).toBe(file);
-  expect(statSync(file).size).toBe(left);
-});
-
-test('a store whose last pages were never written, being free again, is sound', async () => {
-  const dataDir = temporaryFolder();
-  const store = openEmbeddedStore(dataDir);
-  const table = store.table<string, string>('texts');
-  await table.put('kept', 'x');
-  await Promise.all([table.put('large', 'y'.repeat(400_000)), table.put('large', 'z'.repeat(900_000)), table.remove('large')]);
-  await store.close();
-  expect(statSync(join(dataDir, 'store', 'data.mdb')).size).toBeLessThan(1_500_000); // of 2 MB, or this tests nothing
-  expect(await damagedStoreFile(dataDir)).toBeUndefined();
-  const again = openEmbeddedStore(dataDir);
-  expect([...again.table<string, string>('texts').entries()]).toEqual([['kept', 'x']]);
-  await again.table<string, string>('texts').put('more', 'w'.repeat(2_000_000));
-  await again.close();
-  expect(await damagedStoreFile(dataDir)).toBeUndefined();
 });
 
 test('a lock file that cannot be opened is named: of it the library would end the process without a word', async () => {

@@ -1,0 +1,85 @@
+/** Tells, before the embedded store is opened, whether its file is one: the library maps it into memory as it is. */
+import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { withOpenFile } from '../open-file.ts';
+import { openEnvironment } from './lmdb.ts';
+
+/** Every file of the library begins with two pages that carry this mark. */
+const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
+const MARK_AT = 24;
+const LEAST_BYTES = 2 * 4096;
+
+/**
+ * Where each of its two heads, the first two pages, says how large a page is, where the list of free pages and the tables begin,
+ * which the last page is, and which head is newer.
+ */
+const PAGE_SIZE_AT = 48;
+const ROOTS_AT = [88, 136] as const;
+const LAST_PAGE_AT = 144;
+const TURN_AT = 152;
+const HEAD_BYTES = TURN_AT + 8;
+/** In place of a page, where there is none yet. */
+const EMPTY = 0xffff_ffff_ffff_ffffn;
+const MAX_PAGE_BYTES = 65_536;
+
+/**
+ * The file of the store where it is none: cut short by a full disk or a copy that broke off, or written over. Ask before opening
+ * it: the library maps it into memory as it is, and the process dies of that without a word.
+ */
+export async function damagedStoreFile(dataDir: string): Promise<string | undefined> {
+  const folder = join(dataDir, 'store');
+  const path = join(folder, 'data.mdb');
+  if (!existsSync(path)) return undefined;
+  const { size, start } = readStart(path);
+  if (size === 0) return undefined;
+  if (size < LEAST_BYTES || !start.subarray(MARK_AT, MARK_AT + MARK.length).equals(MARK)) return path;
+  const claim = claimOf(start);
+  if (claim === undefined || size < claim.leastSize) return path;
+  return size >= claim.wholeSize || await isSoundWithout(folder, path, size, claim.wholeSize) ? undefined : path;
+}
+
+/** Its length, and its first page with the head of the second. */
+function readStart(path: string): { readonly size: number; readonly start: Buffer } {
+  return withOpenFile(path, 'r', (fd) => {
+    const start = Buffer.alloc(MAX_PAGE_BYTES + HEAD_BYTES);
+    readSync(fd, start, 0, start.length, 0);
+    return { size: fstatSync(fd).size, start };
+  });
+}
+
+/** How long it is with every page that it has given a number to, and with those that all others hang on; undefined where it says what cannot be. */
+function claimOf(start: Buffer): { readonly wholeSize: number; readonly leastSize: number } | undefined {
+  const pageBytes = start.readUInt32LE(PAGE_SIZE_AT);
+  if (pageBytes < HEAD_BYTES || pageBytes > MAX_PAGE_BYTES) return undefined;
+  const newer = start.readBigUInt64LE(TURN_AT) > start.readBigUInt64LE(pageBytes + TURN_AT) ? 0 : pageBytes;
+  const roots = ROOTS_AT.map((at) => start.readBigUInt64LE(newer + at)).filter((root) => root !== EMPTY);
+  const endOf = (page: bigint): number => (Number(page) + 1) * pageBytes;
+  return { wholeSize: endOf(start.readBigUInt64LE(newer + LAST_PAGE_AT)), leastSize: Math.max(0, ...roots.map(endOf)) };
+}
+
+/**
+ * The last pages may never have been written, where they were free again when the library came to it. So the file is made as long
+ * as it should be, of which a sound one takes no harm, and all of it is read: of zeros in place of what is used, the library says so.
+ */
+async function isSoundWithout(folder: string, path: string, size: number, wholeSize: number): Promise<boolean> {
+  let isSound = false;
+  truncateSync(path, wholeSize);
+  try {
+    isSound = await isReadable(folder);
+  } finally {
+    if (!isSound) truncateSync(path, size); // as it was found
+  }
+  return isSound;
+}
+
+async function isReadable(folder: string): Promise<boolean> {
+  const environment = openEnvironment(folder);
+  try {
+    for (const name of [...environment.getKeys()]) for (const row of environment.openDB({ name: String(name) }).getRange()) void row;
+    return true;
+  } catch {
+    return false; // said by whoever asked
+  } finally {
+    await environment.close();
+  }
+}
