@@ -106,7 +106,7 @@ function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectRep
   const version = request.header('connect-protocol-version');
   if (version !== undefined && version !== '1') return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
   const encoding = request.header('content-encoding');
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return COMPRESSED;
+  if (encoding !== undefined && encoding !== 'identity') return COMPRESSED;
   return undefined;
 }
 

@@ -78,17 +78,13 @@ function batchHandler(ports: WirePorts): Handle<BatchCheckActionsRequest, BatchC
 }
 
 function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {
-  const responses: StreamCheckActionsResponse[] = [];
-  let firstFault: Fault | undefined;
-  let isAnyDecided = false;
-  for (const [index, { reply, auditId }] of answers.entries()) {
+  const first = answers[0]?.reply;
+  if (first?.ok === false && answers.every(({ reply }) => !reply.ok)) return first;
+  const responses = answers.map(({ reply, auditId }, index): StreamCheckActionsResponse => {
     const correlationId = requests[index]?.correlationId ?? '';
-    if (reply.ok) responses.push(checkResponseOf(commands[index] as CheckCommand, correlationId, reply.value, auditId));
-    else responses.push(undecided(correlationId, reply.fault));
-    if (reply.ok) isAnyDecided = true;
-    else firstFault ??= reply.fault;
-  }
-  return firstFault === undefined || isAnyDecided ? ok({ responses }) : fail(firstFault);
+    return reply.ok ? checkResponseOf(commands[index] as CheckCommand, correlationId, reply.value, auditId) : undecided(correlationId, reply.fault);
+  });
+  return ok({ responses });
 }
 
 const atItem = (fault: Fault, index: number): { readonly ok: false; readonly fault: Fault } =>
