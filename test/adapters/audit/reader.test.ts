@@ -81,6 +81,15 @@ test('any filter over any log finds what a look at every entry finds, newest fir
 const many = (count: number, draft: Partial<AuditDraft> = {}) => Array.from({ length: count }, () => draft);
 const ofOrg = (orgId: string | null): Partial<AuditDraft> => ({ lineage: { orgId, teamId: 't', agentId: 'a' } });
 
+/** The directory of a log of so many entries, closed. */
+function logOf(count: number): string {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, many(count));
+  writer.close();
+  return directory;
+}
+
 test('a page that takes too long is answered with what was found, and a cursor to go on from', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
@@ -129,10 +138,7 @@ test('pages neither repeat nor lose an entry while new ones arrive', async () =>
 });
 
 test('the last page has no cursor, and a cursor of somebody’s own making is refused', async () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory);
-  append(writer, many(10));
-  writer.close();
+  const directory = logOf(10);
   const reader = new AuditReader(directory);
   expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { nextCursor: null } });
   expect(await new AuditReader(join(directory, 'nowhere')).query({}, { perPage: 10 })).toEqual({ ok: true, value: { entries: [], nextCursor: null } });
@@ -142,10 +148,7 @@ test('the last page has no cursor, and a cursor of somebody’s own making is re
 });
 
 test('a half-written line is not shown before it is whole', async () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory);
-  append(writer, many(2));
-  writer.close();
+  const directory = logOf(2);
   const path = join(directory, SEGMENT_ONE);
   const [, second] = readFileSync(path, 'utf8').split('\n');
   const reader = new AuditReader(directory);
@@ -293,10 +296,7 @@ test('a log on a disk that cannot be written is read all the same', async (conte
 });
 
 test('times of any year can be asked for', async () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory);
-  append(writer, many(2));
-  writer.close();
+  const directory = logOf(2);
   const reader = new AuditReader(directory);
   expect(await ids(reader, { sinceMs: -8.64e15, untilMs: 8.64e15 })).toEqual([2, 1]);
   expect(await ids(reader, { sinceMs: 8.64e15 })).toEqual([]);
