@@ -8,7 +8,8 @@ const NOTHING: Uint8Array = new Uint8Array();
 
 /**
  * Where the log goes, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone neither delays
- * nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile.
+ * nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile. pino's own
+ * destination does not get over a full disk, and says nothing of what it drops.
  */
 export class LogSink {
   readonly #fd: number;
