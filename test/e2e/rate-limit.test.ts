@@ -27,12 +27,18 @@ test('the public auth routes count by address, and say when to come again', asyn
 });
 
 test('behind a proxy that is trusted each client has a limit of its own, whatever it claims itself; behind any other, one is as good as another', async () => {
-  const behind = await startTestGateway({ env: { SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' } });
+  const behind = await startTestGateway({ env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' } });
   try {
     const methods = async (url: string, from: string) => (await fetch(`${url}/api/v1/auth/methods`, { headers: { 'x-forwarded-for': from } })).status;
     const four = (url: string, from: (count: number) => string) => Promise.all([1, 2, 3, 4].map((count) => methods(url, from(count))));
     expect((await four(behind.url, (count) => `9.9.9.${count}, 203.0.113.1`)).sort()).toEqual([200, 200, 200, 429]);
     expect(await methods(behind.url, '203.0.113.2')).toBe(200);
+    // All addresses of one customer's IPv6 network are one client, and one of IPv4 is the same in either notation.
+    expect((await four(behind.url, (count) => `2001:db8:7:1::${count}`)).sort()).toEqual([200, 200, 200, 429]);
+    expect(await methods(behind.url, '2001:db8:7:2::1')).toBe(200);
+    expect(await methods(behind.url, '::ffff:203.0.113.1')).toBe(429);
+    const strangers = await Promise.all(Array.from({ length: 7 }, (_, count) => fetch(`${behind.url}/api/v1/ops`, { headers: { authorization: 'Bearer ended', 'x-forwarded-for': `2001:db8:7:1:${count}::1` } })));
+    expect(strangers.map(({ status }) => status).sort()).toEqual([401, 401, 401, 401, 401, 401, 429]);
     await four(gateway.url, (count) => `203.0.113.${count}`);
     expect(await methods(gateway.url, '203.0.113.9')).toBe(429);
   } finally {

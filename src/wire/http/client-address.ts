@@ -1,6 +1,7 @@
 /** Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the proxy names. */
 import { BlockList, isIP } from 'node:net';
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { plainAddress } from '../../core/client-address.ts';
 
 /** `peer` is the other end of the connection. */
 export type AddressOf = (peer: string, req: Pick<UwsRequest, 'forEach'>) => string;
@@ -14,7 +15,8 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
     else list.addSubnet(address, Number(bits), familyOf(address));
   }
   const isProxy = (address: string): boolean => list.check(address, familyOf(address));
-  return (peer, req) => {
+  return (socketPeer, req) => {
+    const peer = plainAddress(socketPeer);
     if (proxies.length === 0 || !isProxy(peer)) return peer;
     let address = peer;
     // Each proxy appends the address it was called from. Anything before the first address that is not a trusted proxy may be forged.
@@ -38,7 +40,7 @@ function forwardedFor(req: Pick<UwsRequest, 'forEach'>): string[] {
 /** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678` and `::1` as an address; undefined for any other text. */
 function withoutPort(hop: string): string | undefined {
   const address = /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-  return isIP(address) === 0 || address.includes('%') ? undefined : address;
+  return isIP(address) === 0 || address.includes('%') ? undefined : plainAddress(address);
 }
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');

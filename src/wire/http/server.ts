@@ -1,4 +1,5 @@
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
+import { networkOf } from '../../core/client-address.ts';
 import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
@@ -94,7 +95,7 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
   const { link } = options;
   try {
     if (route.access === 'public') {
-      const limited = await overLimit(link, route.limit ?? 'address', request.remoteAddress);
+      const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
       if (limited !== undefined) return limited;
       if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
       return await route.handle({ ...request, body: parsed.ok ? parsed.value : undefined }, link);
@@ -127,7 +128,7 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<{ reado
  * Counts a request whose credential is not in force. Not with the public auth routes of its address: a program that goes on
  * with a token that has ended must not keep people at the same address from signing in.
  */
-export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${address}`);
+export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${networkOf(address)}`);
 
 function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   const headers = new Map<string, string>();

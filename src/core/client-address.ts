@@ -1,0 +1,36 @@
+/** Addresses of clients as text: in which form they are recorded, and how many of them count as one. */
+
+/**
+ * An address of IPv4 is written as one, also where it came over a socket of IPv6 (`::ffff:192.0.2.1`), and without the zone
+ * that only the machine itself understands (`fe80::1%eth0`). Any other text is left as it is.
+ */
+export function plainAddress(text: string): string {
+  if (!text.includes(':')) return text;
+  const [address = ''] = text.split('%', 1);
+  const groups = groupsOf(address);
+  const isMapped = groups.length === 8 && groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+  return isMapped ? groups.slice(6).flatMap((group) => [group >> 8, group & 0xff]).join('.') : address;
+}
+
+/**
+ * Whom the limits of an address count as one: an address of IPv4, or the /64 of one of IPv6, which is the least that a
+ * provider gives to a customer. Each has 2^64 addresses of it to call from.
+ */
+export function networkOf(address: string): string {
+  const plain = plainAddress(address);
+  return plain.includes(':') ? `${groupsOf(plain).slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` : plain;
+}
+
+/** The eight groups of an IPv6 address, which the caller knows to be one. */
+function groupsOf(address: string): number[] {
+  const [before, after] = address.split('::', 2).map(groupsIn);
+  if (before === undefined || after === undefined) return before ?? [];
+  return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after];
+}
+
+const groupsIn = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? dottedGroups(group) : [Number.parseInt(group, 16)])));
+
+function dottedGroups(dotted: string): number[] {
+  const [a = 0, b = 0, c = 0, d = 0] = dotted.split('.').map(Number);
+  return [a * 256 + b, c * 256 + d];
+}
