@@ -1,0 +1,48 @@
+/** All that says who is asking: API keys, tokens and their signing keys, revocations, tickets. */
+import { secrets } from './adapters/secrets.ts';
+import type { Config } from './config.ts';
+import type { Fault } from './core/fault.ts';
+import { ok, type Result } from './core/result.ts';
+import type { ApiKeyStore } from './gateway/api-key-store.ts';
+import { ApiKeys } from './gateway/api-keys.ts';
+import { createAuthenticator, type Authenticator } from './gateway/authenticate.ts';
+import type { AuditLog, Clock } from './gateway/ports.ts';
+import { RevocationList, type RevocationStore } from './gateway/revocations.ts';
+import type { SigningKeys } from './gateway/signing-keys.ts';
+import { createTokenIssuer, type TokenIssuer } from './gateway/tokens.ts';
+import { WsTickets } from './gateway/ws-tickets.ts';
+import type { CryptoPool } from './threads/crypto-pool.ts';
+import { createTokens } from './threads/tokens.ts';
+
+export type CredentialsStart = {
+  readonly config: Config;
+  readonly signingKeys: SigningKeys;
+  readonly keyStore: ApiKeyStore;
+  readonly revocationStore: RevocationStore;
+  readonly crypto: CryptoPool;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+export type Credentials = {
+  readonly signingKeys: SigningKeys;
+  readonly apiKeys: ApiKeys;
+  readonly revocations: RevocationList;
+  readonly authenticator: Authenticator;
+  readonly issuer: TokenIssuer;
+  readonly tickets: WsTickets;
+};
+
+/** Faults: those of reading the store of API keys. */
+export async function openCredentials({ config, signingKeys, keyStore, revocationStore, crypto, audit, clock, onError }: CredentialsStart): Promise<Result<Credentials, Fault>> {
+  const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
+  const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
+  const revocations = new RevocationList({ store: revocationStore, clock, onError: (message, error) => onError(error, message) });
+  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets });
+  if (!opened.ok) return opened;
+  const apiKeys = opened.value;
+  const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
+  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+  return ok({ signingKeys, apiKeys, revocations, authenticator, issuer, tickets: new WsTickets({ authenticator, clock }) });
+}

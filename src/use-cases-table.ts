@@ -1,0 +1,50 @@
+/** Who answers each use case. */
+import type { Database } from './accounts-start.ts';
+import type { Metrics } from './adapters/metrics.ts';
+import type { Config } from './config.ts';
+import { fail, ok } from './core/result.ts';
+import { withoutAccountStore, type AccountUseCases } from './gateway/accounts.ts';
+import { createCredentialUseCases, type CredentialUseCasesDeps } from './gateway/credential-use-cases.ts';
+import { readLog, type AuditReads } from './gateway/logs.ts';
+import type { PolicyKeeper } from './gateway/policies.ts';
+import type { Clock } from './gateway/ports.ts';
+import type { RateLimiter } from './gateway/rate-limit.ts';
+import type { UseCases } from './gateway/use-cases.ts';
+import type { WsTickets } from './gateway/ws-tickets.ts';
+
+export type UseCaseParts = CredentialUseCasesDeps & {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly audit: { readonly isWritable: boolean };
+  readonly auditReader: AuditReads;
+  readonly database: Database | undefined;
+  readonly accounts: AccountUseCases | undefined;
+  readonly policyKeeper: PolicyKeeper;
+  readonly tickets: WsTickets;
+  readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
+  readonly isStopping: () => boolean;
+  readonly metrics: () => Metrics;
+};
+
+export function useCasesOf({ config, clock, audit, auditReader, database, accounts, policyKeeper, tickets, limiters, isStopping, metrics, ...credentials }: UseCaseParts): UseCases {
+  return {
+    ...(accounts ?? withoutAccountStore()),
+    ...createCredentialUseCases(credentials),
+    readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
+    listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
+    explainCheck: async ({ principal, subject }) => policyKeeper.explain(principal, subject),
+    reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
+    issueTicket: ({ bearer }) => tickets.issue(bearer),
+    redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
+    readiness: async () => {
+      if (isStopping()) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
+      if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
+      return ok({
+        audit: audit.isWritable ? 'writable' : 'unwritable',
+        database: database === undefined ? 'not_configured' : await database.postgres.isReachable() ? 'reachable' : 'unreachable',
+      });
+    },
+    metrics: async () => ok({ contentType: metrics().contentType, text: await metrics().render() }),
+    takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
+  };
+}
