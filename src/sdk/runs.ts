@@ -28,9 +28,14 @@ type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
 /** The gateway says paused, and the signal that says so is on its way. */
 const PAUSE_POLL_MS = 250;
 
+/** The body that is running, and the one of another client around it, if there is one. */
+type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
+
+// One for all clients: Node.js before 24 copies each storage into each promise of the process, also of clients that are closed.
+const AROUND = new AsyncLocalStorage<Around>();
+
 export class Runs {
   readonly #options: RunsOptions;
-  readonly #around = new AsyncLocalStorage<RunningOp>();
   /** Operations whose bodies run, with the checks that allowed them. */
   readonly #live = new Map<RunningOp, CheckBody>();
 
@@ -39,17 +44,17 @@ export class Runs {
   }
 
   /** Whether the caller is itself the body of an operation. */
-  get isWithin(): boolean { return this.#around.getStore() !== undefined; }
+  get isWithin(): boolean { return this.#around() !== undefined; }
 
   /** Within the body of an operation, everything belongs to its trace. */
   nameOf({ traceId, spanId }: Action): OpName {
-    return { traceId: traceId ?? this.#around.getStore()?.traceId ?? newTraceId(), spanId: spanId ?? newSpanId() };
+    return { traceId: traceId ?? this.#around()?.traceId ?? newTraceId(), spanId: spanId ?? newSpanId() };
   }
 
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T> {
     const { settings, checker, control, calls } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
-    const op = new RunningOp(traceId, spanId, this.#around.getStore(), (costUsd, opId) => calls.recordUsage({ costUsd, opId }));
+    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => calls.recordUsage({ costUsd, opId }));
     if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} runs already`);
     const check = checkBodyOf(action, settings.agent, op);
     // Before the check: a signal may overtake its answer.
@@ -84,6 +89,13 @@ export class Runs {
     }
   }
 
+  /** The operation of this client, not of another, in whose body the caller is. */
+  #around(): RunningOp | undefined {
+    let around = AROUND.getStore();
+    while (around !== undefined && around.runs !== this) around = around.outer;
+    return around?.op;
+  }
+
   async #announce(op: RunningOp, check: CheckBody): Promise<void> {
     const { checker, settings } = this.#options;
     const { opState, reason } = await checker.check(check, false);
@@ -101,7 +113,7 @@ export class Runs {
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>): Promise<T> {
     this.#live.set(op, check);
-    const outcome = await settled(() => this.#around.run(op, async () => {
+    const outcome = await settled(() => AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
       op.signal.throwIfAborted();
       const value = await body(op);
       // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.

@@ -1,3 +1,4 @@
+import { executionAsyncResource } from 'node:async_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, ActionDeniedError, GatewayError, OpTerminatedError, type AgentClient, type AgentClientOptions, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -153,6 +154,27 @@ test('an operation within an operation has its trace id, a span id of its own, a
     return workForEver(inner);
   }));
   expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
+});
+
+test('operations of two clients within one another keep to their own: each client finds its own around it, and no other', async () => {
+  const [first, second] = [connect(), connect()];
+  await first.run(SEARCH, async (outer) => {
+    await second.run(SEARCH, async (theirs) => {
+      expect(theirs.traceId).not.toBe(outer.traceId);
+      await first.run(SEARCH, (inner) => expect(inner.traceId).toBe(outer.traceId));
+      await second.run(SEARCH, (inner) => expect(inner.traceId).toBe(theirs.traceId));
+    });
+  });
+});
+
+test('a process that has had many clients is no slower for it: what follows a promise carries one storage, not one of each', async () => {
+  for (let count = 0; count < 20; count += 1) {
+    const agent = connect();
+    await agent.run(SEARCH, () => {});
+    await agent.close();
+  }
+  const storages = await new Promise<number>((resolve) => setImmediate(() => resolve(Object.getOwnPropertySymbols(executionAsyncResource()).filter(({ description }) => description === 'kResourceStore').length)));
+  expect(storages).toBeLessThan(5);
 });
 
 test('checks by the thousand are answered, each with its own answer', async () => {
