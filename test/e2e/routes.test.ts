@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
+import { templateOf } from '../../src/wire/http/openapi.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
@@ -71,6 +72,8 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
 };
 
 let gateway: TestGateway;
+/** `/openapi.json`, as far as it says what may be answered. */
+let paths: Record<string, Record<string, { readonly responses: object }>>;
 const bearers = {} as Record<(typeof CALLERS)[number], string | null>;
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 let made = 0;
@@ -94,6 +97,7 @@ beforeAll(async () => {
   });
   await gateway.call('POST', '/api/v1/auth/register', { email: 'owner@example.com', password: 'a horse that nobody corrects' });
   await gateway.call('POST', '/api/v1/agents', { agent: AGENT });
+  ({ paths } = (await gateway.call('GET', '/openapi.json')).body);
   await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, expiring.key)).status).toBe(401));
 }, 60_000);
 afterAll(async () => { await gateway.stop(); });
@@ -179,14 +183,17 @@ test('the table says of every row of the API what it answers to whom, and of no 
   expect(Object.keys(STATUS).sort()).toEqual(ROWS.map(nameOf).sort());
 });
 
-test.each(ROWS.map((row) => ({ name: nameOf(row), row })))('$name answers each caller as the table says, and in the shape of its description', async ({ name, row }) => {
+test.each(ROWS.map((row) => ({ name: nameOf(row), row })))('$name answers each caller as the table says, and as its description does', async ({ name, row }) => {
+  const described = Object.keys(paths[templateOf(row.path)]![row.method]!.responses);
   const statuses: number[] = [];
   for (const caller of CALLERS) {
     const { path, body } = await (SAMPLES[name]?.() ?? { path: row.path });
     const reply = await gateway.call(row.method.toUpperCase(), path, body, bearers[caller]);
     statuses.push(reply.status);
+    expect(described).toContain(String(reply.status));
     const answer = row.answers?.[reply.status];
     if (answer !== undefined && typeof answer === 'object' && 'safeParse' in answer) expect((answer as z.ZodType).safeParse(reply.body).error).toBeUndefined();
+    if (answer === 'empty') expect(reply.body).toBe('');
     if (reply.status >= 400) {
       expect(reply.headers.get('content-type')).toBe('application/problem+json');
       expect(reply.body).toMatchObject({ status: reply.status, code: expect.any(String), detail: expect.any(String) });
