@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CommandOf } from '../../src/core/commands.ts';
+import type { Command, CommandOf } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf, type AgentIdentity, type SecretDigest } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
@@ -243,11 +243,19 @@ describe('limits and failures', () => {
     expect(register('globex-labs', 'c').ok).toBe(true);
   });
 
+  test('the only agent that an org may have is registered, and agents of no org are as many as the registry holds', () => {
+    const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
+    const register = (orgId: string, agentId: string) => governor.apply<'register-agent'>(
+      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId }, credential: `${orgId}-${agentId}` as SecretDigest, parent: undefined }, 1).reply.ok;
+    expect([register('acme', 'a'), register('acme', 'b'), register('', 'a'), register('', 'b'), register('', 'c')]).toEqual([true, false, true, true, true]);
+  });
+
   test('no more agents are registered than the registry may hold, whatever their orgs', () => {
     const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
     const orgs = ['one', 'two', '', 'four', 'five', 'six'].map((orgId, at) => governor.apply<'register-agent'>(
       { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId: 'a' }, credential: `secret-${at}` as SecretDigest, parent: undefined }, 1).reply);
-    expect(orgs.find((reply) => !reply.ok)).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' } });
+    expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
+    expect(orgs[2]).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' } });
   });
 
   test('an allow that could not be recorded is taken back, and an older operation of the same batch is left alone', () => {
@@ -283,11 +291,17 @@ describe('limits and failures', () => {
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
   });
 
-  test('cursors that no listing gave out are refused', () => {
+  const topology = (type: string, cursor: string, more: object = {}): Command => ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
+  test.each<[string, string, (cursor: string) => Command]>([
+    ['operations', '1.5', (cursor) => ({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
+    ['agents', '1.5', (cursor) => ({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
+    ['the overview', '15', (cursor) => topology('overview', cursor)],
+    ['the tree', '15', (cursor) => topology('tree', cursor)],
+    ['the numbers', '1.5', (cursor) => topology('stats', cursor)],
+    ['a team', '15', (cursor) => topology('team', cursor, { teamId: 'search' })],
+    ['the lineages of a name', '1.5', (cursor) => topology('lineage', cursor, { agentId: 'crawler' })],
+  ])('a cursor that no listing of %s gave out is refused', (_listing, ofAnother, command) => {
     const governor = openGovernor();
-    for (const cursor of ['-1', 'x', '1.5', '1e3', '99999999999', '']) {
-      expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor }, 1).reply).toMatchObject({ fault: { field: 'cursor' } });
-      expect(governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor }, 1).reply).toMatchObject({ fault: { field: 'cursor' } });
-    }
+    for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', '']) expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
   });
 });

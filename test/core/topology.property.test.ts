@@ -4,7 +4,7 @@ import { AgentRegistry } from '../../src/core/agents.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId, type SecretDigest } from '../../src/core/ids.ts';
 import { OpsRegistry, type OpSlot } from '../../src/core/ops.ts';
 import { nextState, OP_STATES, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
-import { agentPage, lineages, overview, stats, tree, type TreeNode } from '../../src/core/topology.ts';
+import { agentPage, lineages, overview, stats, tree, type Tree, type TreeNode } from '../../src/core/topology.ts';
 import { HASH_KEY } from '../support/governor.ts';
 
 const MINUTE_MS = 60_000;
@@ -93,13 +93,15 @@ const same = (one: AgentIdentity, other: AgentIdentity): boolean => agentKeyOf(o
 const seenCount = (agents: readonly ModelAgent[], nowMs: number): number => agents.filter(({ seenMinute }) => seenMinute !== undefined && seenMinute >= nowMs / MINUTE_MS - 5).length;
 const distinct = (values: readonly string[]): number => new Set(values).size;
 
-/** Reads a listing page by page to its end. */
-function all<T>(read: (cursor: string | undefined) => { readonly items: readonly T[]; readonly next: string | undefined }): T[] {
+/** Reads a listing page by page to its end. Every page but the last is full. */
+function all<T>(perPage: number, read: (cursor: string | undefined) => { readonly items: readonly T[]; readonly next: string | undefined }): T[] {
   const items: T[] = [];
   for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages += 1) {
     const page = read(cursor);
     items.push(...page.items);
     cursor = page.next;
+    if (cursor === undefined) expect(page.items.length).toBeLessThanOrEqual(perPage);
+    else expect(page.items.length).toBe(perPage);
     expect(pages).toBeLessThan(100);
   }
   return items;
@@ -110,7 +112,9 @@ function valueOf<T>(result: { readonly ok: true; readonly value: T } | { readonl
   return result.value;
 }
 
-const keysOf = (nodes: readonly TreeNode[]): string[] => nodes.flatMap(({ agent, children }) => [agentKeyOf(agent.identity), ...keysOf(children)]);
+/** Each agent of a tree with the one above it. */
+const linksOf = (nodes: readonly TreeNode[], above = 'none'): string[] =>
+  nodes.flatMap(({ agent, children }) => [`${agentKeyOf(agent.identity)} below ${above}`, ...linksOf(children, agentKeyOf(agent.identity))]);
 
 test('the topology says what plain lists would say, after any history, at any page size and for any org', () => {
   fc.assert(fc.property(steps, fc.integer({ min: 1, max: 4 }), fc.constantFrom(undefined, '', 'acme', 'globex', 'nobody'), (history, perPage, orgId) => {
@@ -120,45 +124,56 @@ test('the topology says what plain lists would say, after any history, at any pa
     const inOrg = ({ identity }: { readonly identity: AgentIdentity }): boolean => orgId === undefined || identity.orgId === orgId;
     const members = scene.registered.filter(inOrg);
     const keys = members.map(({ identity }) => agentKeyOf(identity));
+    /** A deregistered parent is none. */
+    const parentOf = (key: string): string | undefined => scene.registered.map(({ identity }) => agentKeyOf(identity) as string)
+      .find((other) => other === scene.registered.find(({ identity }) => agentKeyOf(identity) === key)?.parent);
+    const above = (key: string): string[] => {
+      const parent = parentOf(key);
+      return parent === undefined ? [] : [parent, ...above(parent)];
+    };
 
-    const listed = all((cursor) => {
-      const { agents: items, next, orgCount, teamCount, agentCount } = valueOf(overview(agents, orgId, { perPage, cursor }, nowMs));
+    const listed = all(perPage, (cursor) => {
+      const { agents: items, teams, next, orgCount, teamCount, agentCount } = valueOf(overview(agents, orgId, { perPage, cursor }, nowMs));
       expect([orgCount, teamCount, agentCount]).toEqual([
         distinct(members.flatMap(({ identity }) => (identity.orgId === '' ? [] : [identity.orgId]))),
         distinct(members.map(({ identity }) => `${identity.orgId}/${identity.teamId}`)),
         members.length,
       ]);
+      const teamOf = ({ identity }: { readonly identity: AgentIdentity }): string => `${identity.orgId}/${identity.teamId}`;
+      expect(teams.map(({ orgId: org, teamId, agentCount: count }) => [`${org}/${teamId}`, count]))
+        .toEqual([...new Set(items.map(teamOf))].map((team) => [team, members.filter((agent) => teamOf(agent) === team).length]));
       return { items, next };
     });
     expect(listed.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual([...keys].sort());
     const ofOneOrg = listed.filter(({ identity }) => identity.orgId === 'acme').map(({ identity }) => agentKeyOf(identity));
     expect(ofOneOrg).toEqual(keys.filter((key) => key.startsWith('acme/'))); // in the order of registration
 
-    const ofTeam = all((cursor) => {
+    const ofTeam = all(perPage, (cursor) => {
       const { agents: items, next } = valueOf(agentPage(agents, orgId, 'a', { perPage, cursor }, nowMs));
       return { items, next };
     });
     expect(ofTeam.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual(keys.filter((key) => key.split('/')[1] === 'a').sort());
 
-    const roots = all((cursor) => {
+    const roots = all(perPage, (cursor) => {
       const { roots: items, next } = valueOf(tree(agents, orgId, { perPage, cursor }));
       return { items, next };
     });
-    expect(keysOf(roots).sort()).toEqual([...keys].sort());
+    expect(linksOf(roots).sort()).toEqual(keys.map((key) => `${key} below ${parentOf(key) ?? 'none'}`).sort());
 
-    const named = all((cursor) => {
+    const named = all(perPage, (cursor) => {
       const { lineages: items, next } = valueOf(lineages(agents, orgId, 'x', { perPage, cursor }));
       return { items, next };
     });
     expect(named.map(({ agent }) => agentKeyOf(agent.identity)).sort()).toEqual(keys.filter((key) => key.endsWith('/x')).sort());
     for (const { agent, ancestors, descendants } of named) {
-      const below = descendants.map((each) => agentKeyOf(each.agent.identity));
-      for (const { identity } of ancestors) expect(below).not.toContain(agentKeyOf(identity));
-      const parent = scene.registered.find(({ identity }) => same(identity, agent.identity))?.parent;
-      expect(ancestors.slice(0, 1).map(({ identity }) => agentKeyOf(identity) as string)).toEqual(scene.registered.some(({ identity }) => agentKeyOf(identity) === parent) ? [parent] : []);
+      const key = agentKeyOf(agent.identity);
+      expect(ancestors.map(({ identity }) => agentKeyOf(identity) as string)).toEqual(above(key));
+      const below = descendants.map((each) => [each.depth, agentKeyOf(each.agent.identity)] as const);
+      expect(below.map(([depth]) => depth)).toEqual(below.map(([depth]) => depth).toSorted((a, b) => a - b)); // the nearest first
+      expect(below.map(String).sort()).toEqual(keys.filter((other) => above(other).includes(key)).map((other) => `${above(other).indexOf(key) + 1},${other}`).sort());
     }
 
-    const groups = all((cursor) => {
+    const groups = all(perPage, (cursor) => {
       const { groups: items, next, agentsSeen, agentCount, ops } = valueOf(stats(agents, scene.ops.counts, orgId, { perPage, cursor }, nowMs));
       expect([agentsSeen, agentCount]).toEqual([seenCount(members, nowMs), members.length]);
       expect(ops).toEqual(countsOf(scene.running.filter(inOrg)));
@@ -204,5 +219,34 @@ test('a tree that is larger than one answer says where it is cut, and no chain i
   for (; node.children.length > 0; node = node.children[0]!) depth += 1;
   expect([roots.length, depth, node.isCut]).toEqual([1, 32, true]);
   const { lineages: [lineage] } = valueOf(lineages(agents, 'acme', 'n5000', { perPage: 50, cursor: undefined }));
-  expect([lineage?.ancestors.length, lineage?.isCut]).toEqual([100, true]);
+  expect([lineage?.ancestors.length, lineage?.descendants.length, lineage?.isCut]).toEqual([100, 1_000, true]);
+});
+
+test('a lineage that just fits is whole', () => {
+  const agents = new AgentRegistry();
+  const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
+  const last = 100 + 1_000 + 1;
+  for (let n = 0; n <= last; n += 1) {
+    agents.register({ identity: identityOf(n), credential: `d${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)) });
+  }
+  const cut = (): (boolean | undefined)[] => ['n100', 'n101'].map((name) => valueOf(lineages(agents, 'acme', name, { perPage: 1, cursor: undefined })).lineages[0]?.isCut);
+  expect(cut()).toEqual([true, true]); // one descendant too many, one ancestor too many
+  agents.deregister(agentKeyOf(identityOf(last)));
+  expect(cut()).toEqual([false, true]);
+});
+
+test('a page of the tree ends where it has five thousand agents, and the next one goes on', () => {
+  const agents = new AgentRegistry();
+  const identityOf = (root: number, n: number): AgentIdentity => ({ orgId: 'acme', teamId: `team-${root}`, agentId: `n${n}` });
+  for (const [root, below] of [2_999, 2_999, 0].entries()) {
+    for (let n = 0; n <= below; n += 1) {
+      agents.register({ identity: identityOf(root, n), credential: `d${root}-${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 ? undefined : agentKeyOf(identityOf(root, 0)) });
+    }
+  }
+  const page = (cursor: string | undefined) => valueOf(tree(agents, 'acme', { perPage: 50, cursor }));
+  const shown = ({ roots }: Tree): unknown[] => roots.map(({ agent, children, isCut }) => [agent.identity.teamId, children.length, isCut]);
+  const first = page(undefined);
+  expect(shown(first)).toEqual([['team-0', 2_999, false], ['team-1', 1_999, true]]);
+  const second = page(first.next);
+  expect([shown(second), second.next]).toEqual([[['team-2', 0, false]], undefined]);
 });

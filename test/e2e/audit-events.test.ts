@@ -105,7 +105,7 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
   OpResumed: { provoke: () => control('pause', 'resume'), entry: { ...OF_AGENT, ...BY_KEY } },
   OpTerminated: { provoke: () => control('terminate'), entry: { ...OF_AGENT, ...BY_KEY } },
   OpCompleted: { provoke: () => control('complete'), entry: { ...OF_AGENT, ...BY_KEY } },
-  AgentRegistered: { provoke: () => post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'late' } }), entry: { ...BY_KEY, lineage: { ...AGENT, agent_id: 'late' } } },
+  AgentRegistered: { provoke: () => post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'late' }, parent: AGENT }), entry: { ...BY_KEY, lineage: { ...AGENT, agent_id: 'late' }, payload: { rotated: false, parent: 'acme/search/crawler' } } },
   AgentDeregistered: {
     provoke: async () => {
       await post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'gone' } });

@@ -48,10 +48,36 @@ test('two at a time, where that is so', async () => {
   expect(begun).toEqual(['a1', 'a2', 'g1', 'a3', 'a4', 'a5', 'a6', 'a7']);
 });
 
-test('an org has half of the places, and has them again when its work is done, well or badly', async () => {
-  const { ask, endOne, turns } = open(4);
-  expect([ask('acme', 'a1'), ask('acme', 'a2'), ask('acme', 'a3'), ask('globex', 'g1'), ask(null, 'n1'), ask(null, 'n2')].map((turn) => turn !== undefined)).toEqual([true, true, false, true, true, false]);
+test('after a pause there are as many at a time as before, and no more', async () => {
+  const { ask, begun, endOne } = open(100);
+  void ask('acme', 'a1');
+  await endOne();
+  for (const name of ['a2', 'a3', 'a4']) void ask('acme', name);
+  await endOne();
+  expect(begun).toEqual(['a1', 'a2', 'a3']);
+});
+
+test('an org has half of the places, and has them again one by one as its work is done, well or badly', async () => {
+  const { ask, endOne, turns } = open(6);
+  const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+  expect(find('acme', 'acme', 'acme', 'acme', 'globex')).toEqual([true, true, true, false, true]);
+  await endOne();
+  expect(find('acme', 'acme')).toEqual([true, false]);
   for (let ended = 0; ended < 4; ended += 1) await endOne();
-  await expect(turns.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
-  await expect(turns.run('acme', () => Promise.resolve('done'))).resolves.toBe('done');
+  for (let round = 0; round < 4; round += 1) await expect(turns.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+  expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
+});
+
+test('who is bound to no org may have every place there is, then nobody finds one until a piece is done', async () => {
+  const { ask, endOne } = open(3);
+  const find = (...orgIds: (string | null)[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+  expect(find(null, null, null, null, 'acme')).toEqual([true, true, true, false, false]);
+  await endOne();
+  expect(find('acme', 'globex', null)).toEqual([true, false, false]);
+});
+
+test('of an odd number of places an org has the larger half, and of a single one that', () => {
+  const { ask } = open(3);
+  expect(['acme', 'acme', 'acme'].map((orgId) => ask(orgId, 'work') !== undefined)).toEqual([true, true, false]);
+  expect(open(1).ask('acme', 'work')).toBeDefined();
 });

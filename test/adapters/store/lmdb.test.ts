@@ -76,6 +76,7 @@ test('one process at a time holds a data directory, and its death frees it', asy
 test('an asker that stands still does not keep the lock from being released', async () => {
   const folder = temporaryFolder();
   const lock = await lockDataDir(folder);
+  expect(lock.ok).toBe(true);
   const asker = connect({ path: join(folder, 'lock'), allowHalfOpen: true });
   onTestFinished(() => void asker.destroy());
   await once(asker, 'connect');
