@@ -5,18 +5,18 @@ import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
-import type { Interest } from './gateway/events.ts';
 import { VerifiedCache } from './gateway/verified-cache.ts';
 import { IoLink } from './threads/io-link.ts';
 import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
 import { ControlSwitch } from './wire/control-switch.ts';
 import { digestOfPresented } from './wire/credential-digests.ts';
 import { canSharePort, listenForGrpc, type GrpcListener } from './wire/grpc/listener.ts';
-import { createGrpcServer } from './wire/grpc/server.ts';
+import { createGrpcServer, type GrpcServer } from './wire/grpc/server.ts';
 import { addressBehind } from './wire/http/client-address.ts';
 import { HttpDoor } from './wire/http/door.ts';
 import { routesOf } from './wire/http/routes.ts';
 import { staticRoutes } from './wire/http/static.ts';
+import type { WirePorts } from './wire/ports.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
 export type IoData = {
@@ -43,91 +43,154 @@ const DRAIN_POLL_MS = 10;
 /** What is left of the grace when those that still wait are told so. */
 const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
-export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
-  const data = start.data as IoData;
-  const notice = (message: IoNotice): void => main.postMessage(message);
-  const onError = (error: unknown, doing: string): void => notice({ type: 'error', doing, message: stackOf(error) });
-  const onCut = (fault: Fault, doing: string): void => notice({ type: 'cut', doing, reason: explain(fault) });
-  const link = new IoLink(main, start.auditPort, { maxPending: data.maxPending, onAuditFailure: data.onAuditFailure, onMessage: receive });
-  const credentials = new CachedAuthenticator({ cache: new VerifiedCache(), ask: (bearer) => link.call('authenticate', { bearer }), digestOf: digestOfPresented, nowMs: Date.now });
-  const authenticate = async (bearer: string): Promise<Result<Principal, Fault>> => {
-    const known = await credentials.authenticate(bearer);
-    return known.ok ? ok(known.value.principal) : known;
-  };
-  const control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-  const ports = { link, authenticate };
-  const stream = {
-    tellInterest: (interest: Interest) => link.tell({ type: 'interest', interest }),
-    authenticate: (bearer: string) => credentials.authenticate(bearer),
-    origins: data.ownOrigins,
-    maxStreams: data.maxStreams,
-    name: `${Date.now().toString(36)}-${start.place}`,
-  };
-  const http = new HttpDoor({ link, routes: [...routesOf(data), ...staticRoutes(data.webFolder)], authenticate, ports, corsOrigins: data.corsOrigins, addressOf: addressBehind(data.trustedProxies), bodyTimeoutMs: data.bodyTimeoutMs, onError, onCut, stream });
+/** Resolves once both doors are open, or ends the thread with a notice that says why not. */
+export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
+  const thread = new IoThread(main, start);
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
-  process.on('uncaughtException', (error) => {
-    onError(error, 'an event handler');
-    http.close();
-    process.exit(1);
-  });
-  // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
-  const servesGrpc = start.place === 0 || canSharePort();
-  const grpc = servesGrpc ? createGrpcServer({ ports, control, messageTimeoutMs: data.bodyTimeoutMs, onDefect: (error) => onError(error, 'a gRPC call') }) : undefined;
+  process.on('uncaughtException', (error) => thread.die({ type: 'error', doing: 'an event handler', message: stackOf(error) }));
+  try {
+    await thread.listen();
+  } catch (error) {
+    thread.die({ type: 'cannot-listen', reason: messageOf(error) });
+  }
+}
 
-  function receive(message: Exclude<MainToIo, Reply>): void {
+class IoThread {
+  readonly #main: MessagePort;
+  readonly #start: IoStart;
+  readonly #data: IoData;
+  readonly #link: IoLink;
+  readonly #credentials: CachedAuthenticator;
+  readonly #control: ControlSwitch;
+  readonly #http: HttpDoor;
+  readonly #grpc: GrpcServer | undefined;
+  #grpcListener: GrpcListener | undefined;
+
+  constructor(main: MessagePort, start: IoStart) {
+    this.#main = main;
+    this.#start = start;
+    this.#data = start.data as IoData;
+    const { maxPending, onAuditFailure, bodyTimeoutMs } = this.#data;
+    const link = new IoLink(main, start.auditPort, { maxPending, onAuditFailure, onMessage: (message) => this.#receive(message) });
+    this.#link = link;
+    this.#credentials = new CachedAuthenticator({
+      cache: new VerifiedCache(),
+      ask: (bearer) => link.call('authenticate', { bearer }),
+      digestOf: digestOfPresented,
+      nowMs: Date.now,
+    });
+    this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
+    const ports: WirePorts = { link, authenticate: (bearer) => this.#principalOf(bearer) };
+    this.#http = this.#createHttpDoor(ports);
+    // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
+    const servesGrpc = start.place === 0 || canSharePort();
+    this.#grpc = servesGrpc
+      ? createGrpcServer({ ports, control: this.#control, messageTimeoutMs: bodyTimeoutMs, onDefect: (error) => this.#onError(error, 'a gRPC call') })
+      : undefined;
+    setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
+  }
+
+  /** Opens the doors and reports their ports. Rejects where an address is taken. */
+  async listen(): Promise<void> {
+    const { ports, threads } = this.#start;
+    const { httpHost, grpcHost, maxGrpcConnections } = this.#data;
+    const httpPort = await this.#http.listen(httpHost, ports.httpPort, threads > 1);
+    if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${httpHost}:${ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
+    this.#grpcListener = this.#grpc && await listenForGrpc({
+      host: grpcHost,
+      port: ports.grpcPort,
+      isShared: threads > 1 && canSharePort(),
+      maxConnections: maxGrpcConnections,
+      onConnection: this.#grpc.serve,
+      onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
+    });
+    const grpcPort = this.#grpcListener?.port ?? ports.grpcPort;
+    this.#notify({ type: 'listening', httpPort, grpcPort, httpImplementation: this.#http.implementation });
+  }
+
+  /** Ends the thread with its sockets closed: Node.js aborts the process when they are still open. */
+  die(lastNotice: IoNotice): never {
+    this.#notify(lastNotice);
+    this.#http.close();
+    process.exit(1);
+  }
+
+  #createHttpDoor(ports: WirePorts): HttpDoor {
+    const data = this.#data;
+    return new HttpDoor({
+      link: this.#link,
+      routes: [...routesOf(data), ...staticRoutes(data.webFolder)],
+      authenticate: ports.authenticate,
+      ports,
+      corsOrigins: data.corsOrigins,
+      addressOf: addressBehind(data.trustedProxies),
+      bodyTimeoutMs: data.bodyTimeoutMs,
+      onError: (error, doing) => this.#onError(error, doing),
+      onCut: (fault, doing) => this.#notify({ type: 'cut', doing, reason: explain(fault) }),
+      stream: {
+        tellInterest: (interest) => this.#link.tell({ type: 'interest', interest }),
+        authenticate: (bearer) => this.#credentials.authenticate(bearer),
+        origins: data.ownOrigins,
+        maxStreams: data.maxStreams,
+        name: `${Date.now().toString(36)}-${this.#start.place}`,
+      },
+    });
+  }
+
+  async #principalOf(bearer: string): Promise<Result<Principal, Fault>> {
+    const known = await this.#credentials.authenticate(bearer);
+    return known.ok ? ok(known.value.principal) : known;
+  }
+
+  #receive(message: Exclude<MainToIo, Reply>): void {
     switch (message.type) {
-      case 'events': return http.stream.publish(message.events);
-      case 'signal': return control.deliver(message.stream, message.message);
+      case 'events': return this.#http.stream.publish(message.events);
+      case 'signal': return this.#control.deliver(message.stream, message.message);
       case 'revoked':
-        credentials.drop(message.subject);
-        grpc?.recheckBearers();
-        http.stream.revokeSubject(message.subject);
-        return control.revokeSubject(message.subject);
-      case 'agent-revoked': return control.revokeAgent(message.agent);
-      case 'drain': return void drain(message.graceMs);
+        this.#credentials.drop(message.subject);
+        this.#grpc?.recheckBearers();
+        this.#http.stream.revokeSubject(message.subject);
+        return this.#control.revokeSubject(message.subject);
+      case 'agent-revoked': return this.#control.revokeAgent(message.agent);
+      case 'drain': return void this.#drain(message.graceMs);
       default: return assertNever(message);
     }
   }
 
-  let grpcListener: GrpcListener | undefined;
-
-  async function drain(graceMs: number): Promise<void> {
+  /** Takes no new requests, waits for those in flight, and refuses what is left shortly before `graceMs` are over. */
+  async #drain(graceMs: number): Promise<void> {
     const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
-    http.stopListening();
-    void grpcListener?.close();
-    grpc?.drain(graceMs);
-    http.stream.close();
-    while (link.pending > 0 && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
-    link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
+    this.#http.stopListening();
+    void this.#grpcListener?.close();
+    this.#grpc?.drain(graceMs);
+    this.#http.stream.close();
+    while (this.#link.pending > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
+    this.#link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
-    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
-    http.close();
-    notice({ type: 'drained' });
+    await sleep(DRAIN_POLL_MS);
+    this.#http.close();
+    this.#notify({ type: 'drained' });
   }
 
-  const ticks = setInterval(() => {
-    grpc?.recheckBearers();
-    link.tell({ type: 'stats', stats: { pendingRequests: link.pending, controlStreams: control.size, webSockets: http.stream.size, droppedEvents: http.stream.dropped, requests: { ...http.requests, grpc: grpc?.calls() ?? 0 } } });
-  }, TICK_EVERY_MS);
-  ticks.unref();
-
-  try {
-    const httpPort = await http.listen(data.httpHost, start.ports.httpPort, start.threads > 1);
-    if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${data.httpHost}:${start.ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
-    grpcListener = grpc === undefined ? undefined : await listenForGrpc({
-      host: data.grpcHost,
-      port: start.ports.grpcPort,
-      isShared: start.threads > 1 && canSharePort(),
-      maxConnections: data.maxGrpcConnections,
-      onConnection: grpc.serve,
-      onError: (error) => onError(error, 'accepting a gRPC connection'),
+  #tick(): void {
+    const { requests, stream } = this.#http;
+    this.#grpc?.recheckBearers();
+    this.#link.tell({
+      type: 'stats',
+      stats: {
+        pendingRequests: this.#link.pending,
+        controlStreams: this.#control.size,
+        webSockets: stream.size,
+        droppedEvents: stream.dropped,
+        requests: { ...requests, grpc: this.#grpc?.calls() ?? 0 },
+      },
     });
-    notice({ type: 'listening', httpPort, grpcPort: grpcListener?.port ?? start.ports.grpcPort, httpImplementation: http.implementation });
-  } catch (error) {
-    notice({ type: 'cannot-listen', reason: messageOf(error) });
-    http.close();
-    process.exit(1);
   }
+
+  #notify(notice: IoNotice): void { this.#main.postMessage(notice); }
+
+  #onError(error: unknown, doing: string): void { this.#notify({ type: 'error', doing, message: stackOf(error) }); }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
-import { openAuditWriter } from '../adapters/audit/writer.ts';
+import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
 import { startUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
@@ -18,6 +18,7 @@ export type AuditThreadOptions = UpkeepOptions & {
 export type ConnectIo = { readonly io: IoIndex; readonly port: MessagePort };
 
 type Append = Extract<MainToAudit, { type: 'append' }>;
+type Incoming = Uint8Array | ConnectIo;
 
 /** How often a log that could not be written is tried again, and how much room it must find. */
 const RETRY_MS = 500;
@@ -26,79 +27,111 @@ const PROBE_BYTES = 256 * 1024;
 /** The most that one write may hold: enough to be efficient, and little enough not to delay the first answer. */
 const MAX_GROUP_ENTRIES = 4_096;
 
-/**
- * The audit thread: writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes
- * into the next one together, so that many small batches cost one write and, with fsync, one trip to the disk.
- */
 export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
   if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by ${opened.fault.holder}; stop that gateway first, or choose another SVC_DATA_DIR`);
   const { writer, notices } = opened.value;
-  const counters = new Int32Array(options.counters);
-  const ios = new Map<IoIndex, MessagePort>();
-  const waiting: Append[] = [];
-  let isClosing = false;
-  let probe: NodeJS.Timeout | undefined;
+  const thread = new AuditThread(main, writer, options);
+  main.on('message', (message: Incoming) => thread.receive(message));
+  thread.tell({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
+}
 
-  const tell = (message: AuditToMain): void => main.postMessage(encode(message));
+/**
+ * Writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes into the next one
+ * together, so that many small batches cost one write and, with fsync, one trip to the disk.
+ */
+class AuditThread {
+  readonly #main: MessagePort;
+  readonly #writer: AuditWriter;
+  readonly #directory: string;
+  readonly #counters: Int32Array;
+  readonly #upkeep: { stop(): void };
+  readonly #ios = new Map<IoIndex, MessagePort>();
+  readonly #waiting: Append[] = [];
+  #probe: NodeJS.Timeout | undefined;
+  #isClosing = false;
 
-  const take = (message: Uint8Array | ConnectIo): void => {
+  constructor(main: MessagePort, writer: AuditWriter, options: AuditThreadOptions) {
+    this.#main = main;
+    this.#writer = writer;
+    this.#directory = options.directory;
+    this.#counters = new Int32Array(options.counters);
+    this.#upkeep = startUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
+  }
+
+  tell(message: AuditToMain): void { this.#main.postMessage(encode(message)); }
+
+  /** Takes this message with all that have arrived behind it. */
+  receive(first: Incoming): void {
+    this.#take(first);
+    for (let next = receiveMessageOnPort(this.#main); next !== undefined; next = receiveMessageOnPort(this.#main)) this.#take(next.message as Incoming);
+    while (this.#waiting.length > 0) this.#writeGroup(takeGroup(this.#waiting));
+    if (this.#isClosing) this.#close();
+  }
+
+  #take(message: Incoming): void {
     if (!(message instanceof Uint8Array)) {
-      ios.set(message.io, message.port.once('close', () => ios.delete(message.io)));
+      this.#ios.set(message.io, message.port.once('close', () => this.#ios.delete(message.io)));
       return;
     }
     const decoded = decodeToAudit(message);
-    if (decoded.type === 'append') waiting.push(decoded);
-    else isClosing = true;
-  };
+    if (decoded.type === 'append') this.#waiting.push(decoded);
+    else this.#isClosing = true;
+  }
 
-  main.on('message', (first: Uint8Array | ConnectIo) => {
-    take(first);
-    for (let next = receiveMessageOnPort(main); next !== undefined; next = receiveMessageOnPort(main)) take(next.message as Uint8Array | ConnectIo);
-    while (waiting.length > 0) writeGroup(takeGroup(waiting));
-    if (!isClosing) return;
-    clearInterval(probe);
-    upkeep.stop();
-    writer.close();
-    tell({ type: 'closed' });
-    main.close();
-  });
-
-  const writeGroup = (group: readonly Append[]): void => {
+  #writeGroup(group: readonly Append[]): void {
+    const lastBatch = group.at(-1)!.batch;
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
-    const written = writer.append(group.map((batch) => batch.bodies).join('\n'), count);
+    const written = this.#writer.append(group.map((batch) => batch.bodies).join('\n'), count);
     // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on it.
-    if (written.ok) Atomics.store(counters, WRITTEN, group.at(-1)!.batch);
-    else {
-      for (const { batch } of group) {
-        Atomics.add(counters, FAILED, 1);
-        tell({ type: 'not-written', batch, reason: written.fault.detail });
-      }
-      startProbing();
-    }
-    if (written.ok && group.some(({ isAwaited }) => isAwaited)) tell({ type: 'written' });
-    let firstId = written.ok ? written.value.firstId : 0;
-    for (const { io, count: entries, replies } of group) {
-      if (io !== undefined && replies !== undefined) release(ios.get(io), { type: 'released', firstId, isRecorded: written.ok, replies });
-      firstId += entries;
-    }
-    Atomics.store(counters, RELEASED, group.at(-1)!.batch);
-  };
+    if (written.ok) this.#reportWritten(group, lastBatch);
+    else this.#reportFailed(group, written.fault.detail);
+    this.#release(group, written.ok ? written.value.firstId : undefined);
+    Atomics.store(this.#counters, RELEASED, lastBatch);
+  }
 
-  const startProbing = (): void => {
-    probe ??= setInterval(() => {
-      if (!hasRoom(options.directory)) return;
-      clearInterval(probe);
-      probe = undefined;
-      tell({ type: 'writable' });
+  #reportWritten(group: readonly Append[], lastBatch: number): void {
+    Atomics.store(this.#counters, WRITTEN, lastBatch);
+    if (group.some(({ isAwaited }) => isAwaited)) this.tell({ type: 'written' });
+  }
+
+  #reportFailed(group: readonly Append[], reason: string): void {
+    for (const { batch } of group) {
+      Atomics.add(this.#counters, FAILED, 1);
+      this.tell({ type: 'not-written', batch, reason });
+    }
+    this.#startProbing();
+  }
+
+  /** `firstId` is the id of the group's first entry, undefined where the group is not in the log. */
+  #release(group: readonly Append[], firstId: number | undefined): void {
+    let nextId = firstId ?? 0;
+    for (const { io, count, replies } of group) {
+      if (io !== undefined && replies !== undefined) releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, isRecorded: firstId !== undefined, replies });
+      nextId += count;
+    }
+  }
+
+  /** Tells the main thread as soon as the log can be written again. */
+  #startProbing(): void {
+    this.#probe ??= setInterval(() => {
+      if (!hasRoom(this.#directory)) return;
+      clearInterval(this.#probe);
+      this.#probe = undefined;
+      this.tell({ type: 'writable' });
     }, RETRY_MS);
-  };
+  }
 
-  const upkeep = startUpkeep(writer, options, (level, message) => tell({ type: 'note', level, message }));
-  tell({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
+  #close(): void {
+    clearInterval(this.#probe);
+    this.#upkeep.stop();
+    this.#writer.close();
+    this.tell({ type: 'closed' });
+    this.#main.close();
+  }
 }
 
-function release(port: MessagePort | undefined, message: AuditToIo): void {
+function releaseTo(port: MessagePort | undefined, message: AuditToIo): void {
   const bytes = encodeRelease(message);
   port?.postMessage(bytes, [bytes.buffer]);
 }
