@@ -20,7 +20,7 @@ const wholeNumber = (least: number, most: number): Parse<number> => (value) => {
 
 const oneOf = <const T extends string>(...words: readonly T[]): Parse<T> => (value) => words.find((word) => word === value);
 
-/** Spec: open registration. Anything else than these words means no, and none of it is a mistake. */
+/** Any other word means no, and none is a mistake (spec: Authentication 7). */
 const switchedOn: Parse<boolean> = (value) => /^(1|true|yes)$/i.test(value);
 
 const address: Parse<Address> = (value) => {
@@ -32,17 +32,17 @@ const address: Parse<Address> = (value) => {
 
 const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined);
 
-/** With a query or a fragment in it, what is put behind it would be part of that. */
+/** Paths are appended to it, so it has no query and no fragment. */
 const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));
 
 const list = (value: string): readonly string[] => value.split(',').map((item) => item.trim()).filter((item) => item !== '');
 
-/** As browsers write them: what is written otherwise would never be equal to one. */
+/** Spelled as browsers send them: any other spelling would never match. */
 const isOrigin = (text: string): boolean =>
   !text.includes('*') && (/^https?:/i.test(text) ? URL.canParse(text) && new URL(text).origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text));
 const origins: Parse<readonly string[]> = (value) => (list(value).every(isOrigin) ? list(value) : undefined);
 
-/** An address, or one with the bits that a network has in common. */
+/** An address, or a network in CIDR notation. */
 const isNetwork = (text: string): boolean => {
   const [, ip = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
@@ -63,53 +63,76 @@ const cores = availableParallelism();
 
 /** The rows of the README's table, in its order. */
 export const VARIABLES = {
-  SVC_HTTP_ADDR: variable(address, 'host:port', '127.0.0.1:8080', 'HTTP API, WebSocket, Connect and the dashboard listen here; port 0 takes a free one'),
-  SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'gRPC listens here; port 0 takes a free one'),
-  SVC_DATA_DIR: variable(text, 'a path', './data', 'keys, registrations, audit log and budgets; made with mode 0700'),
-  SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : url('postgres:', 'postgresql:')(value)), 'postgres://… or the word embedded', undefined, 'account store; `embedded` starts a PostgreSQL of its own under the data directory; unset: no accounts')),
-  SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10', 'connections to PostgreSQL at once; all gateways on one database together must stay below its `max_connections`'),
+  SVC_HTTP_ADDR: variable(address, 'host:port', '127.0.0.1:8080',
+    'address of the HTTP API, WebSocket, Connect and the dashboard; port 0: any free port'),
+  SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'address of gRPC; port 0: any free port'),
+  SVC_DATA_DIR: variable(text, 'a path', './data', 'holds keys, registrations, audit log and budgets; created with mode 0700'),
+  SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : url('postgres:', 'postgresql:')(value)), 'postgres://… or the word embedded', undefined,
+    'account store; `embedded`: a PostgreSQL that the gateway runs itself, in the data directory; unset: no accounts')),
+  SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10',
+    'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`'),
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
-  SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that speak HTTP and gRPC; unset: the cores less one'),
-  SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords; unset: the cores less one'),
-  SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined, 'the admin key, instead of one that is minted on first start')),
-  SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined, 'signs tokens, instead of a key made on first start')),
+  SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that serve HTTP and gRPC'),
+  SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords'),
+  SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined,
+    'the admin key; unset: one is minted on the first start')),
+  SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined,
+    'signs tokens; unset: a key is created on the first start')),
   SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` of the tokens'),
   SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` of the tokens'),
-  SVC_PUBLIC_URL: variable(baseUrl, 'http://… or https://…, without a query', undefined, 'where people reach the gateway: base of links in mails, accepted as an Origin'),
-  SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas', '', 'origins whose pages may call the HTTP API; empty: none'),
-  SVC_TRUSTED_PROXIES: variable(networks, 'addresses or networks such as 10.0.0.0/8, separated by commas', '', 'addresses or networks of proxies that are believed when they say in `X-Forwarded-For` where an HTTP request comes from; unset: all that is behind a proxy counts as one address'),
-  SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes` lets anybody register as developer'),
-  SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are logged, without their text, and not sent'),
-  SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; STARTTLS is used, and required with credentials'),
+  SVC_PUBLIC_URL: variable(baseUrl, 'http://… or https://…, without a query', undefined,
+    'address at which people reach the gateway: the base of links in mails, and an accepted Origin'),
+  SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas', '',
+    'origins whose pages may call the HTTP API; unset: none'),
+  SVC_TRUSTED_PROXIES: variable(networks, 'addresses or networks such as 10.0.0.0/8, separated by commas', '',
+    'addresses or networks of proxies whose `X-Forwarded-For` is believed on HTTP; unset: all clients behind a proxy count as one address'),
+  SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes`: anybody may register, as developer'),
+  SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are not sent, but logged without their text'),
+  SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; 465: TLS from the first byte; any other: STARTTLS, required with credentials'),
   SVC_SMTP_USER: variable(text, 'text', undefined, 'user name at the relay'),
   SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'password at the relay')),
-  SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From of the mails; in production a sender of a verified domain'),
-  SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash'),
+  SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From address of the mails; in production, a sender of a verified domain'),
+  SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash, in KiB'),
   SVC_ARGON2_ITERATIONS: variable(wholeNumber(1, 100), 'a whole number', '2', 'passes of one password hash'),
   SVC_ARGON2_PARALLELISM: variable(wholeNumber(1, 16), 'a whole number', '1', 'lanes of one password hash'),
-  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait; one more is answered 503'),
-  UV_THREADPOOL_SIZE: variable(wholeNumber(1, 1024), 'a whole number', '4', 'threads of Node.js itself, on which password hashes and the store work; two are left to the store'),
-  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000', 'requests a minute of one credential on the HTTP API, agents registered and removed by gRPC or Connect included; and of one address (of IPv6, one /64), of what is sent without a valid one; 0: no limit'),
-  SVC_RATE_LIMIT_AUTH: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '600', 'requests a minute of one address (of IPv6, one /64) on the public auth routes; 0: no limit'),
-  SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute of one credential; 0: no limit'),
+  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait; beyond that, 503'),
+  UV_THREADPOOL_SIZE: variable(wholeNumber(1, 1024), 'a whole number', '4',
+    'threads of Node.js itself, which run password hashes and the store; two are reserved for the store'),
+  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000',
+    'HTTP API requests a minute per credential, and per address (IPv6: per /64) without a valid one; includes agents registered or removed over gRPC and Connect; 0: no limit'),
+  SVC_RATE_LIMIT_AUTH: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '600',
+    'requests a minute per address (IPv6: per /64) on the public auth routes; 0: no limit'),
+  SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute per credential; 0: no limit'),
   SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
-  SVC_MAX_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '4000000', 'operations in the registry at once; one more is refused until others end'),
-  SVC_MAX_ORG_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '2000000', 'operations of one org among them; one more is refused until others of it end'),
-  SVC_MAX_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '1000000', 'agents registered at once; one more is refused until others are deregistered'),
-  SVC_MAX_ORG_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '500000', 'agents of one org among them; one more is refused until others of it are deregistered'),
-  SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000', 'requests waiting for an answer at once, per I/O thread, half of them for one org; one more is answered 503'),
-  SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000', 'WebSocket streams at once, per I/O thread, half of them for one org; one more is answered 503'),
-  SVC_MAX_GRPC_CONNECTIONS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000', 'gRPC connections at once, per I/O thread; one more is closed'),
-  SVC_AUDIT_FSYNC: variable(oneOf('always', 'never'), '`always` or `never`', 'never', '`always`: entries survive the loss of power too, at the cost of a disk flush per batch'),
-  SVC_AUDIT_ON_FAILURE: variable(oneOf('deny', 'allow'), '`deny` or `allow`', 'deny', 'what checks are answered while the audit log cannot be written'),
-  SVC_AUDIT_REDACT: variable(list, 'keys, separated by commas', '', 'attribute keys whose values never reach the audit log, beside the built-in ones'),
+  SVC_MAX_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '4000000',
+    'operations in the registry; beyond that, new ones are refused until others end'),
+  SVC_MAX_ORG_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '2000000', 'the same for each org'),
+  SVC_MAX_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '1000000',
+    'registered agents; beyond that, new ones are refused until others are deregistered'),
+  SVC_MAX_ORG_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '500000', 'the same for each org'),
+  SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000',
+    'requests waiting for an answer, per I/O thread, at most half of them of one org; beyond that, 503'),
+  SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000',
+    'WebSocket streams, per I/O thread, at most half of them of one org; beyond that, 503'),
+  SVC_MAX_GRPC_CONNECTIONS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',
+    'gRPC connections, per I/O thread; beyond that, new ones are closed'),
+  SVC_AUDIT_FSYNC: variable(oneOf('always', 'never'), '`always` or `never`', 'never',
+    '`always`: entries survive a loss of power too, at the cost of a disk flush per batch'),
+  SVC_AUDIT_ON_FAILURE: variable(oneOf('deny', 'allow'), '`deny` or `allow`', 'deny',
+    'the answer to checks while the audit log cannot be written; `allow` decides as usual, without a record'),
+  SVC_AUDIT_REDACT: variable(list, 'keys, separated by commas', '',
+    'attribute keys whose values never reach the audit log, in addition to the built-in ones'),
   SVC_AUDIT_RETENTION_DAYS: variable(wholeNumber(0, 36_500), 'days, 0 for ever', '0', 'audit segments older than this are deleted; 0: never'),
-  SVC_AUDIT_RETENTION_MIB: variable(wholeNumber(0, 1_000_000_000), 'mebibytes, 0 for no limit', '0', 'oldest audit segments are deleted above this total size; 0: never'),
+  SVC_AUDIT_RETENTION_MIB: variable(wholeNumber(0, 1_000_000_000), 'mebibytes, 0 for no limit', '0',
+    'the oldest audit segments are deleted above this total size; 0: never'),
   SVC_AUDIT_CHECKPOINT_MINUTES: variable(wholeNumber(1, 1_440), 'minutes', '10', 'how often the head of the audit chain is signed'),
-  SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30', 'how long a client may take to send the body of an HTTP request, after which its connection is cut, or a message over gRPC that it has begun, or to take an answer over gRPC, after which its call is ended'),
-  SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '7', 'how long a shutdown may wait for requests in flight and for mails that are being sent; it then ends within 3 s'),
-  SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info', 'least level of the log lines on standard error'),
+  SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30',
+    'how long a client may take to send an HTTP body or a gRPC message it has begun, or to read a gRPC answer; then the connection or the call is ended'),
+  SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '7',
+    'how long a shutdown waits for requests in flight and mails being sent; after that it ends within 3 s'),
+  SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info',
+    'lowest level logged to standard error'),
 } as const;
 
 export type VariableName = keyof typeof VARIABLES;
@@ -117,7 +140,7 @@ export type Config = { readonly [N in VariableName]: (typeof VARIABLES)[N] exten
 
 export type ConfigFault = { readonly problems: readonly string[] };
 
-/** Reads the environment once. Every mistake is named. */
+/** Reads the environment once. The fault names every mistake. An empty variable counts as unset. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Result<Config, ConfigFault> {
   const problems: string[] = [];
   const config: Partial<Record<VariableName, unknown>> = {};
@@ -135,10 +158,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
 
 /** The least memory of one lane of argon2. */
 const KIB_PER_LANE = 8;
-/** `::` takes the addresses of both protocols, `0.0.0.0` those of the older one. What a name stands for shows at the start. */
+/** `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`choosePort`). */
 const covers = (host: string, other: string): boolean => host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
 
-/** Settings that are good each for itself and cannot stand together. */
+/** Settings that are valid on their own but contradict each other. */
 function clashesIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
   const clashes: string[] = [];
   const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
@@ -151,8 +174,8 @@ function clashesIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY
 const CLIENT_PREFIX = 'SVC_CLI_';
 
 /**
- * Variables that look like settings and are none: a slip of the pen, most often. No reason not to start, because
- * container platforms set some of their own for a service of this name.
+ * Variables that look like settings but are not, mostly by a typo. They do not keep the gateway from starting, because
+ * container platforms set variables of this prefix for a service of this name.
  */
 export const unknownVariables = (env: Readonly<Record<string, string | undefined>>): string[] =>
   Object.keys(env).filter((name) => name.startsWith('SVC_') && !name.startsWith(CLIENT_PREFIX) && !(name in VARIABLES));
