@@ -111,6 +111,8 @@ export const VARIABLES = {
   SVC_MAX_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '1000000',
     'registered agents; beyond that, new ones are refused until others are deregistered'),
   SVC_MAX_ORG_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '500000', 'the same for each org'),
+  SVC_MAX_ORG_API_KEYS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',
+    'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
   SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000',
     'requests waiting for an answer, per I/O thread, at most half of them of one org; beyond that, 503'),
   SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000',

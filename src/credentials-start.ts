@@ -4,6 +4,7 @@ import type { Config } from './config.ts';
 import type { Fault } from './core/fault.ts';
 import { ok, type Result } from './core/result.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
+import { ApiKeyDeletion } from './gateway/api-key-deletion.ts';
 import { ApiKeys } from './gateway/api-keys.ts';
 import { createAuthenticator, type Authenticator } from './gateway/authenticate.ts';
 import type { AuditLog, Clock } from './gateway/ports.ts';
@@ -28,6 +29,7 @@ export type CredentialsStart = {
 export type Credentials = {
   readonly signingKeys: SigningKeys;
   readonly apiKeys: ApiKeys;
+  readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
   readonly authenticator: Authenticator;
   readonly issuer: TokenIssuer;
@@ -39,10 +41,12 @@ export async function openCredentials({ config, signingKeys, keyStore, revocatio
   const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const revocations = new RevocationList({ store: revocationStore, clock, onError: (message, error) => onError(error, message) });
-  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets });
+  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS });
   if (!opened.ok) return opened;
   const apiKeys = opened.value;
+  const ownKey = config.SVC_BOOTSTRAP_API_KEY;
+  const keyDeletion = new ApiKeyDeletion({ store: keyStore, clock, kept: ownKey === undefined ? undefined : secrets.digestOf(ownKey) });
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
-  return ok({ signingKeys, apiKeys, revocations, authenticator, issuer, tickets: new WsTickets({ authenticator, clock }) });
+  return ok({ signingKeys, apiKeys, keyDeletion, revocations, authenticator, issuer, tickets: new WsTickets({ authenticator, clock }) });
 }

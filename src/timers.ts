@@ -3,13 +3,17 @@ import type { Logger } from './adapters/log.ts';
 import type { Config } from './config.ts';
 import { explain } from './core/fault.ts';
 import type { Governor } from './core/governor.ts';
+import type { ApiKeyDeletion } from './gateway/api-key-deletion.ts';
 import type { ApiKeys } from './gateway/api-keys.ts';
 import type { Clock } from './gateway/ports.ts';
 import type { RevocationList } from './gateway/revocations.ts';
+import { createClockGuard } from './threads/clock-guard.ts';
 import type { Switchboard } from './threads/switchboard.ts';
 
 /** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
 const TIDY_EVERY_MS = 60_000;
+/** How often a step is taken in deleting API keys that ended long ago. */
+const DELETE_EVERY_MS = 10_000;
 /** How soon a gateway knows what another one on the same database did to API keys. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
@@ -23,13 +27,17 @@ type Timed = {
   readonly governor: Governor;
   readonly switchboard: Switchboard;
   readonly apiKeys: ApiKeys;
+  readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
   /** Other gateways may be on the same database. */
   readonly isShared: boolean;
 };
 
 /** The timers run until the caller clears them. */
-export function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
+export function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, keyDeletion, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
+  const lastSeenAtMs = apiKeys.lastSeenAtMs;
+  // Keys are also at rest for days where no clock is wrong: no reason for a word. What is to be deleted waits for a day.
+  const guard = createClockGuard({ witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs], onLeap: () => undefined });
   return [
     ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
     setInterval(() => {
@@ -38,6 +46,10 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
+    setInterval(() => {
+      // That the database is away is said once by its pool, and the next turn makes up for this one.
+      if (guard.isBelieved()) void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
+    }, DELETE_EVERY_MS),
   ];
 }
 

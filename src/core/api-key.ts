@@ -40,9 +40,12 @@ export const isUsable = (key: ApiKey, nowMs: number): boolean =>
 /** How long a revoked or expired key stays in the list: far longer than anything made with it, a token or an invite, is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 
+/** How long after its end a key is deleted. What it was and did the audit log tells on. */
+export const DELETED_WHEN_OVER_MS = 90 * 24 * 60 * 60 * 1000;
+
 /**
  * Whether a key was over before that time. Never one that the gateway itself made: there are few, and a store that had any
- * must not look like a new one, for which a key is minted.
+ * must not look like a new one, for which a key is minted. The key of the environment must not be taken for a new one either.
  */
 export const isLongOver = ({ createdBy, revokedAtMs, expiresAtMs }: ApiKey, beforeMs: number): boolean =>
   createdBy !== FIRST_KEY_CREATOR && createdBy !== ENVIRONMENT_CREATOR && Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity) < beforeMs;

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../core/api-key.ts';
+import { isUsable, type ApiKey } from '../core/api-key.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { lowerBound } from '../core/lower-bound.ts';
 
@@ -6,6 +6,7 @@ import { lowerBound } from '../core/lower-bound.ts';
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
   readonly #idByDigest = new Map<SecretDigest, string>();
+  readonly #idsByOrg = new Map<string, Set<string>>();
   /** Oldest first, so that a new key is appended. What identifies a place in it never changes, so updates leave it alone. */
   #order: { readonly id: string; readonly createdAtMs: number }[] = [];
   #sorted = true;
@@ -23,6 +24,13 @@ export class ApiKeyIndex {
     return id === undefined ? undefined : this.#byId.get(id);
   }
 
+  /** How many keys of the org are usable. */
+  usableOf(orgId: string, nowMs: number): number {
+    let count = 0;
+    for (const id of this.#idsByOrg.get(orgId) ?? []) if (isUsable(this.#byId.get(id)!, nowMs)) count += 1;
+    return count;
+  }
+
   all(): ApiKey[] {
     return Array.from(this.#byId.values());
   }
@@ -32,6 +40,7 @@ export class ApiKeyIndex {
       const last = this.#order.at(-1);
       this.#order.push({ id: key.id, createdAtMs: key.createdAtMs });
       this.#idByDigest.set(key.digest, key.id);
+      if (key.orgId !== null) this.#idsOf(key.orgId).add(key.id);
       this.#sorted &&= last === undefined || oldestFirst(last, key) < 0;
     }
     this.#byId.set(key.id, key);
@@ -43,6 +52,10 @@ export class ApiKeyIndex {
       if (!isGone(key)) continue;
       this.#byId.delete(key.id);
       this.#idByDigest.delete(key.digest);
+      if (key.orgId === null) continue;
+      const ids = this.#idsOf(key.orgId);
+      ids.delete(key.id);
+      if (ids.size === 0) this.#idsByOrg.delete(key.orgId);
     }
     this.#order = this.#order.filter(({ id }) => this.#byId.has(id));
   }
@@ -61,6 +74,14 @@ export class ApiKeyIndex {
       keys.push(key);
     }
     return { keys, nextCursor: null };
+  }
+
+  #idsOf(orgId: string): Set<string> {
+    const known = this.#idsByOrg.get(orgId);
+    if (known !== undefined) return known;
+    const ids = new Set<string>();
+    this.#idsByOrg.set(orgId, ids);
+    return ids;
   }
 
   #placeOf(key: ApiKey): number {

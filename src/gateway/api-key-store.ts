@@ -15,6 +15,11 @@ export type ApiKeyStore = {
   all(): Promise<Result<readonly ApiKey[], Fault>>;
   /** All keys but those that `isLongOver` by then. */
   notLongOver(beforeMs: number): Promise<Result<readonly ApiKey[], Fault>>;
+  /**
+   * Deletes some of the keys that are long over: since before `nowMs - forMs`, and by the store's own clock for `forMs` too. Never
+   * the one of the digest `kept`. Answers what to hand in as `after` to go on; undefined when it has been through.
+   */
+  deleteLongOver(asked: { readonly nowMs: number; readonly forMs: number; readonly kept: SecretDigest | undefined; readonly after: string }): Promise<Result<string | undefined, Fault>>;
   find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
    * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that

@@ -4,21 +4,14 @@ import {
 } from '../core/api-key.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
-import { isOrgName, type SecretDigest } from '../core/ids.ts';
+import type { SecretDigest } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
-import { SCOPES, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
+import { SCOPES, refuseWithout, seesOrg, type Principal } from '../core/scope.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
+import { refusalOf, type CreateApiKey } from './api-key-request.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog, Clock } from './ports.ts';
 import type { Secrets } from './secrets.ts';
-
-export type CreateApiKey = {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** The org to bind the key to. Absent or null: the one that the creator is bound to, if any. */
-  readonly orgId?: string | null | undefined;
-  readonly expiresAtMs?: number | null | undefined;
-};
 
 export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
 
@@ -38,10 +31,11 @@ export type ApiKeysDeps = {
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly secrets: Secrets;
+  /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
+  readonly maxOrgKeys: number;
 };
 
 const USE_RECORDED_EVERY_MS = 60_000;
-const MAX_NAME_LENGTH = 100;
 /** So many keys are looked through for those that are long over only when there are twice as many as were left the last time. */
 const LEAST_LOOKED_THROUGH = 1000;
 /** Longer than it may take until a write to a shared store is visible. */
@@ -50,7 +44,7 @@ const REFRESH_OVERLAP_MS = 60_000;
 /**
  * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys but those that are long over
  * are held in memory by the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret. The
- * store keeps every one, so that none comes back.
+ * store keeps them for longer, and those that the gateway itself made for ever, so that none comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
@@ -61,6 +55,8 @@ export class ApiKeys {
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
   #lookThroughAt = LEAST_LOOKED_THROUGH;
+  /** Keys of each org that are being created: they count already. */
+  readonly #creating = new Map<string, number>();
 
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
@@ -103,7 +99,7 @@ export class ApiKeys {
     return key === undefined || key.revokedAtMs !== null;
   }
 
-  /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`. */
+  /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, `conflict` when the org has as many keys as it may. */
   async create(principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
     const nowMs = this.#deps.clock.nowMs();
     const orgId = input.orgId ?? principal.orgId;
@@ -117,10 +113,26 @@ export class ApiKeys {
       createdBy: principal.subject,
       expiresAtMs: input.expiresAtMs ?? null,
     });
-    const inserted = await this.#insert(record);
+    const inserted = await this.#withinOrg(orgId, () => this.#insert(record));
     if (!inserted.ok) return inserted;
     assert(inserted.value === 'inserted', 'two keys of 64 random bits have different ids');
     return ok({ key, record });
+  }
+
+  /** Creates a key unless its org has as many usable ones as it may. Of those that come at once none is overlooked. */
+  async #withinOrg<T>(orgId: string | null, create: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
+    if (orgId === null) return create();
+    const { clock, maxOrgKeys } = this.#deps;
+    const creating = this.#creating.get(orgId) ?? 0;
+    if (this.#index.usableOf(orgId, clock.nowMs()) + creating >= maxOrgKeys) return fail({ kind: 'conflict', detail: `org ${orgId} has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some, or have SVC_MAX_ORG_API_KEYS raised` });
+    this.#creating.set(orgId, creating + 1);
+    try {
+      return await create();
+    } finally {
+      const left = (this.#creating.get(orgId) ?? 1) - 1;
+      if (left === 0) this.#creating.delete(orgId);
+      else this.#creating.set(orgId, left);
+    }
   }
 
   /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
@@ -165,6 +177,12 @@ export class ApiKeys {
     const revoked = await this.#saveRevocations();
     const used = await this.#saveUses();
     return revoked.ok ? used : revoked;
+  }
+
+  /** When a key was made or used last; undefined where none ever was. */
+  get lastSeenAtMs(): number | undefined {
+    const timesMs = this.#index.all().map(({ createdAtMs, lastUsedAtMs }) => lastUsedAtMs ?? createdAtMs);
+    return timesMs.length === 0 ? undefined : timesMs.reduce((latest, ms) => Math.max(latest, ms));
   }
 
   get size(): number {
@@ -328,17 +346,3 @@ export class ApiKeys {
 }
 
 const later = (ms: number | null, otherMs: number | null | undefined): number | null => Math.max(ms ?? 0, otherMs ?? 0) || null;
-
-function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Result<never, Fault> | undefined {
-  const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
-  const refused = refuseWithout('admin', principal);
-  if (refused !== undefined) return refused;
-  if (input.name.length === 0 || input.name.length > MAX_NAME_LENGTH || /\p{C}/u.test(input.name)) {
-    return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
-  }
-  if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
-  if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
-  if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-  if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
-  return undefined;
-}

@@ -6,16 +6,16 @@ import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import type { CreateApiKey } from '../../src/gateway/api-keys.ts';
+import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
 import { ACME_ADMIN, ADMIN, START_MS, WRITER, must, temporaryStore, testAudit, testClock } from './harness.ts';
 
 const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
 const DAY_MS = 86_400_000;
 
-async function start(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore())) {
+async function start(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore()), maxOrgKeys = 10_000) {
   const clock = testClock();
   const audit = testAudit();
-  const open = async () => must(await ApiKeys.open({ store, audit, clock, secrets }));
+  const open = async () => must(await ApiKeys.open({ store, audit, clock, secrets, maxOrgKeys }));
   const keys = await open();
   return { clock, audit, store, keys, reopen: open };
 }
@@ -66,6 +66,30 @@ describe('creating', () => {
     expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
     expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
     expect(must(await keys.create(ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
+  });
+
+  test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
+    const { keys, clock, audit, reopen } = await start(undefined, 3);
+    const make = (orgId: string | null, expiresAtMs: number | null = null) => keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
+    const together = await Promise.all([make('acme'), make('acme', START_MS + 1000), make('acme'), make('acme'), make('acme')]);
+    expect(together.map(({ ok: isMade }) => isMade)).toEqual([true, true, true, false, false]);
+    const refusal = { kind: 'conflict', detail: 'org acme has as many usable API keys as an org may have, 3: revoke some, or have SVC_MAX_ORG_API_KEYS raised' };
+    expect(faultOf(await make('acme'))).toEqual(refusal);
+    expect(faultOf(await (await reopen()).create(ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
+    expect(audit.drafts).toHaveLength(3);
+    for (const orgId of ['globex', null, null, null, null]) must(await make(orgId));
+    must(await keys.revoke(ADMIN, must(together[0]!).record.id));
+    must(await make('acme'));
+    expect(faultOf(await make('acme'))).toEqual(refusal);
+    clock.advance(1000);
+    must(await make('acme'));
+    expect(faultOf(await make('acme'))).toEqual(refusal);
+    audit.broken = true;
+    must(await keys.refresh());
+    expect(faultOf(await make('globex'))).toEqual({ kind: 'audit_unavailable' });
+    audit.broken = false;
+    must(await make('globex'));
+    must(await make('globex'));
   });
 
   test('nothing is created or revoked that the audit log cannot hold', async () => {

@@ -9,7 +9,7 @@ import type { Fault } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import type { CreateApiKey } from '../../src/gateway/api-keys.ts';
+import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
@@ -34,7 +34,7 @@ async function start() {
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
   const assemble = async () => {
-    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets }));
+    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
     const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
     const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
     return { apiKeys, revocations, issuer, ...createAuthenticator({ apiKeys, tokens, revocations, secrets }) };

@@ -3,6 +3,9 @@ import { ok } from '../../core/result.ts';
 import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
 import type { EmbeddedStore } from './lmdb.ts';
 
+/** So many take a millisecond or two of the main thread. */
+const LOOKED_THROUGH_AT_ONCE = 1000;
+
 /** API keys in the embedded store: rows by id, and a second table from digest to id that keeps digests unique. */
 export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
   const rows = store.table<string, ApiKey>('api-keys');
@@ -22,6 +25,11 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
   return {
     all: async () => ok(all()),
     notLongOver: async (beforeMs) => ok(all().filter((key) => !isLongOver(key, beforeMs))),
+    deleteLongOver: async ({ nowMs, forMs, kept, after }) => {
+      const seen = Array.from(rows.entriesAfter(after, LOOKED_THROUGH_AT_ONCE), ([, row]) => row);
+      await forgetLmdbApiKeys(store, seen.filter((key) => isLongOver(key, nowMs - forMs) && key.digest !== kept));
+      return ok(seen.length < LOOKED_THROUGH_AT_ONCE ? undefined : seen.at(-1)?.id);
+    },
     find: async (by) => ok(rows.get('id' in by ? by.id : owners.get(by.digest) ?? '')),
     changedWithin: async () => ok(all()), // one gateway has this store to itself, and asks at its start only
     insert: async (key) => ok(await insert(key, false)),
@@ -46,8 +54,9 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
   };
 }
 
-/** After the keys have moved to another store: a copy that stays behind would not hear of their revocation. */
+/** Takes keys away that are long over, or have moved to another store: a copy that stays behind would not hear of their revocation. */
 export async function forgetLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
+  if (keys.length === 0) return;
   const rows = store.table<string, ApiKey>('api-keys');
   const owners = store.table<string, string>('api-key-digests');
   await rows.transaction((table) => {

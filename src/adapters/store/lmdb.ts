@@ -10,6 +10,8 @@ export type Table<K extends Key, Row> = {
   remove(key: K): Promise<void>;
   /** In the order of the keys. */
   entries(): Iterable<readonly [K, Row]>;
+  /** The first of the entries whose key comes after this one. */
+  entriesAfter(key: K, count: number): Iterable<readonly [K, Row]>;
   /**
    * Synchronous reads and writes that nothing comes between. Resolves with what the action returned when it is on
    * disk; when the action throws, nothing of it is kept. Tables of one store may be used together in one action.
@@ -102,6 +104,7 @@ function tableOf<K extends Key, Row>(database: Database<Row, K>): Table<K, Row> 
     remove: async (key) => {
       await committed(database.remove(key));
     },
+    entriesAfter: (start, limit) => database.getRange({ start, exclusiveStart: true, limit }).map(({ key, value }) => [key, value] as const),
     entries: () => database.getRange().map(({ key, value }) => [key, value] as const),
     // A child transaction is undone when the action throws; a plain one would keep the half that was written.
     transaction: (action) => committed(database.childTransaction(() => action(inTransaction))),

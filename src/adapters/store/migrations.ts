@@ -118,4 +118,11 @@ export const MIGRATIONS: readonly Migration[] = [
         ADD COLUMN revoked_at timestamptz;
     `,
   },
+  {
+    number: 5,
+    name: 'api keys by end',
+    sql: `
+      CREATE INDEX api_keys_by_end ON api_keys ((least(revoked_at, expires_at))) WHERE least(revoked_at, expires_at) IS NOT NULL;
+    `,
+  },
 ];

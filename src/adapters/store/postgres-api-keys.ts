@@ -13,6 +13,9 @@ import { dateOf, msOrNull } from './row-times.ts';
 /** Any number that no other advisory lock of the gateway has. */
 const FIRST_KEY_LOCK = 7_201_554_312;
 
+/** So many are deleted in far less time than a statement has. */
+const DELETED_AT_ONCE = 1000;
+
 const COLUMNS = 'id, digest, name, hint, scopes, org_id, created_at, created_by, expires_at, revoked_at, last_used_at';
 
 type ApiKeyRow = {
@@ -40,6 +43,19 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
     all: () => postgres.attempt((on) => select(on, '', [])),
     notLongOver: (beforeMs) =>
       postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [dateOf(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
+    deleteLongOver: ({ nowMs, forMs, kept }) =>
+      postgres.attempt(async (on) => {
+        // Not by a clock that is ahead, be it the gateway's or the server's. What another gateway is deleting is passed over.
+        const { rowCount } = await on.query(
+          `DELETE FROM api_keys WHERE id = ANY (ARRAY(
+             SELECT id FROM api_keys
+              WHERE least(revoked_at, expires_at) < least($1::timestamptz, now()) - $2 * interval '1 millisecond'
+                AND created_by <> ALL ($3) AND digest IS DISTINCT FROM $4
+              ORDER BY least(revoked_at, expires_at) LIMIT $5 FOR UPDATE SKIP LOCKED))`,
+          [dateOf(nowMs), forMs, [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR], kept, DELETED_AT_ONCE],
+        );
+        return rowCount < DELETED_AT_ONCE ? undefined : '';
+      }),
     find: (by) =>
       postgres.attempt(async (on) => (await ('id' in by ? select(on, 'WHERE id = $1', [by.id]) : select(on, 'WHERE digest = $1', [by.digest])))[0]),
     changedWithin: (ms) => postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),

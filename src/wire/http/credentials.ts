@@ -82,7 +82,7 @@ const ADMIN = { scope: 'admin' } as const;
 
 /** The specification names these paths without the version, the contract with it: both are served. */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
-  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', body: keyRequest, answers: { 201: createdKeyShape }, handle: create },
+  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', body: keyRequest, answers: { 201: createdKeyShape }, refusals: [409], handle: create },
   { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: keyPage }, handle: list },
   { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', answers: { 204: 'empty' }, handle: revoke },
 ];

@@ -36,7 +36,7 @@ async function serve() {
   const store = temporaryStore(dataDir);
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: { issuer: 'svc-gateway', audience: 'svc-gateway' } });
-  const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets }));
+  const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
   const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
   const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
