@@ -123,6 +123,7 @@ function createEnvironment(): Environment {
     environment.registerOperator(`int ${operator} double: double`, (a: bigint, b: number) => compute(Number(a), b));
   }
   environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
+  environment.registerOperator('double == int: bool', (a: number, b: bigint) => a === Number(b)); // and `!=`, and the other way round
   boundRuntimeTypes(environment);
   return environment;
 }
@@ -205,15 +206,13 @@ function valueOf(parsed: ParseResult, variables: ConditionVariables): unknown {
   }
 }
 
-type CelError = { readonly summary?: unknown; readonly message?: unknown; readonly range?: { readonly start: number } };
-
 function problemOf(error: unknown): ConditionProblem {
-  return { offset: (error as CelError | undefined)?.range?.start ?? 0, problem: messageOf(error) };
+  const { range } = (error ?? {}) as { readonly range?: { readonly start: number } };
+  return { offset: range?.start ?? 0, problem: messageOf(error) };
 }
 
 /** The library's first line without its drawing of the expression. */
 function messageOf(error: unknown): string {
-  const { summary, message } = (error ?? {}) as CelError;
-  const text = typeof summary === 'string' ? summary : typeof message === 'string' ? message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
   return cutText(text.split('\n', 1)[0] ?? '', 300);
 }

@@ -26,7 +26,10 @@ test.each([
   'attributes.size == 10 && attributes.size == 10.0',
   'attributes.size in [10, 20]',
   'attributes.size * 2 + 1 == 21',
-  'attributes.size % 3 == 1',
+  'attributes.size - 1 == 9 && attributes.size / 4 == 2.5 && attributes.size % 3 == 1',
+  '1 + attributes.size == 11 && 1 - attributes.size == -9 && 3 * attributes.size == 30 && 5 / attributes.size == 0.5 && 13 % attributes.size == 3',
+  'estimated_cost_usd * 4 == 1 && 1 == estimated_cost_usd * 4 && estimated_cost_usd != 1 && 1 != estimated_cost_usd',
+  'attributes.size % attributes.half == 0 && attributes.size - attributes.half == 9.5',
   'attributes.half < 1',
   // Fields that may be missing.
   'has(attributes.size) && !has(attributes.absent)',
@@ -45,6 +48,7 @@ test.each([
   'attributes.tags.filter(tag, tag != "x").size() == 1',
   'timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == 13',
   'duration("1h30m") < duration("2h")',
+  'string(attributes.path.matches("^/[a-z]/b$")) == "true"',
   'attributes.groups.all(group, group.exists(member, member.matches("[a-c]")))',
   // What does not matter does not fail.
   'true || attributes.absent == 1',
@@ -79,6 +83,25 @@ test.each([
   expect(evaluate('attributes.absent == 1', { attributes })).toEqual({ error: 'No such key: absent' });
 });
 
+test('a check is decided by what it says itself, never by what the one before it said', () => {
+  const variables = new ConditionVariables();
+  const ask = (source: string, over: Partial<CheckSubject>): ConditionOutcome => {
+    const compiled = compileCondition(source);
+    if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+    return compiled.value.evaluate(variables.fill({ ...SUBJECT, ...over }));
+  };
+  const tidy = (constructor: string) => ask('attributes.car.constructor == "Ferrari" && attributes.constructor == "Ferrari"', { attributes: { constructor, car: { constructor } } });
+  expect([tidy('Ferrari'), tidy('Lotus'), tidy('Ferrari')]).toEqual([true, false, true]);
+  expect([ask('attributes.size == 10', {}), ask('has(attributes.size)', { attributes: undefined })]).toEqual([true, false]);
+  expect([ask('caller.agent_id == "boss"', {}), ask('caller == null', { caller: undefined })]).toEqual([true, true]);
+  expect(ask('agent.team_id == "ads" && action == "llm.call" && resource == "gpt" && estimated_cost_usd == 1', { agent: { orgId: 'acme', teamId: 'ads', agentId: 'b' }, action: 'llm.call', resource: 'gpt', estimatedCostMicroUsd: 1_000_000 })).toBe(true);
+});
+
+test('a condition that fails leaves every other error its stack trace', () => {
+  expect(evaluate('attributes.absent == 1')).toEqual({ error: 'No such key: absent' });
+  expect(new Error('a defect').stack).toContain('policy-condition.test.ts');
+});
+
 test('without attributes and caller the one is empty and the other null', () => {
   expect(evaluate('attributes.size() == 0 && caller == null', { attributes: undefined, caller: undefined })).toBe(true);
   expect(evaluate('caller.org_id == "acme"', { caller: undefined })).toMatchObject({ error: expect.any(String) });
@@ -106,6 +129,11 @@ test.each([
   ['[1, 2].all(n, timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == n)', 57, 'getHours() takes no time zone within a loop'],
   ['attributes.tags.join(attributes.path) == "x"', 21, 'join() takes a separator in quotes'],
   ['resource.matches(5)', 17, 'matches() takes a pattern in quotes'],
+  // Nothing is hidden from the search by standing in the brackets of something else.
+  ['string(resource.matches(attributes.pattern)) == "true"', 24, 'matches() takes a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['size(attributes.tags.map(t, t + t)) > 1', 5, 'there is no map() in conditions'],
+  ['resource.startsWith(string(caller.orgid))', 27, 'caller has no orgid; it has org_id, team_id, agent_id'],
+  ['size(attributes.a.filter(x, attributes.b.all(y, attributes.c.all(z, true)))) > 1', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
 ])('%s is refused when it is loaded', (source, offset, problem) => {
   expect(compileCondition(source)).toEqual({ ok: false, fault: [{ offset, problem }] });
 });
@@ -124,7 +152,8 @@ test.each([
 
 // Nothing here grows with more than two sizes: elements of elements are met once each, and a prefix is as long as what it is compared with.
 test.each([
-  'attributes.a.all(x, x.all(y, y.all(z, z == 1)))', 'attributes.a.all(x, x.b.all(y, y["c"].all(z, z == 1)))', 'attributes.a.all(x, attributes.b.all(y, x == y))',
+  'attributes.a.all(x, x.all(y, y.all(z, z == 1)))', 'attributes.a.all(x, x.b.all(y, y.c.all(z, z == 1)))', 'attributes.a.all(x, x["b"].all(y, y["c"].all(z, z == 1)))',
+  'attributes.a.all(x, timestamp(x).getHours() < 8)', 'attributes.a.all(x, attributes.b.all(y, x == y))',
   'attributes.a.all(x, attributes.b.all(y, resource == "r"))', 'attributes.a.all(x, attributes.b.all(y, resource.startsWith("r")))',
   'attributes.a.all(x, attributes.b.all(y, agent.org_id.contains("r") && size(x) == size(y)))',
 ])('%s is taken', (source) => {
@@ -171,8 +200,20 @@ test.each([
 test('what is too large to loop over is an error that says so', () => {
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes: { list: numbers } }))
     .toEqual({ error: 'the attributes are too large to loop over (more than 50000 values)' });
+  expect(evaluate('attributes.list.all(item, attributes.list.exists(other, other == item))', { attributes: { list: numbers } }))
+    .toEqual({ error: 'the attributes are too large to loop over (more than 223 values)' });
   expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8193) } }))
     .toEqual({ error: 'matches() reads texts of at most 8192 characters, this has 8193' });
+  expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8192) } })).toBe(true);
+});
+
+test('what is not too large may be looped over, each value of a list, a mapping and of what is in them being one', () => {
+  const loop = (attributes: object) => evaluate('attributes.values.all(value, value != 5)', { attributes: { values: attributes } });
+  const texts = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
+  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values)' };
+  expect([loop(texts(45_000)), loop(texts(50_000))]).toEqual([true, tooLarge]);
+  expect([loop(texts(22_000).map((text) => [text])), loop(texts(25_000).map((text) => [text]))]).toEqual([true, tooLarge]);
+  expect([loop(texts(22_000).map((text) => ({ k: text }))), loop(texts(25_000).map((text) => ({ k: text })))]).toEqual([true, tooLarge]);
 });
 
 test('without a loop no size is too large', () => {
@@ -183,7 +224,9 @@ test('a long text beside a list does not keep the list from being looped over, u
   const attributes = { list: [1, 2, 3], text: 'a'.repeat(100_000) };
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes })).toBe(true);
   expect(evaluate('resource.matches("^web") && attributes.list.all(item, item > 0)', { attributes })).toBe(true);
+  expect(evaluate('attributes.list.all(item, string(item).startsWith("1") || item.size() > 0 || item > 1)', { attributes: { ...attributes, list: [1, '2'] } })).toBe(true);
   const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values)' };
+  expect(evaluate('attributes.list.exists(item, item.matches("b"))', { attributes: { list: Array.from({ length: 120 }, () => 'a'.repeat(8_000)) } })).toEqual(tooLarge);
   expect(evaluate('attributes.list.all(item, item > 0) && attributes.text.split("").all(letter, letter == "a")', { attributes })).toEqual(tooLarge);
   expect(evaluate('attributes.all(key, key.split("").size() > 0)', { attributes: { ['k'.repeat(60_000)]: 1 } })).toEqual(tooLarge);
 });

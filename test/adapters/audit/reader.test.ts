@@ -239,6 +239,37 @@ test('whoever keeps the indexes up to date finds one beside every sealed segment
   writer.close();
 });
 
+test('every event is found by its name, also where the index says which parts hold it', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, AUDIT_EVENTS.flatMap((eventType) => many(200, { eventType })));
+  writer.close();
+  const reader = new AuditReader(directory);
+  for (const [at, eventType] of AUDIT_EVENTS.entries()) expect([eventType, await ids(reader, { eventType })]).toEqual([eventType, Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth)]);
+});
+
+const RARE: Partial<AuditDraft> = { eventType: 'PolicyReloaded', lineage: { orgId: 'rare', teamId: 'few', agentId: 'one' }, opId: 't:rare' as OpId, decision: 'deny', actor: 'key:rare' };
+
+test.each<[string, AuditFilter]>([
+  ['an org', { orgId: 'rare' }], ['a team', { teamId: 'few' }], ['an agent', { agentId: 'one' }], ['an operation', { opId: 't:rare' }], ['an actor', { actor: 'key:rare' }],
+  ['an event', { eventType: 'PolicyReloaded' }], ['a decision', { decision: 'deny' }], ['a time', { sinceMs: NOON_MS + 1_500, untilMs: NOON_MS + 1_501 }],
+])('who asks for %s that is rare waits for the part of the log where it is, not for the whole', async (_, filter) => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, Array.from({ length: 3_000 }, (_entry, at) => ({ ...(at === 1_500 ? RARE : ofOrg('acme')), timestampMs: NOON_MS + at })));
+  // 24 parts in one segment: looking it up is a step, each part is one more.
+  const growing = new AuditReader(directory, { maxStepsPerPage: 4 });
+  while (await growing.refresh());
+  expect(await growing.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 1_501 }], nextCursor: null } });
+  writer.close();
+  const next = openWriter(directory, { segmentBytes: 1_000 });
+  append(next, [ofOrg('acme')]);
+  next.close();
+  while (await new AuditReader(directory).refresh());
+  const sealed = new AuditReader(directory, { maxStepsPerPage: 6 });
+  expect(await sealed.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 1_501 }], nextCursor: null } });
+});
+
 test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory, { segmentBytes: 100_000 });
