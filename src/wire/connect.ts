@@ -54,8 +54,9 @@ export function connectMethods(ports: WirePorts, onDefect: (error: unknown) => v
 }
 
 function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void): ConnectMethod {
-  const json = formatOf(method, 'application/json', jsonCodec);
-  const proto = formatOf(method, 'application/proto', binaryCodec);
+  const { decode, response } = method;
+  const json: Format = { contentType: 'application/json', decode: decode.json, encode: jsonCodec(response).encode };
+  const proto: Format = { contentType: 'application/proto', decode: decode.binary, encode: binaryCodec(response).encode };
   const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
     const message = format.decode(request.body);
     if (!message.ok) return reply(connectError(message.fault));
@@ -86,12 +87,6 @@ type Format = {
   readonly decode: (body: Buffer) => Result<unknown, Fault>;
   readonly encode: (message: Messages[MessageName]) => string | Buffer;
 };
-
-type CodecOf = (name: MessageName) => { readonly decode: Format['decode']; readonly encode: (message: never) => string | Buffer };
-
-function formatOf(method: UnaryMethod, contentType: Format['contentType'], codecOf: CodecOf): Format {
-  return { contentType, decode: codecOf(method.request).decode, encode: codecOf(method.response).encode as Format['encode'] };
-}
 
 function formatNamed(contentType: string | undefined, json: Format, proto: Format): Format | undefined {
   if (contentType === 'application/json') return json;

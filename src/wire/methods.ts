@@ -4,9 +4,13 @@ import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
+import { Turns } from '../gateway/turns.ts';
 import type { WirePorts } from './ports.ts';
+import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
+import { binaryCodec } from './proto/binary.ts';
+import { jsonCodec } from './proto/json.ts';
 import type {
-  AckOpControlRequest, BatchCheckActionsRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
+  AckOpControlRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
   CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
   RegisterAgentResponse, StreamCheckActionsResponse,
 } from './proto/messages.ts';
@@ -21,23 +25,31 @@ type Answer<T> = Promise<Result<T, Fault>>;
 /** `authorization` is the header or metadata of that name, as it came. */
 type Handle<Request, Response> = (request: Request, authorization: string | undefined) => Answer<Response>;
 
+/** Reads a request, from either format. */
+type Decoders<Request> = Readonly<Record<'json' | 'binary', (body: Buffer) => Result<Request, Fault>>>;
+
 export type UnaryMethod = {
   readonly service: 'PolicyService' | 'AgentService';
   readonly name: string;
-  readonly request: MessageName;
+  readonly decode: Decoders<unknown>;
   readonly response: MessageName;
   readonly maxBytes: number;
   readonly handle: Handle<never, Messages[MessageName]>;
 };
 
 const method = <Q extends MessageName, R extends MessageName>(
-  service: UnaryMethod['service'], name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>, maxBytes = MAX_MESSAGE_BYTES,
-): UnaryMethod => ({ service, name, request, response, maxBytes, handle });
+  service: UnaryMethod['service'], name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>,
+): UnaryMethod => ({ service, name, decode: { json: jsonCodec(request).decode, binary: binaryCodec(request).decode }, response, maxBytes: MAX_MESSAGE_BYTES, handle });
+
+const batchMethod = (handle: Handle<Batch, BatchCheckActionsResponse>): UnaryMethod =>
+  ({ service: 'PolicyService', name: 'BatchCheckActions', decode: BATCH, response: 'BatchCheckActionsResponse', maxBytes: MAX_BATCH_BYTES, handle });
+
+const BATCH: Decoders<Batch> = { json: jsonBatch(), binary: binaryBatch() };
 
 /** The table of methods. */
 export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
   method('PolicyService', 'CheckAction', 'CheckActionRequest', 'CheckActionResponse', checkHandler(ports)),
-  method('PolicyService', 'BatchCheckActions', 'BatchCheckActionsRequest', 'BatchCheckActionsResponse', batchHandler(ports), MAX_BATCH_BYTES),
+  batchMethod(batchHandler(ports)),
   method('AgentService', 'RegisterAgent', 'RegisterAgentRequest', 'RegisterAgentResponse', (request, bearer) => register(ports, request, bearer)),
   method('AgentService', 'DeregisterAgent', 'DeregisterAgentRequest', 'DeregisterAgentResponse', (request, bearer) => deregister(ports, request, bearer)),
   method('AgentService', 'CompleteOp', 'CompleteOpRequest', 'CompleteOpResponse', (request, bearer) => complete(ports, request, bearer)),
@@ -60,21 +72,56 @@ export function checkHandler(ports: WirePorts): Handle<CheckActionRequest, Check
   };
 }
 
-function batchHandler(ports: WirePorts): Handle<BatchCheckActionsRequest, BatchCheckActionsResponse> {
-  return async ({ requests }, authorization) => {
-    if (requests.length === 0 || requests.length > MAX_BATCH) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH} items` });
-    const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
-    const principal = isBearerNeeded ? await writer(ports, authorization) : ok(undefined);
-    if (!principal.ok) return principal;
-    // All are looked at before the first is asked: a malformed batch has no effect at all.
-    const commands: CheckCommand[] = [];
-    for (const [index, request] of requests.entries()) {
-      const command = checkCommandOf(request, principal.value);
-      if (!command.ok) return atItem(command.fault, index);
-      commands.push(command.value);
-    }
-    return respondToBatch(requests, commands, await Promise.all(commands.map((command) => ports.link.ask<'check'>(command))));
+/**
+ * Batches of more than one slice: one is read while the answers to another's slice are waited for. Each holds its message until
+ * then, so there are few places.
+ */
+const LARGE_BATCHES = { atOnce: 2, places: 32 };
+const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
+
+function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
+  const turns = new Turns(LARGE_BATCHES);
+  return async (batch, authorization) => {
+    const [readFirst, ...rest] = batch.slices;
+    if (readFirst === undefined || batch.count === 0 || batch.count > MAX_BATCH) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH} items` });
+    const first = readFirst();
+    if (!first.ok) return first;
+    if (rest.length === 0) return answerBatch(ports, [first.value], authorization);
+    // Nobody has looked yet into whose it is; but whoever claims another org for a large batch waits in the queue of that org.
+    const orgId = first.value[0]?.agent?.orgId ?? '';
+    return turns.run(orgId, async () => {
+      const slices = [first.value];
+      for (const read of rest) {
+        await nextTurn();
+        const slice = read();
+        if (!slice.ok) return slice;
+        slices.push(slice.value);
+      }
+      return answerBatch(ports, slices, authorization);
+    }) ?? TOO_MANY_LARGE;
   };
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined): Answer<BatchCheckActionsResponse> {
+  const requests = slices.length === 1 ? slices[0]! : slices.flat();
+  const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
+  const principal = isBearerNeeded ? await writer(ports, authorization) : ok(undefined);
+  if (!principal.ok) return principal;
+  // All are looked at before the first is asked: a malformed batch has no effect at all.
+  const commands: CheckCommand[] = [];
+  for (const [index, request] of requests.entries()) {
+    const command = checkCommandOf(request, principal.value);
+    if (!command.ok) return atItem(command.fault, index);
+    commands.push(command.value);
+  }
+  const answers: Recorded<Replies['check']>[] = [];
+  for (const { length } of slices) {
+    const asked = commands.slice(answers.length, answers.length + length);
+    answers.push(...await Promise.all(asked.map((command) => ports.link.ask<'check'>(command))));
+  }
+  return respondToBatch(requests, commands, answers);
 }
 
 function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {

@@ -7,7 +7,7 @@ import { explain } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import { connectMethods, type ConnectMethod, type ConnectReply } from '../../src/wire/connect.ts';
 import { binaryCodec } from '../../src/wire/proto/binary.ts';
-import { fakeGateway, READ_KEY, TOKEN, WRITE_KEY, type FakeGateway } from './fake-ports.ts';
+import { fakeGateway, READ_KEY, TOKEN, until, WRITE_KEY, type FakeGateway } from './fake-ports.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const request = { agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credentialToken: TOKEN, traceId: 'trace', spanId: 'span', action: 'tool.call' };
@@ -64,6 +64,56 @@ test('the status of HTTP follows the code of Connect, with what a client needs t
   expect(await answers({ kind: 'not_found', what: 'agent' })).toEqual([404, 'not_found', { 'svc-code': 'not_found' }]);
   expect(await answers({ kind: 'conflict', detail: 'taken' })).toEqual([409, 'already_exists', { 'svc-code': 'conflict' }]);
   expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);
+});
+
+const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
+/** Checks of an org, a megabyte of them. */
+const largeBatch = (orgId: string, last: object = {}): string => {
+  const items = Array.from({ length: 100 }, (_, index) => ({ ...request, agent: { ...request.agent, orgId }, spanId: `s${index}`, attributes: { path: 'x'.repeat(10_000) } }));
+  return JSON.stringify({ requests: [...items.slice(1), { ...items[0], ...last }] });
+};
+const orgsAsked = (): readonly string[] => gateway.asked.flatMap((command) => (command.type === 'check' ? [command.agent.orgId] : []));
+
+test('of a large batch, one slice is asked at a time, so that the checks of others come in between', async () => {
+  let answer: (() => void)[] = [];
+  gateway.answer = () => new Promise((resolve) => { answer.push(() => resolve(undefined as never)); });
+  const reply = call(BATCH, largeBatch('noisy'));
+  const seen: number[] = [];
+  for (let slice = 1; slice <= 4; slice += 1) {
+    await until(() => gateway.asked.length > (seen.at(-1) ?? 0));
+    seen.push(gateway.asked.length);
+    const waiting = answer;
+    answer = [];
+    for (const settle of waiting) settle();
+  }
+  expect(seen).toEqual([25, 50, 75, 100]);
+  expect(await reply).toMatchObject({ status: 200 });
+});
+
+test('a check that comes after a large batch is asked before it, and a small batch too', async () => {
+  const large = call(BATCH, largeBatch('noisy'));
+  const small = call(BATCH, JSON.stringify({ requests: [{ ...request, agent: { ...request.agent, orgId: 'calm' } }] }));
+  const single = call(CHECK, JSON.stringify({ ...request, agent: { ...request.agent, orgId: 'calm' } }));
+  await Promise.all([large, small, single]);
+  expect(orgsAsked().slice(0, 3)).toEqual(['calm', 'calm', 'noisy']);
+});
+
+test('the large batches of one org leave a turn to those of another', async () => {
+  const replies = [...['noisy', 'noisy', 'noisy', 'noisy', 'noisy', 'noisy'].map((orgId) => call(BATCH, largeBatch(orgId))), call(BATCH, largeBatch('calm'))];
+  expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200]);
+  expect(orgsAsked().indexOf('calm')).toBeLessThanOrEqual(300);
+});
+
+test('a large batch is looked at as a whole before the first check of it is asked', async () => {
+  expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({ status: 400, message: expect.stringContaining('requests[99].trace_id: ') as string });
+  expect(gateway.asked).toEqual([]);
+});
+
+test('more large batches than there is room for are refused at once, of one org before those of others', async () => {
+  gateway.answer = () => new Promise(() => undefined);
+  for (let nth = 0; nth < 16; nth += 1) void call(BATCH, largeBatch('noisy'));
+  expect(told(await call(BATCH, largeBatch('noisy')))).toMatchObject({ status: 429, code: 'resource_exhausted', message: expect.stringContaining('the number of large batches') as string });
+  expect(await Promise.race([call(BATCH, largeBatch('calm')), new Promise((resolve) => setImmediate(() => resolve('waits')))])).toBe('waits');
 });
 
 test('a batch that meets a limit midway tells it of the items it holds for, and has the answers of the others', async () => {

@@ -125,13 +125,12 @@ function definitionOf({ path, requestStream, responseStream, response }: MethodS
 
 type Watch = { readonly count: () => void; readonly onDefect: (error: unknown) => void };
 
-function unaryHandler({ request, maxBytes, handle }: UnaryMethod, { count, onDefect }: Watch): UntypedHandleCall {
-  const { decode } = binaryCodec(request);
+function unaryHandler({ decode, maxBytes, handle }: UnaryMethod, { count, onDefect }: Watch): UntypedHandleCall {
   return (call: ServerUnaryCall<Buffer, unknown>, respond: sendUnaryData<unknown>) => {
     count();
     const bytes = call.request;
     if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
-    const message = decode(bytes);
+    const message = decode.binary(bytes);
     if (!message.ok) return respond(grpcError(message.fault));
     handle(message.value as never, bearerOf(call.metadata)).then(
       (answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))),

@@ -7,7 +7,7 @@ import {
   readCheckActionRequest, readCheckActionResponse, writeCheckActionRequest, writeCheckActionResponse, writeStreamCheckActionsResponse,
 } from './check-binary.ts';
 import { Malformed, malformed } from './malformed.ts';
-import type { JsonObject, MessageName, Messages } from './messages.ts';
+import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
 import { Reader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './reader.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
@@ -115,10 +115,22 @@ function readValue(reader: Reader, field: FieldShape, known: unknown, path: stri
 function readMessage(reader: Reader, shape: MessageShape, known: Message | undefined, path: string): object {
   const read = HAND_WRITTEN[shape.name]?.read;
   if (read === undefined) return readFields(reader, shape, known ?? emptyMessage(shape), `${path}.`);
+  return at(path, () => read(reader));
+}
+
+/** A check that lies at `path` in a larger message, whose bytes are given. */
+export function readItem(bytes: Buffer, path: string): CheckActionRequest {
+  const reader = new Reader(bytes);
+  const request = at(path, () => readCheckActionRequest(reader));
+  reader.finish();
+  return request;
+}
+
+/** A hand-written reader does not know where its message lies. */
+function at<T>(path: string, read: () => T): T {
   try {
-    return read(reader);
+    return read();
   } catch (error) {
-    // A hand-written reader does not know where its message lies.
     throw error instanceof Malformed && error.field !== 'message' ? new Malformed(`${path}.${error.field}`, error.problem) : error;
   }
 }

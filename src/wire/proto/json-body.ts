@@ -5,17 +5,25 @@ import { Malformed } from './malformed.ts';
 const LONE_SURROGATE = /\p{Cs}/u;
 
 /** Parses a body. Refuses what is not UTF-8, not JSON, or holds half a character. */
-export function parseJson(body: Buffer): unknown {
+export const parseJson = (body: Buffer): unknown => parseJsonText(textOf(body), 0);
+
+/** The text of a body, which must be UTF-8. */
+export function textOf(body: Buffer): string {
   const text = body.toString('utf8');
   // Decoding puts U+FFFD in the place of what is no UTF-8; only a body that has it, perhaps as its own, needs a second look.
   if (text.includes('\ufffd') && !isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
+  return text;
+}
+
+/** Parses a text that begins at the character `from` of the body. */
+export function parseJsonText(text: string, from: number): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     // The engine's own message quotes the body, which may hold a credential.
     const position = /at position (\d+)/.exec(String(error))?.[1];
-    throw new Malformed('body', position === undefined ? 'is not valid JSON' : `is not valid JSON, at character ${position}`);
+    throw new Malformed('body', position === undefined ? 'is not valid JSON' : `is not valid JSON, at character ${from + Number(position)}`);
   }
   // Only an escape can smuggle in half of a surrogate pair, which protobuf cannot carry.
   if (text.includes('\\u')) refuseLoneSurrogates(value);

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { binaryBatch, jsonBatch, type BatchDecode } from '../../../src/wire/proto/batch.ts';
+import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
+import { jsonCodec } from '../../../src/wire/proto/json.ts';
+import type { CheckActionRequest, JsonObject } from '../../../src/wire/proto/messages.ts';
+import { messageShape } from '../../../src/wire/proto/schema.ts';
+
+const SLICE_BYTES = 100;
+
+/** All checks of a batch, slice by slice; or the first fault. */
+function readAll(decode: BatchDecode, body: Buffer): unknown {
+  const batch = decode(body);
+  if (!batch.ok) return batch.fault;
+  const slices = batch.value.slices.map((read) => read());
+  const requests = slices.flatMap((slice) => (slice.ok ? slice.value : []));
+  const refused = slices.find((slice) => !slice.ok);
+  return refused === undefined ? { count: batch.value.count, requests } : refused.fault;
+}
+const readJson = (text: string): unknown => readAll(jsonBatch(SLICE_BYTES), Buffer.from(text));
+
+// Texts with what the cutting must not mistake for the end of an item.
+const text = fc.oneof(fc.string({ maxLength: 20 }), fc.constantFrom('', '"', '\\', '\\"', ']}', '{"requests":[', ',', '[[', 'ä€😀', '\u2028\n\t')).filter((value) => Buffer.from(value).toString() === value);
+const attributes = fc.dictionary(text.filter((key) => key !== '__proto__'), fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null), fc.array(text, { maxLength: 3 }))) as fc.Arbitrary<JsonObject>;
+const request: fc.Arbitrary<CheckActionRequest> = fc.record({
+  agent: fc.option(fc.record({ orgId: text, teamId: text, agentId: text }), { nil: undefined }), credentialToken: text, traceId: text, spanId: text, action: text, resource: text,
+  attributes: fc.option(attributes, { nil: undefined }), estimatedCostUsd: fc.double({ noNaN: true, noDefaultInfinity: true }), caller: fc.constant(undefined), dryRun: fc.boolean(), correlationId: text,
+});
+const requests = fc.array(request, { maxLength: 12 });
+
+test('a batch that is read in slices holds the same checks as one that is read at once, in either format', () => {
+  const json = jsonCodec('BatchCheckActionsRequest');
+  const binary = binaryCodec('BatchCheckActionsRequest');
+  fc.assert(fc.property(requests, fc.constantFrom(undefined, 1, '\t'), (list, indent) => {
+    const body = Buffer.from(JSON.stringify(JSON.parse(json.encode({ requests: list }) || '{}'), undefined, indent));
+    const bytes = binary.encode({ requests: list });
+    for (const [decode, once, message] of [[jsonBatch(SLICE_BYTES), json.decode, body], [binaryBatch(SLICE_BYTES), binary.decode, bytes]] as const) {
+      const whole = once(message);
+      expect(readAll(decode, message)).toEqual(whole.ok ? { count: list.length, requests: whole.value.requests } : whole.fault);
+    }
+  }), { numRuns: 300 });
+});
+
+test('no slice holds more than one check beyond its size, and a batch of usual size is one slice', () => {
+  const item = { traceId: 't', spanId: 's', action: 'tool.call', resource: 'x'.repeat(60) };
+  const body = Buffer.from(JSON.stringify({ requests: [item, item, item, { ...item, resource: 'x'.repeat(500) }, item] }));
+  const sizes = (decode: BatchDecode) => {
+    const batch = decode(body);
+    if (!batch.ok) throw new Error(JSON.stringify(batch.fault));
+    return batch.value.slices.map((read) => {
+      const slice = read();
+      return slice.ok ? slice.value.length : slice.fault;
+    });
+  };
+  expect(sizes(jsonBatch(260))).toEqual([2, 1, 1, 1]);
+  expect(sizes(jsonBatch(10_000))).toEqual([5]);
+  expect(sizes(jsonBatch())).toEqual([5]);
+});
+
+test('what is wrong in a large batch is named as in a small one', () => {
+  const filler = `{"resource":"${'x'.repeat(SLICE_BYTES)}"}`;
+  const invalid = (field: string, problem: string) => ({ kind: 'invalid_argument', field, problem });
+  expect(readJson(`{"requests":[${filler},{"agent":{"orgId":1}}]}`)).toEqual(invalid('requests[1].agent.org_id', 'must be a string'));
+  expect(readJson(`{"requests":[${filler},{"nope":1}]}`)).toEqual(invalid('requests[1].nope', 'is not a field of CheckActionRequest'));
+  expect(readJson(`{"requests":[${filler},null]}`)).toEqual(invalid('requests[1]', 'must be an object'));
+  expect(readJson(`{"requests":[${filler},]}`)).toMatchObject({ field: 'body', problem: expect.stringContaining('is not valid JSON') as string });
+  expect(readJson(`{"requests":[${filler},{]}`)).toMatchObject({ field: 'body' });
+  expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(invalid('body', 'has a string with half a surrogate pair'));
+  for (const frame of [`[${filler}]`, `{"requests":[${filler}]`, `{"requests":[${filler}]}]`, `{"requests":[${filler}],"more":1}`, `{"request":[${filler}]}`]) {
+    expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
+  }
+  const bytes = binaryCodec('BatchCheckActionsRequest').encode({ requests: [{ ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), resource: 'x'.repeat(SLICE_BYTES) }] });
+  expect(readAll(binaryBatch(SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])]))).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
+  expect(readAll(binaryBatch(SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
+});
