@@ -12,6 +12,7 @@ import { Problem, request } from './api.js';
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} [role] of an account; a key has none
+ * @property {string} [subject] of an account, which a browser may change under the tabs that are open
  * @property {string} name
  */
 
@@ -25,6 +26,13 @@ const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], a
 let session;
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
+
+/** All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null: nobody's. */
+const tabs = new BroadcastChannel('svc.account');
+tabs.onmessage = ({ data: subject }) => {
+  if (session?.kind === 'account' && session.subject !== subject) leaveTo(subject === null ? 'You have signed out in another tab.' : SOMEBODY_ELSE);
+};
+const SOMEBODY_ELSE = 'Somebody else has signed in, in another tab of this browser.';
 
 export const current = () => session;
 
@@ -77,7 +85,9 @@ export async function restore() {
 export async function signOut() {
   const ended = session;
   forget();
-  if (ended?.kind === 'account') await request('POST', '/api/v1/auth/logout');
+  if (ended?.kind !== 'account') return;
+  tabs.postMessage(null);
+  await request('POST', '/api/v1/auth/logout');
 }
 
 /**
@@ -119,10 +129,15 @@ const renewOrEnd = () => renew().catch((problem) => {
 
 /** @param {{ access_token: string, expires_in: number, scopes: string[] }} answer */
 async function takeAccess(answer) {
+  const { sub: subject, org_id: orgId = null, role } = claimsOf(answer.access_token);
+  if (session?.kind === 'account' && session.subject !== subject) {
+    leaveTo(SOMEBODY_ELSE);
+    throw new Problem(401, { detail: SOMEBODY_ELSE });
+  }
   const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
-  const { org_id: orgId = null, role } = claimsOf(answer.access_token);
-  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, ...(role === undefined ? {} : { role }) };
+  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, subject, ...(role === undefined ? {} : { role }) };
   localStorage.setItem(ACCOUNT_HINT, '1');
+  tabs.postMessage(subject);
 }
 
 /** @param {string} bearer @returns {Promise<string>} */
@@ -136,10 +151,17 @@ function end(reason) {
   onEnd(reason, kind);
 }
 
-function forget() {
+/** The cookie is somebody else's now, or nobody's: there is nothing to forget but who was here. @param {string} reason */
+function leaveTo(reason) {
   session = undefined;
-  sessionStorage.removeItem(TAB_KEY);
-  localStorage.removeItem(ACCOUNT_HINT);
+  onEnd(reason, 'account');
+}
+
+/** Only its own: another tab may have come in another way. */
+function forget() {
+  if (session?.kind === 'key') sessionStorage.removeItem(TAB_KEY);
+  if (session?.kind === 'account') localStorage.removeItem(ACCOUNT_HINT);
+  session = undefined;
 }
 
 /** @returns {Session | undefined} */

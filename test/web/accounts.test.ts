@@ -119,8 +119,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   test('two tabs of one person renew their tokens side by side, and neither is signed out', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
-    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'tabs@example.com', role: 'viewer' });
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    await viewer('tabs@example.com');
     const first = await open();
     await first.context().clock.install();
     await first.reload();
@@ -139,6 +138,46 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
       await page.getByRole('heading', { name: 'Budgets' }).waitFor();
       expect(await page.getByText('Your session has ended').count()).toBe(0);
     }
+  });
+
+  test('a tab follows the others of its browser: signed out with them, and never somebody else under the name of who was here', async () => {
+    for (const email of ['first@example.com', 'other@example.com']) await viewer(email);
+    const first = await open();
+    await signIn(first, 'first@example.com', PASSWORD);
+    const second = await first.context().newPage();
+    await second.goto(gateway.url);
+    await second.getByRole('button', { name: 'Sign out' }).click();
+    await first.getByText('You have signed out in another tab.').waitFor();
+    await signIn(first, 'first@example.com', PASSWORD);
+    await signIn(second, 'other@example.com', PASSWORD);
+    await first.getByText('Somebody else has signed in').waitFor();
+  });
+
+  test('a cookie that was changed without a word is found out when it is used, not used under the old name', async () => {
+    for (const email of ['here@example.com', 'there@example.com']) await viewer(email);
+    const page = await open();
+    await page.context().clock.install();
+    await page.reload();
+    await signIn(page, 'here@example.com', PASSWORD);
+    await page.evaluate(`fetch('/api/v1/auth/login', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ email: 'there@example.com', password: PASSWORD })}' })`);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.context().clock.fastForward('14:30');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByLabel('Password').waitFor();
+    await page.getByText('Somebody else has signed in').first().waitFor();
+  });
+
+  test('whoever comes and goes with a key leaves people of the same browser where they are', async () => {
+    await viewer('stays@example.com');
+    const page = await open();
+    await signIn(page, 'stays@example.com', PASSWORD);
+    const byKey = await page.context().newPage();
+    await byKey.goto(`${gateway.url}/favicon.svg`);
+    await byKey.evaluate(`sessionStorage.setItem('svc.session', JSON.stringify({ kind: 'key', token: 'x', expiresAtSecs: 9e9, scopes: ['read'], orgId: null, name: 'key:x' }))`);
+    await byKey.goto(gateway.url);
+    await byKey.getByText('Your session has ended').waitFor();
+    await page.reload();
+    await live(page);
   });
 
   test('whoever has come with a key is asked for a key again when it is revoked', async () => {
@@ -221,6 +260,11 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
+
+  async function viewer(email: string): Promise<void> {
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer' });
+    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+  }
 });
 
 const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
