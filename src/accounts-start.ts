@@ -24,16 +24,16 @@ import { within } from './within.ts';
 export type Database = {
   readonly postgres: Postgres;
   readonly apiKeys: ApiKeyStore;
-  /** An embedded database gets so long to write what it has in memory; it loses nothing without, but has to recover. */
+  /** An embedded database gets this long to write a checkpoint. Without one it loses nothing, but has to recover at the next start. */
   close(timeoutMs?: number): Promise<void>;
 };
 
-/** A database that does not answer for so long at the start is taken for a mistake in SVC_DATABASE_URL. */
+/** A database that does not answer for this long at the start is taken for a mistake in SVC_DATABASE_URL. */
 const START_TIMEOUT_MS = 30_000;
 
 /**
- * Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects in words for whoever
- * started the gateway; soon, and with nothing left running, when `signal` is aborted.
+ * Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects with a message for the
+ * operator; promptly, and with nothing left running, when `signal` is aborted.
  */
 export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database | undefined> {
   if (config.SVC_DATABASE_URL === undefined) return undefined;
@@ -83,11 +83,11 @@ export type RunningAccounts = {
   readonly useCases: AccountUseCases;
   /** Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked. Fault: one of these is not known. */
   start(): Promise<Result<void, Fault>>;
-  /** Prepares the resets that were asked for and sends their mails, within the bound. Before the audit log and the database are closed. */
+  /** Finishes requested resets and their mails within the time. Call it before the audit log and the database are closed. */
   stop(timeoutMs: number): Promise<void>;
 };
 
-/** While some hash, this many others read what they need, or write what came of it: no hash waits for the database. */
+/** While some logins hash, this many others read or write their rows, so that no hash waits for the database. */
 const AROUND_A_HASH = 2;
 
 export const loginBounds = (config: Config): Bounds => ({
@@ -114,7 +114,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     logins: loginBounds(config),
     publicUrl: publicUrlOf(config),
   });
-  // That the database is away is said once by its pool, and the next turn makes up for this one.
+  // The pool reports an outage once, and the next run makes up for this one.
   const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
     void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: stackOf(error) }));
   const prune = turn(async () => {
@@ -130,7 +130,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     useCases: accounts.useCases,
     start: async () => {
       const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
-      prune(); // of a long rest there may be much
+      prune(); // after a long downtime there may be much to delete
       return timed.ok ? synced : timed;
     },
     stop: async (timeoutMs) => {
@@ -145,7 +145,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
 function smtpOf(config: Config): SmtpOptions | undefined {
   const { SVC_SMTP_HOST: host, SVC_SMTP_PORT: port, SVC_SMTP_USER: user, SVC_SMTP_PASS: pass, SVC_SMTP_FROM: from } = config;
   if (host === undefined) return undefined;
-  // One without the other is a mistake that the mailer names.
+  // The mailer reports one without the other as a mistake.
   const credentials = user === undefined && pass === undefined ? undefined : { user: user ?? '', pass: pass ?? '' };
   return { host, port, credentials, from };
 }

@@ -1,4 +1,4 @@
-/** All that says who is asking: API keys, tokens and their signing keys, revocations, tickets. */
+/** The credentials of a gateway: API keys, tokens and their signing keys, revocations, tickets. */
 import { secrets } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
 import type { Fault } from './core/fault.ts';

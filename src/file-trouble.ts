@@ -37,7 +37,7 @@ export function fileTrouble(error: unknown, dataDir: string): string | undefined
 function troubleOf(error: unknown): { readonly name: string; readonly path: string | undefined; readonly trouble: Trouble } | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, path, syscall } = error as NodeJS.ErrnoException;
-  // Who cannot listen or connect is told of the address elsewhere.
+  // Errors of listening and connecting are reported with their address elsewhere.
   const name = syscall === 'connect' || 'port' in error ? undefined : nameOf(code);
   const trouble = name === undefined ? undefined : TROUBLES[name];
   return name === undefined || trouble === undefined ? undefined : { name, path, trouble };

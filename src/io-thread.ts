@@ -40,7 +40,7 @@ export type IoData = {
 
 const TICK_EVERY_MS = 1_000;
 const DRAIN_POLL_MS = 10;
-/** What is left of the grace when those that still wait are told so. */
+/** How long before the end of the grace period the requests that still wait are refused. */
 const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });

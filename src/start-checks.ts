@@ -1,4 +1,4 @@
-/** What must be right before a gateway starts, each with the words for whoever starts it. */
+/** What must be right before a gateway starts, each with an error message for the operator. */
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { dirname, resolve } from 'node:path';
@@ -12,14 +12,14 @@ import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 import { fileTrouble, isFileTrouble } from './file-trouble.ts';
 
-/** Why the gateway does not start, in words for whoever started it. */
+/** Why the gateway does not start, as a message for the operator. */
 export class StartError extends Error {}
 
-/** For what rejects with such words of its own; what the system says of a file is left to `startErrorOf`. */
+/** For promises that reject with such a message. Errors of the file system are left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
   starting.catch((error: unknown) => { throw isFileTrouble(error) ? error : new StartError(messageOf(error)); });
 
-/** What the system refused about a file, in words; everything else as it is. */
+/** Explains errors of the file system; every other error is returned unchanged. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
   const trouble = fileTrouble(error, dataDir);
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
@@ -42,14 +42,14 @@ function makeDataDir(path: string): void {
   chmodSync(path, 0o700);
 }
 
-/** With the folders around it. One by one: Node.js' own way hides that a file system is read-only, and never ends in /proc. */
+/** Creates parents too, one by one: Node.js' recursive mkdir hides that a file system is read-only, and never ends in /proc. */
 function makeFolder(path: string): void {
   if (isFolder(path)) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (!isFolder(path)) throw error; // else another gateway, that starts at the same time, was faster
+    if (!isFolder(path)) throw error; // else another gateway that starts at the same time was faster
   }
 }
 
@@ -57,7 +57,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    return false; // making it says why not
+    return false; // mkdir will report why
   }
 }
 
@@ -71,7 +71,7 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   }
 }
 
-/** `from` says which setting they are of, where one is. */
+/** `from` names the setting the path comes from, for the message; it may be empty. */
 export async function readPolicies(path: string, from: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;
@@ -79,9 +79,9 @@ export async function readPolicies(path: string, from: string): Promise<LoadedPo
 }
 
 /**
- * The I/O threads may share their port among themselves, but not with another program, nor one door with the other: so both
- * addresses are taken at once, which also finds what only a name hides. Sockets on a port that the system has chosen cannot
- * be shared, so where several threads want one for HTTP, a free one is chosen here. Returns the port for HTTP.
+ * The I/O threads share a port among themselves, but not with another program, and HTTP does not share one with gRPC. So both
+ * addresses are bound at once, which also finds clashes between host names. A port chosen by the system cannot be shared
+ * between sockets, so where several threads need one for HTTP, a free one is chosen here. Returns the port for HTTP.
  */
 export async function choosePort(http: Address, grpc: Address, isShared: boolean): Promise<number> {
   const probes: Server[] = [];

@@ -1,4 +1,4 @@
-/** What the main thread does from time to time. */
+/** The periodic work of the main thread. */
 import type { Logger } from './adapters/log.ts';
 import type { Config } from './config.ts';
 import { explain } from './core/fault.ts';
@@ -14,7 +14,7 @@ import type { Switchboard } from './threads/switchboard.ts';
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
 const DELETE_EVERY_MS = 10_000;
-/** How soon a gateway knows what another one on the same database did to API keys. */
+/** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
 type OnError = (error: unknown, doing: string) => void;

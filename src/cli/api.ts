@@ -74,7 +74,7 @@ export class Api {
     throw this.#misspoken();
   }
 
-  /** What stands for this client in an Authorization header. A session that runs out is renewed before. */
+  /** The bearer for the Authorization header. A session about to expire is renewed first. */
   async bearer(): Promise<string | undefined> {
     if (this.#session === undefined) return this.target.apiKey;
     if (isRunningOut(this.#session, Date.now())) await this.renew();

@@ -5,7 +5,7 @@ import { codeOf } from '../core/error-text.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
 import { parseCommandLine } from './program.ts';
 
-// Whoever reads along may have had enough, as `head` does: that is no error.
+// The reader of a pipe may stop early, as `head` does: that is no error.
 process.stdout.on('error', (error) => {
   if (codeOf(error) === 'EPIPE') process.exit();
   process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where it goes to.', EXIT.failed, error), process.argv.includes('--debug')));

@@ -30,8 +30,8 @@ export async function readPrivateFile(name: string): Promise<string | undefined>
 }
 
 /**
- * Replaces a file of the folder by what `change` makes of its present text, which is undefined when there is none. Of
- * commands that run at once each sees what the one before it wrote. When `change` answers undefined, nothing is written.
+ * Replaces a file of the folder by the result of `change` on its current text, which is undefined for a missing file.
+ * Concurrent commands are serialized by a lock. When `change` returns undefined, nothing is written.
  */
 export async function changePrivateFile(name: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<void> {
   const path = pathInFolder(name);
@@ -85,7 +85,7 @@ async function linked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Takes a stale lock away under a name of one's own first: what is deleted is then what was looked at. */
+/** Renames a stale lock to a private name before deleting it, so that no fresh lock of another command is deleted. */
 async function clearWhenStale(path: string, aside: string): Promise<void> {
   const seen = await statIfThere(path);
   if (seen === undefined || Date.now() - seen.mtimeMs < LOCK_STALE_MS) return;

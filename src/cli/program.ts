@@ -9,7 +9,7 @@ import { printableLines } from './printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
 
-/** A command that was chosen, or the exit status of a parse that ended in help or in a mistake it has told. */
+/** The chosen command, or the exit status of a parse that ended in help or in a reported mistake. */
 export type Parsed = Chosen | { readonly kind: 'over'; readonly status: number };
 
 export async function parseCommandLine(rows: readonly CommandRow[], groups: readonly GroupRow[], argv: readonly string[]): Promise<Parsed> {

@@ -12,7 +12,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     process.stderr.write(`svc-gateway does not start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
     return 2;
   }
-  // A command ends when nobody reads its output any more; a gateway goes on.
+  // A command ends when its output is closed; a gateway continues.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
   for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
@@ -52,7 +52,7 @@ function untilAsked(ending: AbortController, say: (message: string) => void): Pr
 
 function dieOf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
-  // The last to hear of the exit: the log has written what it can by then, and the database is told.
+  // Runs after the other exit handlers: by then the log is written, and the database is stopping.
   process.once('exit', () => process.kill(process.pid, signal));
   process.exit();
 }

@@ -60,7 +60,7 @@ function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentL
   return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
 }
 
-/** Takes an agent's registration away. It is not known any more once it has no operations left. */
+/** Removes an agent's registration. Its entry is forgotten once it has no operations left. */
 export function deregisterAgent(agents: AgentRegistry, { principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
   const key = agentKeyOf(agent);
   const before = agents.registrationOf(key);

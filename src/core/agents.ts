@@ -107,8 +107,8 @@ export class AgentRegistry {
   }
 
   /**
-   * The same in one org. Looked up team by team, not picked out of all: how long that takes would tell how many the other orgs
-   * have, and one with very many would have the others wait.
+   * The same in one org. Looked up team by team rather than filtered from all: otherwise the time taken would reveal how many
+   * the other orgs have, and a very large org would slow down the others.
    */
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
     const found: AgentEntry[] = [];

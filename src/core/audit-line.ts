@@ -63,7 +63,7 @@ function rulingOf(draft: AuditDraft): string {
   return rulingText;
 }
 
-/** What JSON.stringify gives, sooner for the flat objects of strings and numbers that payloads are. */
+/** The result of JSON.stringify, faster for the flat objects of strings and numbers that payloads are. */
 function payloadOf(payload: Readonly<Record<string, unknown>>): string {
   let text = '';
   for (const key in payload) {
@@ -76,7 +76,7 @@ function payloadOf(payload: Readonly<Record<string, unknown>>): string {
 
 /**
  * The body of a line: from `,"timestamp":` to the end of the payload. Holds no line feed, so bodies can be joined by one.
- * The draft's lineage is taken as frozen: one changed in place may be written as it was before.
+ * The draft's lineage must not be mutated: its encoding is cached by identity.
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;

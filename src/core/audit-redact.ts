@@ -79,7 +79,7 @@ function redactArray(items: readonly unknown[], walk: Walk, depth: number): read
   if (!descends(walk, depth)) return items;
   let copy: unknown[] | undefined;
   for (let index = 0; index < items.length && walk.bytesLeft >= 0; index += 1) {
-    // Headers and arguments also come as lists, in which a name stands before its value.
+    // Headers and arguments also come as flat lists of names and values.
     const redacted = nameCovers(items[index - 1], walk.keys) && typeof items[index] === 'string' ? REDACTED : redactValue(items[index], walk, depth + 1);
     if (redacted !== items[index]) (copy ??= [...items])[index] = redacted;
   }
@@ -154,14 +154,14 @@ const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
 const SERVICE_TOKEN = /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
 const SHORTEST_SECRET = 22;
 
-// Neither of their runs can hold what they begin with, so that each character is looked at once.
+// Neither of their runs can contain the prefix itself, so each character is examined once.
 const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#]+@/g;
 const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
 
 /**
- * A free text, such as a resource, as it may be logged: without it as soon as something in it looks like a credential;
- * of a URL, without its password; and without what follows a name that is called like a secret, be it of a parameter, a
- * header, an option, a variable or a member of an object in JSON.
+ * Free text, such as a resource, as it may be logged: redacted as a whole if anything in it looks like a credential; URLs
+ * lose their password; and the value after a name that suggests a secret is removed, whether the name is that of a parameter,
+ * a header, an option, a variable or a JSON member.
  */
 export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
@@ -175,7 +175,7 @@ export function redactText(text: string): string {
 const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
 /** `name=`, `name: `, `--name `, with or without quotes, where the name may be one of a secret. */
 const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(\\{0,3}["']?\s{0,2}[=:]\s{0,2}\\{0,3}(["']?)|\s{1,2}(["']?))`, 'gi');
-/** What each of those holds. Most texts with such a word in them name no secret, and are done when this is known. */
+/** Matches every text that ASSIGNED matches. Most texts fail this cheaper test and need no further search. */
 const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,3}["']?\s{0,2}[=:]|\s)`, 'i');
 const SEPARATOR = /[=:\s]/;
 const HEADERS = redactedKeys(['authorization', 'cookie']);

@@ -23,7 +23,7 @@ export type CheckState = {
   readonly agents: AgentRegistry;
   readonly ops: OpsRegistry;
   policies: { decide(subject: CheckSubject): PolicyDecision };
-  /** Whether anybody watches operations; while nobody does, no event is made. */
+  /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
   readonly budgets: BudgetTracker;
   readonly maxOps: number;
@@ -147,7 +147,7 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
     return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, 'anonymous', decision, { ...payload, identity: 'unverified' }) }] };
   }
   if (refused.kind === 'org-out-of-reach') {
-    // To the log of whose credential it is, and not to that of the claimed org: see effectsOfImpersonation.
+    // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
     const ofCredential: Lineage = { ...NO_LINEAGE, orgId: refused.orgId };
     return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, ofCredential, refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
   }

@@ -30,7 +30,7 @@ export function identify(agents: AgentRegistry, claimed: AgentIdentity, { creden
 const isSame = (one: AgentIdentity, other: AgentIdentity): boolean =>
   one.agentId === other.agentId && one.teamId === other.teamId && one.orgId === other.orgId;
 
-/** What the caller of a refused identity is told. It names nothing that the caller did not say itself. */
+/** The message for a refused identity. It reveals nothing beyond what the caller sent. */
 export const REFUSAL: Readonly<Record<Exclude<Identified['kind'], 'agent'>, string>> = {
   'no-credential': 'no credential token was presented; register the agent and send its token',
   'unknown-credential': 'the credential token is not registered; register the agent again to get a new one',

@@ -3,11 +3,11 @@ import type { AgentEntry } from './agents.ts';
 import type { Effect } from './effects.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 
-/** What a refused caller had said it was, as it stands in a payload. */
+/** The identity that a refused caller claimed, as recorded in the payload. */
 export const claimOf = ({ orgId, teamId, agentId }: AgentIdentity) => ({ claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId });
 
 export type Attempt = {
-  /** To whom the presented token belongs. */
+  /** The owner of the presented token. */
   readonly owner: AgentEntry;
   readonly claimed: AgentIdentity;
   /** The action of a check; the name of the method for any other call. */
@@ -19,8 +19,8 @@ export type Attempt = {
 /**
  * What is put on record when a token is presented for an agent it does not belong to (spec: Audit event).
  *
- * Written to the log of whose token it is, who should know that it is used like this, and not to that of the claimed
- * org, which must not learn about another org's agents and credentials.
+ * Recorded under the org of the token's owner, which should know of the misuse, and not under the claimed org, which must
+ * not learn about another org's agents and credentials.
  */
 export function effectsOfImpersonation({ owner, claimed, action, opId, payload }: Attempt): Effect[] {
   const reason = REFUSAL.impersonation;

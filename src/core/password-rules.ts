@@ -24,7 +24,7 @@ export function readPassword(text: string): Password | undefined {
   return [...password].length <= PASSWORD_LENGTH.max ? (password as Password) : undefined;
 }
 
-/** For a password that is chosen. The problem is one sentence for the person who chose it. */
+/** For new passwords. The problem is one sentence for the person who chose it. */
 export function acceptPassword(text: string, common: CommonPasswords, email: string): Result<Password, WeakPassword> {
   if (LONE_SURROGATE.test(text)) return weak('the password is not valid Unicode');
   const password = readPassword(text);

@@ -26,7 +26,7 @@ export type PolicySummary = {
 };
 
 /**
- * Answers checks. Every document whose scope reaches the agent is heard, and the order of documents and rules never changes
+ * Answers checks. Every document whose scope reaches the agent is considered, and the order of documents and rules never changes
  * whether a check is allowed:
  * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would have
  *   said is unknown;
@@ -138,7 +138,7 @@ function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefine
   return budget.value;
 }
 
-/** The mistakes that show only when documents are looked at side by side: equal names, and budgets out of place. */
+/** Mistakes across documents: duplicate names, and misplaced budgets. */
 export function checkTogether(documents: readonly (PolicyDocument | undefined)[]): readonly PolicyProblem[] {
   const problems: PolicyProblem[] = [];
   const named = new Map<string, PolicyDocument>();

@@ -1,6 +1,6 @@
 /**
- * Undoing what could not be recorded, so that who is told that it did not happen is told the truth (contract: Audit). What
- * came after it, by a command of its own, stands.
+ * Undoes changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). Later changes
+ * by other commands are kept.
  */
 import type { AgentRegistration, AgentRegistry } from './agents.ts';
 import type { BudgetTracker } from './budget.ts';
@@ -66,8 +66,8 @@ function slotAsOf(ops: OpsRegistry, opId: OpId, state: OpState, sinceMs: readonl
 }
 
 /**
- * Ends the operations that checks have begun at `sinceMs` or later and whose Allow could not be recorded, so that nobody was
- * ever told of it. Answers with those that it has ended.
+ * Ends the operations that checks started at `sinceMs` or later and whose Allow could not be recorded, so that no caller ever
+ * received it. Returns the operations it has ended.
  */
 export function revokeUnrecorded({ ops }: Registries, budgets: BudgetTracker, opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly Effect[] {
   return opIds.flatMap((opId) => {

@@ -35,7 +35,7 @@ export const CLOCK_SKEW_MS = 5000;
 
 export const SECS_FROM_KEY = 24 * 60 * 60;
 
-/** Claims that a good signature covers may still be from another time or another version: each is looked at. */
+/** Claims with a valid signature may still be expired or of another version, so each one is validated. */
 export function readClaims(claims: object, nowMs: number): CurrentToken | undefined {
   const { sub, iat, nbf, exp, jti, scope, org_id: orgId, role, epoch } = claims as Readonly<Record<string, unknown>>;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return undefined;

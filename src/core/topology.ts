@@ -1,4 +1,4 @@
-/** Who belongs where: pages over the registry of agents, each of bounded work (spec: Audit and topology endpoints). */
+/** Pages over orgs, teams and lineages, each of bounded work (spec: Audit and topology endpoints). */
 import type { AgentGroup, OpCounts } from './agent-groups.ts';
 import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
@@ -50,7 +50,7 @@ export type Stats = {
   readonly next: string | undefined;
 };
 
-/** The largest sizes of an answer, besides the size of the page. */
+/** Limits on an answer in addition to the page size. */
 const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
 const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 

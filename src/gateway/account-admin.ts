@@ -1,4 +1,4 @@
-/** Looking after accounts: list, role, disable, sessions (admin scope), and who am I. */
+/** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
 import { accountIdOf, mayManageRole, parseAccountId, type Account } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
@@ -94,7 +94,7 @@ type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promi
 
 /**
  * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `not_found` (also
- * for an account of another org), `role_forbidden` for an account that stands higher, `conflict` for the last owner,
+ * for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last owner,
  * and those of the store and the audit log.
  */
 async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {

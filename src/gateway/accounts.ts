@@ -1,4 +1,4 @@
-/** All account use cases: those that the wire may call by name, and what main must call from time to time. */
+/** All account use cases: those that the wire calls by name, and those that main calls periodically. */
 import { ACCESS_TOKEN_SECS } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';

@@ -1,4 +1,4 @@
-/** What admins look after, page by page: accounts, and invites that wait for an answer. */
+/** Listings for admins, page by page: accounts and open invites. */
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';

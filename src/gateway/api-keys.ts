@@ -36,7 +36,7 @@ export type ApiKeysDeps = {
 };
 
 const USE_RECORDED_EVERY_MS = 60_000;
-/** So many keys are looked through for those that are long over only when there are twice as many as were left the last time. */
+/** Keys that are long over are searched for when there are this many keys or, if that is more, twice as many as the last search left. */
 const LEAST_LOOKED_THROUGH = 1000;
 /** Longer than it may take until a write to a shared store is visible. */
 const REFRESH_OVERLAP_MS = 60_000;
@@ -50,7 +50,7 @@ export class ApiKeys {
   readonly #deps: ApiKeysDeps;
   readonly #index = new ApiKeyIndex();
   readonly #unsavedUses = new Map<string, number>();
-  /** When keys were revoked that the store has not been told of: they are dead here, but not elsewhere nor after a restart. */
+  /** Revocations not in the store yet: in force here, but neither in other gateways nor after a restart. */
   readonly #unsavedRevocations = new Map<string, number>();
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
@@ -315,7 +315,7 @@ export class ApiKeys {
     });
   }
 
-  /** Takes a row into the index. A revocation is never undone, whatever a store says that has not heard of it. */
+  /** Adds a row to the index. A revocation is never undone, even if the store does not have it yet. */
   #adopt(row: ApiKey): void {
     const before = this.#index.byId(row.id);
     if (before === undefined && isLongOver(row, this.#longAgoMs())) return;

@@ -11,12 +11,12 @@ export type Bounds = {
   readonly waiting: number;
   /** Calls that wait longer than this are refused too: the caller has given up, or will before the answer. */
   readonly waitMs: number;
-  /** What a refused caller is told to be overloaded. */
+  /** What is overloaded, for the fault. */
   readonly what: string;
 };
 
 /**
- * Runs a use case a few times at once and lets the others wait at its door, in their order, where they cost nothing: a
+ * Runs a use case a few times at once and queues further calls in order, before they have cost anything: a
  * queue further in would hold them too, but only after all of them together had asked the database.
  */
 export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
@@ -42,7 +42,7 @@ export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds,
     }
   };
 
-  /** Whoever waits longest takes over the place; it is given up only when nobody does. */
+  /** The place passes to the caller that has waited longest; it is freed only when nobody waits. */
   function leave(): void {
     const next = queue.shift();
     if (next === undefined) running -= 1;

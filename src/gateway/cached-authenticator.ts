@@ -12,7 +12,7 @@ export type CachedAuthenticatorDeps = {
   readonly nowMs: () => number;
 };
 
-/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for all who wait. */
+/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent requests with one bearer. */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();

@@ -74,7 +74,7 @@ export type AcceptInviteInput = { readonly inviteToken: string; readonly passwor
 export async function acceptInvite(context: AccountsContext, input: AcceptInviteInput): Promise<Result<Account, Fault>> {
   const digest = digestOfPresented(input.inviteToken);
   if (digest === undefined) return fail({ kind: 'invalid_invite' });
-  // Looked at before a password is hashed: guesses cost a query, not a hash.
+  // Checked before the password is hashed: guesses cost a query, not a hash.
   const found = await context.store.read(async (reads) => usable(context, reads, await reads.invite(digest)));
   if (!found.ok) return found;
   const pending = found.value;
@@ -105,8 +105,8 @@ async function usable(context: AccountsContext, reads: AccountReads, found: Stor
 }
 
 /**
- * Whether the inviter may still invite: somebody who was disabled, or has lost the right to invite, must not come back by an
- * invite made before. A key that has only expired was valid when it was used.
+ * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older invite.
+ * A key that has merely expired still counts, because it was valid when it was used.
  */
 async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<boolean> {
   const id = accountIdOf(invitedBy);

@@ -62,7 +62,7 @@ export class PolicyKeeper {
   /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
   reload(actor: string): Promise<Result<Reloaded, Fault>> {
     const reloaded = this.#reloading.then(() => this.#reload(actor));
-    this.#reloading = reloaded.catch(() => {}); // told to the caller; the next one starts afresh
+    this.#reloading = reloaded.catch(() => {}); // reported to the caller; the next reload starts afresh
     return reloaded;
   }
 

@@ -30,7 +30,7 @@ export type BudgetStore = {
 /** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */
 export type Passwords = {
   hash(password: string): Promise<Result<string, Fault>>;
-  /** `rehash` tells that the stored hash was made with parameters other than today's. */
+  /** `rehash`: the stored hash was made with other parameters than the configured ones. */
   verify(hash: string, password: string): Promise<Result<{ readonly matches: boolean; readonly rehash: boolean }, Fault>>;
 };
 
@@ -48,7 +48,7 @@ export type AccessTokens = {
   revokeSubject(subject: string, tokenEpoch: number): void;
 };
 
-/** What dashboards are told about an account (contract: WebSocket, kind `account`). */
+/** An event about an account for dashboards (contract: WebSocket, kind `account`). */
 export type AccountEvent = {
   readonly change:
     | 'registered' | 'invited' | 'invite_revoked' | 'signed_in' | 'locked' | 'role_changed' | 'disabled' | 'enabled'

@@ -39,10 +39,10 @@ export async function register(context: AccountsContext, input: RegisterInput): 
   return registered;
 }
 
-/** Who may make an account without an invite: the first who comes, everybody, or nobody. */
+/** Who may register without an invite: the first account, everybody, or nobody. */
 export type RegistrationState = 'first_account' | 'open' | 'closed';
 
-/** Tells the sign-in page which form to show. Never fails: what cannot be looked up is told when the form is sent. */
+/** Tells the sign-in page which form to show. Never fails: an unreachable store is reported when the form is sent. */
 export async function registrationState({ store, openRegistration }: AccountsContext): Promise<RegistrationState> {
   const hasAccounts = await store.read((reads) => reads.hasAccounts());
   if (hasAccounts.ok && !hasAccounts.value) return 'first_account';

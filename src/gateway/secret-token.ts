@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { SecretDigest } from '../core/ids.ts';
 
 const SECRET_BYTES = 32;
-/** 32 bytes in base64url. Anything else was never handed out, and is not worth a query. */
+/** 32 bytes in base64url. Anything else was never issued, and is not worth a query. */
 const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
 
 /**

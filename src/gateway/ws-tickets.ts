@@ -64,7 +64,7 @@ export class WsTickets {
 
   get size(): number { return this.#tickets.size; }
 
-  /** Asks again when something was revoked meanwhile, which may have been just this. */
+  /** Asks again when any credential was revoked meanwhile: it may have been this one. */
   async #authenticate(bearer: string): Promise<Result<Authenticated, Fault>> {
     for (;;) {
       const before = this.#revocations;

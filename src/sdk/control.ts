@@ -20,7 +20,7 @@ export type ControlOptions = {
 
 /** A stream that lasted this long was no failure: the next one is opened without delay. */
 const STEADY_MS = 5_000;
-/** After this time a stream is tried even without a connection, because its error says why there is none. */
+/** After this time a stream is attempted even without a connection, because its error says why there is none. */
 const CONNECT_MS = 30_000;
 const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 const MAX_ACK_ATTEMPTS = 5;

@@ -29,7 +29,7 @@ export const WRITTEN = 0;
 export const FAILED = 1;
 export const RELEASED = 2;
 
-/** After so many waiting batches, the shared counter is read to learn which are written. */
+/** With this many waiting batches, the shared counter is read to find out which are written. */
 const LOOK_EVERY_BATCHES = 64;
 
 /**
@@ -74,7 +74,7 @@ export class AuditLink implements AuditLog {
   /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
   get entriesLost(): number { return this.#entriesLost; }
 
-  /** The counters of the audit thread, which its successor goes on with: see WRITTEN, FAILED and RELEASED. */
+  /** The counters of the audit thread, kept across its restarts: see WRITTEN, FAILED and RELEASED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
   /** Connects the audit thread: the first one, or the successor of one that crashed. */
@@ -97,7 +97,7 @@ export class AuditLink implements AuditLog {
 
   /**
    * Hands over entries, each a body of `audit-line.ts`. `replies` go on to the I/O thread `io` once the entries are written.
-   * Unless `isAwaited`, `told` may hear of it late.
+   * Unless `isAwaited`, `told` may be called late.
    */
   append(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, told: Told): void {
     if (this.#port === undefined) {

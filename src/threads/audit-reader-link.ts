@@ -37,7 +37,7 @@ export class AuditReaderLink implements AuditReads {
     const read = this.#turns.run(orgId, () => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request)));
     if (read === undefined) return Promise.resolve(OVERLOADED);
     return new Promise((resolve) => {
-      // A caller who was told to come back later still has the turn: the thread is still at work on the search.
+      // A caller that timed out keeps the turn: the thread is still working on its search.
       const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
       void read.then((reply) => {
         clearTimeout(timer);

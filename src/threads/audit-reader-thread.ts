@@ -30,7 +30,7 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
   };
   main.on('message', (bytes: Uint8Array) => void answer(decode(bytes) as ReadMessage));
 
-  // What fails here fails again for the next reader, who is told.
+  // A failure here will recur for the next read, which reports it.
   const refresh = (): void => void reader.refresh().then((hasMore) => { if (hasMore) setImmediate(refresh); }, () => {});
   setInterval(refresh, REFRESH_EVERY_MS).unref();
 }

@@ -16,17 +16,17 @@ export type UpkeepOptions = {
 export type Note = (level: 'info' | 'warn', message: string) => void;
 
 const RETENTION_EVERY_MS = 10 * 60_000;
-/** How soon a new segment is seen. In the ten minutes above, a busy gateway writes some of them every second. */
+/** How soon a new segment is noticed. A busy gateway may write several a second, far too many for the interval above. */
 const LOOK_EVERY_MS = 1_000;
-/** What a limit that is new finds too much goes in steps, with entries written in between. */
+/** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
 /**
- * What the thread that writes the log does besides: signs its head from time to time, and deletes what is too old or too
- * much (contract: Audit). A failure is told and tried again; entries are written on meanwhile.
+ * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention limits
+ * (contract: Audit). A failure is reported and tried again; writing entries continues.
  */
 export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>, options: UpkeepOptions, note: Note): { stop(): void } {
   const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;

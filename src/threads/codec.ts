@@ -11,7 +11,7 @@ const packr = new Packr({ useRecords: true });
 
 /** The bytes are the caller's own: their buffer may be handed over to another thread. */
 export function encode(value: unknown): Uint8Array<ArrayBuffer> {
-  // Written into one buffer that is used again, and so stays near the processor; a copy of the right size can be given away.
+  // Encoded into one reused buffer, which stays in the cache; the copy has the right size and can be transferred.
   return new Uint8Array(packr.pack(value, RESET_BUFFER_MODE));
 }
 
@@ -22,7 +22,7 @@ type PackedCheck = readonly [number, string, string, string, CheckCommand['crede
   CheckCommand['attributes'] | null, number, CheckCommand['caller'] | null, boolean, CheckCommand['principal'] | null];
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
-// Most answers of a batch say the same few things, so what they say travels once, ahead of them.
+// Most answers of a batch share a few verdicts, so each verdict travels once, ahead of the answers.
 type Verdict = readonly [isAllow: boolean, reason: string, policy: string | null, ruleId: string | null];
 type PackedToIo = readonly [verdicts: readonly Verdict[], messages: readonly (PackedAnswer | PackedEvents | MainToIo)[]];
 
@@ -95,7 +95,7 @@ function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | Main
   return [message.id, message.auditIndex, verdictOf(value, verdicts), value.opState === undefined ? -1 : OP_STATES.indexOf(value.opState)];
 }
 
-/** How far back a verdict is looked for; beyond that it is cheaper to say it again. */
+/** How far back an equal verdict is searched for; beyond that, repeating it is cheaper. */
 const LOOK_BACK = 4;
 
 function verdictOf({ decision, reason, policy, ruleId }: CheckAnswer, verdicts: Verdict[]): number {

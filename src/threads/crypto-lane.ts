@@ -6,7 +6,7 @@ import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskOf, CryptoTask
 import { workerFile } from './worker-file.ts';
 
 export type LaneOptions = {
-  /** What the caller is told to be at its limit. */
+  /** What is at its limit, for the `overloaded` fault. */
   readonly what: string;
   readonly threads: number;
   /** Tasks that may wait. One more is answered with `overloaded` at once. */
@@ -66,7 +66,7 @@ export class CryptoLane {
     });
   }
 
-  /** Answers what waits with `overloaded`, lets what runs come to its end, then ends the threads. */
+  /** Refuses waiting tasks with `overloaded`, lets running ones finish, then ends the threads. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { settle } of this.#queue.splice(0)) settle(fail(this.#overloaded()));

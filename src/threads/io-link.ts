@@ -14,22 +14,22 @@ import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
 import { unrecordedReply } from './unrecorded.ts';
 
 export type IoLinkOptions = {
-  /** Requests that may wait for an answer at once; one more is refused at once. Half of them, for one org. */
+  /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
   readonly maxPending: number;
   /** What becomes of an answer whose audit entry could not be written. */
   readonly onAuditFailure: 'deny' | 'allow';
-  /** Everything the main thread says that is no reply. */
+  /** Receives every message of the main thread that is not a reply. */
   readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
 };
 
 type Settle = (recorded: Recorded<unknown>) => void;
 
-/** What a request says of whose it is. */
+/** Who a request is from. */
 type Asked = { readonly principal?: Principal | undefined; readonly agent?: AgentIdentity };
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
-/** That of the credential; of an agent with a token of its own, the org that it says it is of, which nobody has looked into yet. */
+/** The org of the credential; for an agent with a token of its own, the org it claims, which is not verified yet. */
 const orgOf = ({ principal, agent }: Asked): string | null => (principal === undefined ? agent?.orgId ?? null : principal.orgId);
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
@@ -37,7 +37,7 @@ export class IoLink implements Link {
   readonly #outbox: Outbox<IoToMain>;
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
-  /** Places that nobody counts: who asks little never comes to the others. Of these an org gets as many again, so half of all. */
+  /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
   readonly #openPlaces: number;
   readonly #shares: OrgShares;
 
@@ -64,10 +64,10 @@ export class IoLink implements Link {
     return reply as ReplyOf<N>;
   }
 
-  /** Says something that has no answer. */
+  /** Sends a message that has no answer. */
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
 
-  /** Answers whoever still waits with this; what they waited for comes to nobody. */
+  /** Answers every waiting request with this fault. Their replies, if any still come, are dropped. */
   refuseWaiting(fault: Fault): void {
     for (const settle of this.#waiting.takeAll()) settle({ reply: fail(fault), auditId: undefined });
   }

@@ -1,12 +1,12 @@
 const FIRST_PLACES = 64;
 
 /**
- * What waits for an answer, by the number that it was given. Not a Map: one that things enter and leave all the time makes a
- * new table every few dozen of them, and each old table that has come into the old generation keeps all later ones alive, with
- * the requests in them, until the next full collection. Scavenges of an I/O thread took several times as long for it.
+ * Requests waiting for an answer, by number. Not a Map: under constant insertion and deletion a Map rehashes into a new table
+ * every few dozen entries, and each old table that reaches the old generation keeps all later ones alive, with their requests,
+ * until the next full collection. That makes the scavenges of an I/O thread several times as long.
  */
 export class Pending<T> {
-  /** Twice as many places as there is waiting, at least, so that a free one is always near. */
+  /** At least twice as many places as there are waiting requests, so that a free one is always near. */
   #items: (T | undefined)[] = new Array<T | undefined>(FIRST_PLACES).fill(undefined);
   #numbers = new Float64Array(FIRST_PLACES);
   #size = 0;
@@ -14,17 +14,17 @@ export class Pending<T> {
 
   get size(): number { return this.#size; }
 
-  /** Answers its number, which is given only once. */
+  /** Returns its number, which is never reused. */
   add(item: T): number {
     if (2 * this.#size >= this.#items.length) this.#grow();
-    // Whoever waits longer than the others keeps its place, and with it the numbers that belong there.
+    // A request that waits longer than the others keeps its place; numbers that map to it are skipped.
     do this.#lastNumber += 1; while (this.#items[this.#placeOf(this.#lastNumber)] !== undefined);
     this.#put(this.#lastNumber, item);
     this.#size += 1;
     return this.#lastNumber;
   }
 
-  /** Hands it over, once; undefined when nothing with this number waits. */
+  /** Removes and returns the request; undefined when none with this number waits. */
   take(number: number): T | undefined {
     const place = this.#placeOf(number);
     if (this.#numbers[place] !== number) return undefined;
@@ -35,7 +35,7 @@ export class Pending<T> {
     return item;
   }
 
-  /** Hands over everything that waits. */
+  /** Removes and returns everything that waits. */
   takeAll(): T[] {
     const all = this.#items.filter((item) => item !== undefined);
     this.#items.fill(undefined);

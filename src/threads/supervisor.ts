@@ -27,9 +27,9 @@ type Place = number;
 /** A thread that dies soon after its start is started again only after a wait, in milliseconds. */
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 10_000;
-/** A start that lasted this long is forgotten as a failure. */
+/** A failure this long ago no longer adds to the delay. */
 const STABLE_AFTER_MS = 30_000;
-/** Added to the grace period: a busy thread hears late that it has to drain, and reports late that it has. */
+/** Added to the grace period, because a busy thread receives the order to drain late and reports late that it has drained. */
 const DRAIN_LATE_MS = 2_000;
 
 /** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
@@ -101,7 +101,7 @@ export class Supervisor {
     return first;
   }
 
-  /** Takes no more requests, lets those in flight be answered for at most `graceMs`, then ends the I/O threads that have drained. */
+  /** Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained. */
   async drainIo(graceMs: number): Promise<void> {
     this.#isStopping = true;
     let timer: NodeJS.Timeout | undefined;
@@ -115,7 +115,7 @@ export class Supervisor {
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
 
-  /** Ends also the threads that have not drained. To be done last: Node.js aborts the process when their sockets are still open. */
+  /** Ends the threads that have not drained, too. Call it last: Node.js aborts the process when their sockets are still open. */
   async endIo(): Promise<void> {
     await this.#terminate([...this.#io.values()]);
   }

@@ -60,7 +60,7 @@ type Batch = {
 const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'topology-overview', 'topology-team', 'topology-tree', 'topology-lineage', 'topology-stats',
   'open-control', 'ack-signal']);
 
-/** Connects the I/O threads with the governor, the use cases and the audit thread, and leads every answer back to its caller. */
+/** Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its caller. */
 export class Switchboard {
   readonly #options: SwitchboardOptions;
   readonly #threads = new Map<IoIndex, Thread>();
@@ -288,17 +288,17 @@ export class Switchboard {
   #undo(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number): void {
     const nowMs = this.#options.clock.nowMs();
     for (const effect of this.#options.governor.takeBack(undos, checked, appliedAtMs, nowMs)) {
-      // Each is stored separately: the governor is right already, and only a restart would miss what the store could not take.
+      // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
       this.#carryOut([effect], nowMs, emptyBatch(nowMs))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
     }
   }
 
-  /** A living audit thread gives the same answer; whichever comes second finds nobody waiting. */
+  /** A live audit thread sends the same answer; whichever arrives second finds nobody waiting. */
   #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
   }
 
-  /** The entries are written, but their ids are lost with the audit thread. Callers that were answered before no longer wait. */
+  /** The entries are written, but their ids are lost with the audit thread. Callers that already have an answer ignore this one. */
   #answerUnreleased(io: IoIndex, replies: readonly AuditedReply[]): void {
     for (const reply of replies) this.#send(io, { ...reply, auditIndex: -1 });
   }

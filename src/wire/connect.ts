@@ -44,7 +44,7 @@ export type ConnectMethod = {
 
 const NO_HEADERS: ConnectReply['headers'] = [];
 
-/** The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` learns what is told as `internal`. */
+/** The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every `internal`. */
 export function connectMethods(ports: WirePorts, onDefect: (error: unknown) => void): ReadonlyMap<string, ConnectMethod> {
   const unary = new Map(unaryMethods(ports).map((method) => [method.name, method]));
   return new Map(methodShapes.map(({ path, name }) => {
@@ -111,10 +111,10 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
   return fail({ kind: 'invalid_argument', field: 'connect-timeout-ms', problem: 'must be a whole number of at most 10 digits' });
 }
 
-/** setTimeout takes no longer time than this, nearly 25 days. */
+/** The longest time that setTimeout accepts, in ms: nearly 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Lets through what comes first: the reply, or the end of its time. */
+/** Sends whichever comes first: the reply, or the end of its deadline. */
 function withDeadline(reply: Respond, timeoutMs: number): Respond {
   let isLate = false;
   const timer = setTimeout(() => {

@@ -39,8 +39,8 @@ export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =
   isSigned(anchorText(anchor), anchor.signature, publicKey);
 
 /**
- * The Ed25519 private key in `path` (PKCS#8 PEM), made there with mode 0600 when there is none: whole or not at all, so
- * that a crash meanwhile leaves no half key. Throws, and says what to do, when the file holds no such key.
+ * The Ed25519 private key in `path` (PKCS#8 PEM). A missing one is created with mode 0600, atomically, so that a crash leaves
+ * no partial key. Throws, with what to do, when the file holds no such key.
  */
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

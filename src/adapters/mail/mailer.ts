@@ -32,7 +32,7 @@ export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, option
     close: async (timeoutMs) => {
       const endMs = Date.now() + timeoutMs;
       const timer = new AbortController();
-      // Mail that was sent before this call stands first in line for the outcome of the check.
+      // Mail sent before this call is first in line for the outcome of the check.
       await Promise.race([chosen, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
       timer.abort();
       await outbox.close(Math.max(0, endMs - Date.now()));

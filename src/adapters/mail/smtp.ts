@@ -80,7 +80,7 @@ function signIn({ auth, ...settings }: SMTPTransportOptions, signal: AbortSignal
     const connection = new SMTPConnection(settings);
     const end = (error?: Error | null): void => {
       if (error) {
-        reject(error); // first: to close is told as an end of the connection
+        reject(error); // before closing, which would be reported as a lost connection
         connection.close();
       } else {
         resolve();

@@ -38,7 +38,7 @@ const USER = 'svc';
 const DATABASE = 'svc';
 const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
 const STOP_TIMEOUT_MS = 15_000;
-/** A server that does not end at once when told to is killed after this time, in milliseconds. */
+/** A server that does not end when asked to is killed after this time, in milliseconds. */
 const KILL_AFTER_MS = 500;
 const POLL_MS = 50;
 const RESTART_PAUSE_MS = 1000;
@@ -85,7 +85,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   return { url: urlOf(home, port), stop: (timeoutMs = STOP_TIMEOUT_MS) => keeper.stop(timeoutMs) };
 }
 
-/** Starts the server again, on the same port, whenever it ends without having been told to. */
+/** Restarts the server, on the same port, whenever it ends unasked. */
 class Keeper {
   readonly #home: Home;
   readonly #port: number;

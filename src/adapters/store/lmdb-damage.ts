@@ -18,7 +18,7 @@ const ROOTS_AT = [88, 136] as const;
 const LAST_PAGE_AT = 144;
 const TURN_AT = 152;
 const HEAD_BYTES = TURN_AT + 8;
-/** In place of a page, where there is none yet. */
+/** The page number that stands for no page. */
 const EMPTY = 0xffff_ffff_ffff_ffffn;
 const MAX_PAGE_BYTES = 65_536;
 
@@ -78,7 +78,7 @@ async function isReadable(folder: string): Promise<boolean> {
     for (const name of [...environment.getKeys()]) for (const row of environment.openDB({ name: String(name) }).getRange()) void row;
     return true;
   } catch {
-    return false; // said by whoever asked
+    return false; // the caller reports it
   } finally {
     await environment.close();
   }

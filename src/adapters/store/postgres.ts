@@ -29,7 +29,7 @@ export type Queryable = {
 const WAITERS_PER_CONNECTION = 50;
 const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
-/** An outage is over when nothing has failed for so long: until then it may be one of some connections only, or of writes. */
+/** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
 const SETTLED_MS = 5000;
 /** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
@@ -143,7 +143,7 @@ export class Postgres {
     const cut = setTimeout(() => { for (const socket of this.#sockets) socket.destroy(new Error('closing')); }, this.#options.closeTimeoutMs);
     // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
     void this.#migrating?.end().catch((error: Error) => this.#lost(error));
-    await this.#migration?.catch(() => undefined); // told to whoever asked for it
+    await this.#migration?.catch(() => undefined); // reported to its caller
     await this.#pool.end();
     await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     clearTimeout(cut);
@@ -260,7 +260,7 @@ export class Postgres {
     for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
       await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
       if (this.#closing !== undefined) return;
-      answers = await this.#probe().catch(() => false); // why it cannot be migrated is told by `start`
+      answers = await this.#probe().catch(() => false); // `start` reports why it cannot be migrated
     }
     this.#isAway = false;
     this.#log.info('the database answers again');

@@ -24,7 +24,7 @@ export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
 
 type Entry = { readonly word: string; readonly meaning: string };
 
-/** What may stand behind a command. */
+/** What may follow a command. */
 type Level = { readonly path: string; readonly words: readonly Entry[]; readonly options: readonly OptionRow[]; readonly takesFiles: boolean };
 
 const isFile = (placeholder: string): boolean => /[<[](?:file|path|dir)\b/.test(placeholder);

@@ -72,7 +72,7 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
   }
 }
 
-/** Entries of one moment may stand in the log in another order than that of their times, by less than this. */
+/** Entries may be in the log out of order by their times, by less than this. */
 const DISORDER_MS = 60_000;
 
 function laterOf(since: Query[string], seen: Head | undefined): Query[string] {

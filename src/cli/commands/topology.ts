@@ -56,7 +56,7 @@ const GROUPS: readonly Column[] = [
   { title: 'PAUSED', cell: 'ops.paused' },
 ];
 
-/** In numbers, the orgs stand for themselves; only of one org alone its teams do. */
+/** Statistics show orgs; for a single org, its teams. */
 const numbersTable = (groups: readonly Row[]): readonly string[] => tableOf(groups.some(({ team_id: team }) => team !== undefined) ? GROUPS : GROUPS.filter(({ cell }) => cell !== 'team_id'), groups);
 
 const VIEWS: ReadonlyMap<string, View> = new Map([

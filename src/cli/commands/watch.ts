@@ -17,7 +17,7 @@ const MAX_OPS = 50_000;
 /** How long an operation that has ended stays in the table. */
 const ENDED_MS = 10_000;
 
-/** Told of what the stream says; the two ways to show it are two of these. */
+/** Receives the events of the stream; one implementation per way of showing them. */
 type Viewer = {
   /** Shows all there is, so that after a gap it needs a stream, and with it a snapshot, anew. */
   readonly isWhole: boolean;

@@ -12,25 +12,25 @@ import { assert } from '../../core/result.ts';
 import { grpcError } from './status.ts';
 
 export type ArrivalLimits = {
-  /** For a unary request from its first byte to its end, for a message of a stream from its first byte to its last; and for what waits to be read. */
+  /** From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread. */
   readonly timeoutMs: number;
-  /** What messages that are not whole yet may take together. One that would take more is refused. As much may wait to be read, the longest waiting is cut. */
+  /** Bytes of all incomplete messages together; one that would exceed it is refused. Unread answers have the same limit; the oldest is cut. */
   readonly maxBytes: number;
   /** Paths of unary methods with large answers. */
   readonly largeAnswers: readonly string[];
 };
 
 const HEAD_BYTES = 5; // of a message: a flag, and the length of the rest
-/** Memory that a piece of a message takes besides its bytes, which may come one by one, each as an object of its own. In bytes. */
+/** Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its own. */
 const PIECE_BYTES = 256;
-/** What a stream may have brought before it is watched: its window, which opens again only when that is read. */
+/** What a stream may have received before it is watched: its flow-control window, which reopens only when that is read. */
 const UNSEEN_BYTES = 65_535;
 const MAX_SWEEP_MS = 1_000;
 
 export class Arrivals {
   readonly #limits: ArrivalLimits;
   readonly #open = new Set<Arrival>();
-  /** Calls of this turn that are one request; and those of them whose answer may be large. */
+  /** Unary calls of this turn, and those of them whose answer may be large. */
   #fresh: WatchedCall[] = [];
   readonly #freshLarge = new Set<WatchedCall>();
   #heldBytes = 0;
@@ -40,7 +40,7 @@ export class Arrivals {
     setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
   }
 
-  /** Looks on and leaves the call as it is: to stand between it and the library would cost every message a few steps more. */
+  /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
     if (requestStream) this.#watch(call as WatchedCall, true);
@@ -51,7 +51,7 @@ export class Arrivals {
     return call as unknown as ServerInterceptingCall;
   };
 
-  /** Nearly every unary request comes in one piece, and is whole by the end of its turn: to watch those would cost a fifth of the calls. */
+  /** Nearly every unary request arrives whole and is complete by the end of its turn. Watching those too would cost a fifth of the throughput. */
   readonly #look = (): void => {
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -74,7 +74,7 @@ export class Arrivals {
     return arrival;
   }
 
-  /** False when that would be too much. */
+  /** False when that would exceed the limit. */
   #hold(bytes: number): boolean {
     this.#heldBytes += bytes;
     return this.#heldBytes <= this.#limits.maxBytes;
@@ -110,7 +110,7 @@ class Arrival {
   #unreadSinceMs: number | undefined;
   #isRefused = false;
   #heldBytes = 0;
-  /** Where in a message the last piece has ended: in its head, of which so much has come, or so far before its end. */
+  /** Where in a message the last piece ended: this far into its head, or this far before its end. */
   #headBytes = 0;
   #length = 0;
   #missingBytes = 0;
@@ -155,21 +155,21 @@ class Arrival {
     this.#heldBytes = 0;
   }
 
-  /** Refuses what has begun before `dueMs`, and ends a stream whose client has its answer and does not take it, or still does not go. */
+  /** Refuses messages begun before `dueMs`, and ends streams whose client neither reads its answer nor closes. */
   check(dueMs: number): void {
     if (this.#isRefused) return this.cut();
     if (this.unreadBytes === 0) this.#unreadSinceMs = undefined;
     else if ((this.#unreadSinceMs ??= performance.now()) < dueMs) return this.cut();
     if (this.#stream.readableEnded) return this.#stream.writableEnded ? this.letGo() : undefined;
     if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
-    // Not read because its earlier messages are being answered: unless it does not take the answers, it is not the client who is late.
+    // Unread because its earlier messages are still being answered: the client is late only if it does not read those answers.
     else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
     if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
   }
 
   cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
 
-  /** What it holds it lets go when the stream is closed: by the client, who has its answer, or by the next look at it. */
+  /** Its memory is released when the stream closes: by the client, once it has its answer, or by the next sweep. */
   #refuse(error: Refusal): void {
     this.#isRefused = true;
     this.#call.sendStatus(error);

@@ -83,7 +83,7 @@ export class ControlStream {
     for (const message of early) this.#send(message);
   }
 
-  /** However many there are, in the time that the agent takes over them: it may be away for long, and acknowledge none. */
+  /** Sends all signals at the pace at which the agent reads: there may be many, after a long absence without acknowledgements. */
   async #catchUp(pending: readonly SignalMessage[]): Promise<void> {
     for (const message of pending) {
       if (this.#isOver) return;

@@ -17,7 +17,7 @@ export type ListenOptions = {
   /** Connections at once; one more is closed as it comes. */
   readonly maxConnections: number;
   readonly onConnection: (socket: Socket) => void;
-  /** A connection could not be accepted, because the process is out of descriptors or they are too many. The listener goes on. */
+  /** A connection could not be accepted: the process is out of descriptors, or the limit is reached. The listener continues. */
   readonly onError: (error: Error) => void;
 };
 

@@ -23,7 +23,7 @@ export function addReflection(server: Server): void {
 type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;
 type Handlers = { readonly ServerReflectionInfo: Handle };
 
-/** Limits unread answers: the library itself also answers a client that goes on asking and reads nothing. */
+/** Limits unread answers: the library itself would keep answering a client that keeps asking and reads nothing. */
 const heeding = (handle: Handle): Handle => (call) => {
   const write = call.write.bind(call) as (message: unknown) => boolean;
   call.write = (message: unknown) => {

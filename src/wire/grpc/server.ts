@@ -25,7 +25,7 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
-  /** Ends the streams whose bearer is no longer valid. Call it after a revocation, and from time to time for what expires. */
+  /** Ends the streams whose bearer is not valid any longer. Call it after a revocation, and periodically for expiry. */
   readonly recheckBearers: () => void;
   /** Calls since the start. Each message of a stream of checks counts as one. */
   readonly calls: () => number;
@@ -55,7 +55,7 @@ const SERVER_OPTIONS = {
 
 const LARGE_ANSWERS = methodShapes.flatMap(({ name, path }) => (name === 'BatchCheckActions' ? [path] : []));
 
-/** What messages that are not whole yet may take together, in one I/O thread; and answers that are not read yet. */
+/** Bytes of all incomplete messages of an I/O thread together; the same again for unread answers. */
 const MAX_HALF_SENT_BYTES = 128 * 1024 * 1024;
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };

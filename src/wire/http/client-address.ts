@@ -6,7 +6,7 @@ import { plainAddress } from '../../core/client-address.ts';
 /** `peer` is the other end of the connection. */
 export type AddressOf = (peer: string, req: Pick<UwsRequest, 'forEach'>) => string;
 
-/** `proxies`: addresses, or networks as `10.0.0.0/8`, of those whose `X-Forwarded-For` is believed. */
+/** `proxies`: addresses, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. */
 export function addressBehind(proxies: readonly string[]): AddressOf {
   const list = new BlockList();
   for (const proxy of proxies) {

@@ -39,7 +39,7 @@ function send(exchange: Exchange, { status, contentType, content, headers }: Con
   exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), method === 'HEAD');
 }
 
-/** What the protocol needs of a request's head, read in one go while the library still has it. */
+/** What the protocol needs of a request's head, copied while the request is valid. */
 class RequestHead implements ConnectRequest {
   readonly method: string;
   body: Buffer = EMPTY;

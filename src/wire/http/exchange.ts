@@ -7,26 +7,27 @@ import { STATUS_LINE } from './status-line.ts';
 /** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
 export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };
 
-/** Answers without a body have no length either: HTTP forbids it with 204, and with 304 it would speak of the file that the client has. */
+/** No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** How many of the short answers are handed over with a look at whether the client reads: with every one it would be felt, and one that does not read asks often. */
+/** Share of the short answers that check whether the client reads. Checking each would cost throughput, and a client that never reads is caught soon anyway. */
 const LOOKED_AT = 1 / 16;
 
 /**
- * With so many answers without content, more or less, the connection ends. There is nothing to hold back of them as `#end` does, and
- * nothing says whether they are read: who asks for thousands and reads none would have them gathered. Not to be foreseen, or others would get it.
+ * One in at most this many answers without content, counted over the thread, ends its connection. Unlike those of `#end` they
+ * cannot be held back, and nothing tells whether they are read, so unread ones would pile up. Which one it is is random:
+ * otherwise a client could arrange for others to be hit.
  */
 const CONTENTLESS_AT_MOST = 1024;
 const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
-/** A client that does not close the connection when it was told to is given so long to have read the answer. */
+/** How long a client that was asked to close the connection has to read the answer, before the gateway closes it. */
 const LINGER_MS = 1000;
 
 type Corkable = { cork(write: () => void): unknown };
 
-/** What bodies that are not whole yet may take together, in one I/O thread. One that would take more is cut off. */
+/** Memory for all incomplete bodies of an I/O thread together. A body that would exceed it is cut off. */
 const MAX_GATHERED_BYTES = 128 * 1024 * 1024;
-/** Room for a body that has not come in one piece; doubled when it is not enough. */
+/** First buffer of a body that arrives in pieces; doubled as needed. */
 const FIRST_ROOM_BYTES = 16 * 1024;
 
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
@@ -84,7 +85,7 @@ export class Exchange {
       size += chunk.byteLength;
       if (size > maxBytes) return finish({ kind: 'too-large' });
       if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(chunk) });
-      // The chunk's memory is taken back when this returns. Copied into one place: chunks of a byte each would take a hundredfold.
+      // The library reuses the chunk's memory when this returns. Copied into one buffer: chunks of a byte each would take a hundredfold.
       if (gathered === undefined || size > gathered.length) {
         const room = Math.min(Math.max(2 * held, size, FIRST_ROOM_BYTES), maxBytes);
         Exchange.#gatheredBytes += room - held;
@@ -117,7 +118,7 @@ export class Exchange {
     this.#res.close();
   }
 
-  /** The shortest way out, for a good answer that another thread gave, and so never in the turn in which it was asked: see `send`. */
+  /** The fast path for a success that another thread produced. Such an answer never leaves in the turn of its request: see `send`. */
   sendText(contentType: string, content: string | Uint8Array): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -129,8 +130,8 @@ export class Exchange {
   }
 
   /**
-   * Hands over no more of the content than the system takes. Until it has all, the request counts as unanswered, and the next
-   * one closes the connection: for a client that asks on and does not read, the library would gather answers without a bound.
+   * Writes no more of the content than the system accepts. Until all is written, the request counts as unanswered and a further
+   * one closes the connection: otherwise the library would buffer without bound for a client that keeps asking and does not read.
    */
   #end(content: string | Uint8Array): void {
     const bytes = Buffer.from(content);
@@ -139,9 +140,9 @@ export class Exchange {
   }
 
   /**
-   * Turns the connection into a WebSocket, for which `data` is kept. Given another socket, it is that one which is corked:
-   * at the end of its own cork the library may take the new WebSocket for the HTTP response that it was, and about once in
-   * a thousand times closes it (uWebSockets.js 20.30).
+   * Upgrades the connection to a WebSocket that carries `data`. If another socket is passed, that one is corked instead: at
+   * the end of its own cork the library may take the new WebSocket for the HTTP response that it was and, about once in a
+   * thousand times, close it (uWebSockets.js 20.30).
    */
   upgrade<Data>(data: Data, key: string, extensions: string, context: us_socket_context_t, other: Corkable | undefined): void {
     if (this.#isOver) return;
@@ -152,9 +153,9 @@ export class Exchange {
   }
 
   /**
-   * Answers in the next turn of the event loop. Of thousands of requests that came in one piece, the library would have each
-   * answered before anybody else gets a turn; with the first of them unanswered it takes the second for a reason to close the
-   * connection. `onCut` learns why a body that is sent piece by piece ends before its end, unless the client has gone.
+   * Answers in the next turn of the event loop. Otherwise thousands of pipelined requests would be answered before anybody else
+   * gets a turn; while the first is unanswered, the library closes the connection at the second. `onCut` is told why a streamed
+   * body ends early, unless the client has gone.
    */
   send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
     setImmediate(() => this.guard(() => this.#answer(response, extraHeaders, isHead, onCut)));
@@ -170,9 +171,9 @@ export class Exchange {
     this.#isOver = !isLast;
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
-      // The library would wait for a body of the length that it is told, and cut the connection at the next request.
+      // Given a length, the library would wait for that much body, and cut the connection at the next request.
       if (isHead ? content !== undefined : isLast && !isBodiless) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
-      // The empty line is the end of the answer. The library, which is not told, closes the connection when more is asked for.
+      // The empty line ends the answer. The library does not know, and closes the connection at the next request.
       if (isLast) this.#res.writeHeader('Connection', 'close\r\n');
       else if (isBodiless) this.#res.endWithoutBody();
       else this.#end(content ?? '');
@@ -192,13 +193,13 @@ export class Exchange {
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);
-    // What the answer says of itself goes before what is said of every answer.
+    // Headers of this answer take precedence over those of every answer.
     for (const [name, value] of extraHeaders) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
   }
 
   /**
-   * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent, the
-   * one honest sign that the body is not whole is a cut connection.
+   * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent,
+   * cutting the connection is the only way to show that the body is incomplete.
    */
   async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[], onCut?: (fault: Fault) => void): Promise<void> {
     this.#res.cork(() => this.#writeHead(response, type, extraHeaders));

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { createNodeApp } from './node-app.ts';
 
-/** The HTTP library with what the doors hang their handlers on, and its listening socket. */
+/** The app that handlers are registered on, and its listening socket. */
 export type HttpApp = {
   readonly implementation: 'native' | 'javascript';
   readonly app: TemplatedApp;
@@ -15,7 +15,7 @@ export type HttpApp = {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** The native library where it loads, else node:http in its shape, which tells `onError` what it cannot accept. */
+/** The native library where it loads, else node:http behind the same interface, which reports connections it cannot accept to `onError`. */
 export const createHttpApp = (onError: (error: unknown) => void): HttpApp => (native === undefined ? createNodeApp(onError) : createNativeApp(native));
 
 const native = loadNative();
@@ -56,13 +56,13 @@ function createNativeApp(uws: Uws): HttpApp {
     implementation: 'native',
     app,
     /**
-     * Threads may listen on the same port; whether another program does is asked before any is started. The library's way
-     * to have a port alone would keep it from being taken again after a crash, for as long as connections of before linger.
+     * Several threads listen on the same port; `choosePort` has checked that no other program does. The library's exclusive
+     * mode would refuse the port after a crash for as long as old connections linger.
      */
     listen: async (host, port) => {
       const bound = listenOn(host, port);
       if (port !== 0 || bound === undefined) return bound;
-      // The library opens a port chosen by the system for itself alone. Opened again by its number, it can be shared.
+      // The library opens a port chosen by the system exclusively. Reopened by its number, it can be shared.
       stopListening();
       return listenOn(host, bound);
     },

@@ -1,5 +1,5 @@
 /**
- * As much of uWebSockets.js as the doors use, over node:http and ws: for where the native library does not load. The
+ * The part of uWebSockets.js that the gateway uses, over node:http and ws, for where the native library does not load. The
  * package's own stand-in lacks most of it. Slower, and otherwise the same.
  */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
@@ -14,7 +14,7 @@ type Streams = { readonly path: string; readonly behavior: WebSocketBehavior<unk
 
 const PING_EVERY_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
-/** The time-outs of the native library: for a head, and for a client that should send or read and does neither. */
+/** The native library's time-outs: for a request head, and for a client that is expected to send or read and does neither. */
 const IDLE_MS = 10_000;
 const MAX_HEADERS = 100;
 /** How often node:http looks for heads that take too long. */
@@ -26,7 +26,7 @@ const NO_CONTEXT = {} as us_socket_context_t;
 /** RFC 6455, 7.1.5: the connection ended without a close frame. */
 const ABNORMAL = 1006;
 
-/** `onError` learns of a connection that could not be accepted, because the process is out of descriptors, say. */
+/** `onError` is called for a connection that could not be accepted, for instance because the process is out of descriptors. */
 export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
@@ -34,7 +34,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
     if (request.socket.destroyed) return; // it came in one piece with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
-    request.resume(); // a body that nobody asks for must not hold up the next request
+    request.resume(); // an unread body must not hold up the next request
     // Silence is the client's fault, unless the client is waiting for the gateway.
     response.on('timeout', ({ writableLength }: Socket) => {
       if (!request.complete || writableLength > 0) request.socket.destroy();
@@ -59,7 +59,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
         isAdopted = true;
         adopt(ws, socket, data, behavior);
       });
-      // Gone meanwhile, or refused by ws: whoever holds a place for it must learn that it is free.
+      // The client has gone, or ws refused it: its reserved place must be freed.
       if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
     };
     behavior.upgrade?.(new NodeResponse(request, respond, socket, upgrade) as never, requestOf(request), NO_CONTEXT);
@@ -70,7 +70,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const app = {
     any: (pattern: string, handler: Handler) => handlers.set(pattern, handler),
     ws: (path: string, behavior: WebSocketBehavior<unknown>) => {
-      // No protocol of those that a client offers is chosen: there is none here, and some offer a credential.
+      // No subprotocol is selected: the gateway has none, and some clients put a credential there.
       const server = new WebSocketServer({ noServer: true, maxPayload: behavior.maxPayloadLength ?? 0, handleProtocols: () => false });
       streams = { path, behavior, server };
     },
@@ -102,8 +102,8 @@ function isHandshake(request: IncomingMessage, path: string): boolean {
 }
 
 /**
- * Whoever offers another protocol, as Java's client offers HTTP/2 with every request, is answered in this one. node:http has
- * let go of the connection by then, so it is given it again, with the request as it was but for the offer.
+ * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in HTTP/1.1.
+ * node:http has detached the connection by then, so it is handed back, with the same request minus the offer.
  */
 function serveWithoutUpgrade(server: Server, { method, url, httpVersion, rawHeaders }: IncomingMessage, socket: Socket, head: Buffer): void {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
@@ -114,7 +114,7 @@ function serveWithoutUpgrade(server: Server, { method, url, httpVersion, rawHead
   server.emit('connection', socket);
 }
 
-/** Where threads cannot share a port, the first one has it, and the others only answer for gRPC, if that. */
+/** Where threads cannot share a port, only the first one serves HTTP. */
 function listen(server: Server, host: string, port: number, isShared: boolean): Promise<number | undefined> {
   return new Promise((resolve) => {
     const onError = (error: NodeJS.ErrnoException): void => resolve(isShared && !canSharePort() && error.code === 'EADDRINUSE' ? port : undefined);
@@ -162,7 +162,7 @@ class NodeResponse {
   #onAborted: (() => void) | undefined;
   onAborted(handler: () => void): void { this.#onAborted = handler; }
 
-  /** Says of a body of known length with its last piece that it is the last, so that one in one piece is known to be whole. */
+  /** Marks the last piece of a body of known length as the last, so that a body in one piece is known to be complete. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
     const length = Number(this.#request.headers['content-length'] ?? NaN);
     let received = 0;

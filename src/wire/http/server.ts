@@ -18,7 +18,7 @@ import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Of rows that are answered in turn: one while the main thread makes its answer, one while this thread writes the answer down. */
+/** Listings at once: one while the main thread computes its answer, one while this thread serializes the other. */
 const IN_TURN = { atOnce: 2, places: 1024 };
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
@@ -28,7 +28,7 @@ export type RouteServerOptions = {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly corsOrigins: readonly string[];
-  /** Where requests come from, for the limits of callers without a credential. Left out: the other end of the connection. */
+  /** The address of a request's client, for the limits of callers without a credential. Default: the peer of the connection. */
   readonly addressOf?: AddressOf;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
@@ -41,7 +41,7 @@ export type RouteServerOptions = {
 
 type Head = Omit<HttpRequest, 'body' | 'params'>;
 
-/** Adds the whole HTTP API to the app: every row of the table, and an answer for what is no row. */
+/** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
   const working: Working = { counts: new Map(), turns: new Turns(IN_TURN) };
@@ -52,7 +52,7 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
   });
 }
 
-/** Requests handed on and not answered yet, of rows that bound them, and those that have their turn or wait for it. */
+/** Requests in progress: those of rows with a bound of their own, and the listings that run or wait for their turn. */
 type Working = { readonly counts: Map<Route, number>; readonly turns: Turns };
 
 function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, working: Working, options: RouteServerOptions): void {
@@ -76,10 +76,10 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   const refusal = crowded();
   if (refusal !== undefined) return respond(refusal);
   const answer = (body: BodyResult): void => {
-    // Counted only now, because a body that never comes must not keep anybody else out.
+    // Counted only now: a body that never arrives must not use up a place.
     const late = crowded();
     if (late !== undefined) return respond(late);
-    // Parsed while its bytes are valid, and judged only once it is known who asks.
+    // Parsed while its bytes are valid; the result is used only once the caller is known.
     const parsed = parseBody(body, head.headers);
     const answered = answerRow(route, { ...head, params: match.params }, parsed, turns, options).then(respond);
     if (atOnce === undefined) return;
@@ -90,7 +90,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
-/** Limits, authenticates, checks the scope, and lets the row's handler answer. What is wrong with a body, only those learn who may send one. */
+/** Limits, authenticates, checks the scope, and lets the row's handler answer. Only callers who may send a body are told what is wrong with it. */
 async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parsed: Result<unknown, Fault>, turns: Turns, options: RouteServerOptions): Promise<HttpReply> {
   const { link } = options;
   try {
@@ -125,8 +125,8 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<{ reado
 }
 
 /**
- * Counts a request whose credential is not in force. Not with the public auth routes of its address: a program that goes on
- * with a token that has ended must not keep people at the same address from signing in.
+ * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that keeps
+ * using an expired token must not lock people at the same address out of signing in.
  */
 export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${networkOf(address)}`);
 

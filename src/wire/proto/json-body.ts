@@ -10,7 +10,7 @@ export const parseJson = (body: Buffer): unknown => parseJsonText(textOf(body), 
 /** The text of a body, which must be UTF-8. */
 export function textOf(body: Buffer): string {
   const text = body.toString('utf8');
-  // Decoding puts U+FFFD in the place of what is no UTF-8; only a body that has it, perhaps as its own, needs a second look.
+  // Decoding replaces invalid UTF-8 by U+FFFD; only a body that contains one, perhaps legitimately, needs the strict check.
   if (text.includes('\ufffd') && !isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
   return text;
 }

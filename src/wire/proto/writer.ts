@@ -68,7 +68,7 @@ export class Writer {
     return message;
   }
 
-  /** Forgets what was written; a buffer that one huge message has grown is let go. */
+  /** Discards what was written, and a buffer that one huge message has grown. */
   reset(): void {
     this.#position = 0;
     if (this.#bytes.length > 64 * FIRST_SIZE) this.#bytes = Buffer.allocUnsafeSlow(FIRST_SIZE);

@@ -9,7 +9,7 @@ import type { Interest } from './channel.ts';
 export type StreamQuery = { readonly orgId: string | undefined; readonly kinds: ReadonlySet<EventKind> | undefined; readonly snapshot: boolean; readonly lineage: boolean };
 
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
-  const orgId = query.get('org_id') ?? undefined; // empty it is no org either: whoever meant one must not see all
+  const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
   if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   const snapshot = readFlag(query, 'snapshot');
   if (!snapshot.ok) return snapshot;

@@ -1,4 +1,4 @@
-/** The events that readers of one kind wait for, kept once for all of them. */
+/** Events for readers with the same filter, kept once for all of them. */
 import type { OpId } from '../../core/ids.ts';
 import { lowerBound } from '../../core/lower-bound.ts';
 import type { EventKind, GatewayEvent } from '../../gateway/events.ts';
@@ -61,7 +61,7 @@ export class Channel {
     return lowerBound(this.#entries.length, (at) => this.#entries[at]!.seq <= seq);
   }
 
-  /** Drops the entries that every reader has had. */
+  /** Drops the entries that every reader has been sent. */
   trim(): void {
     if (this.#entries.length === 0) return;
     let least = Infinity;
@@ -69,7 +69,7 @@ export class Channel {
     this.#shift(this.indexAfter(least));
   }
 
-  /** Makes room: first goes what a later entry tells better, then the oldest, which its readers are told of. */
+  /** Makes room: drops superseded entries first, then the oldest, whose readers get a `lagged` event. */
   shrink(most: number): void {
     const kept = this.#entries.filter(({ isSuperseded }) => !isSuperseded);
     for (const entry of this.#entries) if (entry.isSuperseded) this.#release(entry);

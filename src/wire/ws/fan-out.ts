@@ -1,4 +1,4 @@
-/** Takes the events of one I/O thread to the readers of that thread, as fast as each of them reads. */
+/** Delivers events to the readers of one I/O thread, as fast as each of them reads. */
 import type { OpView, OrgFilter, Page, PageRequest } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
@@ -79,7 +79,7 @@ export class FanOut {
   /** Events kept for readers that are behind. */
   get held(): number { return this.#held; }
 
-  /** A place for a reader that is not connected yet: from now on nothing of what it wants to see passes it by. */
+  /** Reserves a place for a reader that is not connected yet. From now on it misses no event of its filter. */
   reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
     if (this.#readers.size >= this.#options.maxReaders || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
     const channel = this.#channelFor(interest);
@@ -103,7 +103,7 @@ export class FanOut {
     this.#droppedBefore += reader.dropped;
     this.#pageQueue.delete(reader);
     reader.channel.readers.delete(reader);
-    // The interest in the org is given up by the sweep: many who leave at once often come back at once.
+    // Interest in the org ends with the sweep, not here: readers that leave together often return together.
   }
 
   publish(events: readonly GatewayEvent[]): void {
@@ -115,7 +115,7 @@ export class FanOut {
     if (reader.drained()) this.#visit(reader);
   }
 
-  /** Clients need not send anything here; one that goes on sending is disconnected. */
+  /** Clients have nothing to send here; one that keeps sending is disconnected. */
   heard(reader: Reader): void {
     reader.messages += 1;
     if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooMuchSaid);
@@ -146,7 +146,7 @@ export class FanOut {
 
   #add(event: GatewayEvent): void {
     this.#seq += 1;
-    // Each form is encoded once, and only when a channel wants it; it goes when the last channel that wanted it lets go.
+    // Each form is encoded once, on first demand, and dropped with the last channel that keeps it.
     let bare: Entry | undefined;
     let full: Entry | undefined;
     for (const channels of [this.#byOrg.get(null), event.orgId === null ? undefined : this.#byOrg.get(event.orgId)]) {

@@ -45,5 +45,5 @@ export function snapshotFrame(id: string, { opId, state, updatedAtMs, agent }: O
     + `"payload":{"op_id":${text(opId)},"state":"${state}","updated_at":"${at}"${lineage ? `,"team_id":${text(agent.teamId)}` : ''}}}`);
 }
 
-/** Stands where events are missing that this reader was too slow for. */
+/** Takes the place of events that this reader was too slow for. */
 export const laggedFrame = (dropped: number): Buffer => Buffer.from(`{"event_type":"lagged","payload":{"dropped":${dropped}}}`);

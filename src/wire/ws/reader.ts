@@ -64,7 +64,7 @@ export class Reader {
 
   open(sink: Sink): void { this.#sink = sink; }
 
-  /** Is told of entries that are gone before it had them, and goes on after `seq`. */
+  /** Notes entries that were dropped before it was sent them, and continues after `seq`. */
   lose(count: number, seq: number): void {
     if (count <= 0) return;
     this.#unreported += count;

@@ -39,10 +39,10 @@ const MAX_MESSAGE_BYTES = 1024;
 const IDLE_SECS = 60;
 /** Never reached by the fan-out, which looks before it sends. */
 const MAX_BACKPRESSURE_BYTES = 1024 * 1024;
-/** How long a revocation is remembered, for those whose credential was being looked at when it came. */
+/** How long a revocation is remembered, for readers whose credential was being checked when it arrived. */
 const REVOCATION_KEPT_MS = 60_000;
 
-/** What is read of a request while the library still has it. */
+/** Copied from a request, which is only valid within its handler. */
 type Head = {
   readonly query: URLSearchParams;
   readonly bearer: string | undefined;
@@ -110,7 +110,7 @@ export class Stream {
     this.#fanOut.closeSubject(subject);
   }
 
-  /** Says good-bye to every reader and lets nobody in any more. */
+  /** Closes every reader with a close code, and admits no more. */
   close(): void {
     this.#isClosed = true;
     this.#fanOut.closeAll(CLOSE.goingAway);
@@ -127,7 +127,7 @@ export class Stream {
     this.#admit(head).then((reader) => {
       if (!reader.ok) return refuse(reader.fault);
       if (exchange.isOver) return this.#fanOut.leave(reader.value);
-      // While the request was looked at, the credential may have ended, or the gateway.
+      // Meanwhile the credential may have ended, or the shutdown begun.
       if (reader.value.isOver || this.#isClosed) {
         this.#fanOut.leave(reader.value);
         return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
@@ -163,7 +163,7 @@ export class Stream {
     if (!interest.ok) return interest;
     const reader = this.#fanOut.reserve({ principal, expiresAtMs, interest: interest.value, wantsSnapshot: query.snapshot });
     if (!reader.ok) return reader;
-    // Its answer also says that the main thread has heard of the interest: what happens from then on is seen.
+    // Its answer also confirms that the main thread knows of the interest: later events will be delivered.
     const permit = await this.#options.link.call('takePermit', { limit: 'credential', key: principal.subject });
     if (permit.ok) return ok(reader.value);
     this.#fanOut.leave(reader.value);
