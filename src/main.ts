@@ -13,6 +13,7 @@ import { messageOf, stackOf } from './core/error-text.ts';
 import type { Bootstrap } from './gateway/api-keys.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
+import { StoreUnwritable } from './gateway/store-unwritable.ts';
 import { AuditReaderLink } from './threads/audit-reader-link.ts';
 import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
@@ -20,6 +21,7 @@ import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
 import { openDatabase, startAccounts } from './accounts-start.ts';
 import { openCredentials } from './credentials-start.ts';
+import { fileTrouble } from './file-trouble.ts';
 import { restoreGovernor } from './governor-start.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
@@ -95,7 +97,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
 /** Connects the parts. Only the threads of the audit log and of the doors are not started yet. */
 async function assemble(resources: Resources, undo: Undo) {
   const { clock, config, crypto, database, httpPort, log, policies: { policies }, policyPath, signingKeys, store } = resources;
-  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: stackOf(error) });
+  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: (error instanceof StoreUnwritable ? fileTrouble(error, config.SVC_DATA_DIR) : undefined) ?? stackOf(error) });
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });

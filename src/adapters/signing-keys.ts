@@ -6,6 +6,7 @@ import { CLOCK_SKEW_MS, SECS_FROM_KEY } from '../core/token-claims.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
+import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import { replaceFile } from './durable-file.ts';
 import { coordinateOf, generateSigningKey, readSigningKeys, type SigningKey, type VerifyingKey } from './ed25519.ts';
 
@@ -101,7 +102,7 @@ class KeyRing implements SigningKeys {
     const still = retired.filter(({ kid, untilMs }) => kid !== active.kid && nowMs < untilMs);
     const { kid, publicKeyPem, privateKeyPem } = active;
     const kept = this.#options.given === undefined ? { kid, publicKeyPem, privateKeyPem } : { kid, publicKeyPem };
-    await replaceFile(this.#path, `${JSON.stringify({ active: kept, retired: still } satisfies Stored, null, 2)}\n`);
+    await replaceFile(this.#path, `${JSON.stringify({ active: kept, retired: still } satisfies Stored, null, 2)}\n`).catch((error: unknown) => { throw new StoreUnwritable(error); });
     this.#ring = { active, verifying, retired: still };
     this.#byKid = new Map([
       ...still.map((key) => [key.kid, key] as const),

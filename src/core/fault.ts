@@ -66,7 +66,7 @@ export function explain(fault: Fault): string {
     case 'account_locked': return `too many failed attempts; try again in ${fault.retryAfterSecs} seconds`;
     case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${fault.retryAfterSecs} seconds`;
     case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
-    case 'store_unreachable': return 'the database cannot be reached at the moment; try again shortly';
+    case 'store_unreachable': return 'the database cannot be reached or written at the moment; try again shortly';
     case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
     case 'shutting_down': return 'this gateway is shutting down; connect again';
     case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;

@@ -11,6 +11,7 @@ import type { Undo } from '../core/take-back.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { RateLimiter } from '../gateway/rate-limit.ts';
+import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
@@ -178,7 +179,7 @@ export class Switchboard {
       this.#send(io, { type: 'call-reply', id, reply });
     } catch (error) {
       this.#options.onError(error, name);
-      this.#send(io, { type: 'call-reply', id, reply: fail({ kind: 'internal' }) });
+      this.#send(io, { type: 'call-reply', id, reply: refusalOf(error) });
     }
   }
 
@@ -254,7 +255,7 @@ export class Switchboard {
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
       this.#undo(undo === undefined ? [] : [undo], [], 0);
-      return this.#send(io, { type: 'command-reply', id, reply: fail({ kind: 'internal' }), auditIndex: -1 });
+      return this.#send(io, { type: 'command-reply', id, reply: refusalOf(error), auditIndex: -1 });
     }
     if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
     const replies: readonly AuditedReply[] = [{ type: 'command-reply', id, reply, auditIndex: 0 }];
@@ -321,4 +322,6 @@ export class Switchboard {
 const emptyBatch = (appliedAtMs: number): Batch => ({ bodies: [], replies: [], commands: [], undos: [], signals: [], appliedAtMs });
 
 const INTERNAL = fail({ kind: 'internal' } as const);
+const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
+const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE => (error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL);
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);

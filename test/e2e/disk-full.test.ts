@@ -129,19 +129,31 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
   });
 
-  test('the store takes nothing: what it should keep is answered with an error, checks go on, and nothing is lost or counted twice', async () => {
+  test('the store takes nothing: what it should keep is answered 503 at every door, the log says what to do, checks go on, and nothing is lost or counted twice', async () => {
     const gateway = await startOnSmallDisk({}, 'store');
     const use = async (usageId: string) => {
       const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'buyer' }, cost_usd: 1, usage_id: usageId });
-      return status === 200 ? body.status : status;
+      return status === 200 ? body.status : `${status} ${body.code}`;
     };
     expect(await use('first')).toBe('ok');
     const makeRoom = fillDisk(gateway, 0, 'store');
     const refusedIds: string[] = [];
-    for (let nth = 0; nth < 200 && refusedIds.length < 3; nth += 1) if ((await use(`full-${nth}`)) === 500) refusedIds.push(`full-${nth}`);
+    for (let nth = 0; nth < 200 && refusedIds.length < 3; nth += 1) if ((await use(`full-${nth}`)) === '503 store_unreachable') refusedIds.push(`full-${nth}`);
     expect(refusedIds).toHaveLength(3);
     expect((await check(gateway, 'full')).decision).toBe('DECISION_ALLOW');
+    const keysMade: unknown[] = [];
+    const createKey = async () => (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] })).body;
+    for (let nth = 0; nth < 50 && !keysMade.some((made: any) => made.status === 503); nth += 1) keysMade.push(await createKey());
+    expect(keysMade.at(-1)).toEqual({
+      type: 'urn:svc-gateway:problem:store_unreachable', title: 'Service Unavailable', status: 503, code: 'store_unreachable',
+      detail: 'the database cannot be reached or written at the moment; try again shortly', retry_after_secs: 2,
+    });
+    const registered = await Promise.all(Array.from({ length: 20 }, (_, nth) => gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: { orgId: 'acme', teamId: 'search', agentId: `late-${nth}` } })));
+    expect(registered.map(({ status, body }) => `${status} ${body.code}`)).toContain('503 unavailable');
+    expect(registered.every(({ status }) => status === 200 || status === 503)).toBe(true);
+    expect(gateway.output.stderr).toMatch(/"error":"cannot use the data directory [^"]+: the disk is full \(ENOSPC\); make room, or choose another SVC_DATA_DIR","msg":"failed: createApiKey"/);
     makeRoom();
+    expect(await createKey()).toMatchObject({ name: 'late' });
     for (const usageId of refusedIds) expect(await use(usageId)).toBe('ok');
     const spent = async () => (await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets[0].daily.spent_usd;
     const lastRefused = Number(refusedIds.at(-1)?.slice('full-'.length));

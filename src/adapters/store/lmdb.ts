@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type Key, type RootDatabase } from 'lmdb';
+import { StoreUnwritable } from '../../gateway/store-unwritable.ts';
 
 /** One named table of the embedded store. Rows are plain data; a key orders as text or number does. */
 export type Table<K extends Key, Row> = {
@@ -69,7 +70,7 @@ function freeBytes(path: string): number {
 }
 
 /**
- * A commit that fails, on a full disk say, rejects what its callers wait for, and they deal with it. But the library also
+ * A commit that fails, on a full disk say, rejects with a `StoreUnwritable` what its callers wait for, and they deal with it. But the library also
  * rejects promises of its own, and Node.js ends the process for one that nobody handles. Any other ends it as before.
  */
 function passOverFailedCommit(reason: unknown): void {
@@ -84,8 +85,8 @@ async function committed<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
-    if (isFailedCommit(error)) error.commitError.catch(() => undefined); // this error says as much
-    throw error;
+    if (!isFailedCommit(error)) throw error;
+    throw new StoreUnwritable(await error.commitError.catch((cause: unknown) => cause));
   }
 }
 
