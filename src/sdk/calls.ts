@@ -29,8 +29,12 @@ export class Calls {
   }
 
   async complete(opId: string, costUsd: number | undefined): Promise<void> {
-    const { agent } = this.#options.settings;
-    await this.#untilAnswered('CompleteOp', (credentialToken) => ({ agent, credentialToken, opId, ...(costUsd === undefined ? {} : { costUsd }) }));
+    await this.#untilAnswered('CompleteOp', this.#completion(opId, costUsd));
+  }
+
+  /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */
+  async completeUnlessLost(opId: string): Promise<void> {
+    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), () => this.#options.reach.isLost);
   }
 
   async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
@@ -47,10 +51,16 @@ export class Calls {
     return { status: 'limit_exceeded', tier, period };
   }
 
-  /** Until the deadline for calls, or until the gateway is lost. */
-  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request']): Promise<Methods[N]['response']> {
+  #completion(opId: string, costUsd: number | undefined) {
+    const { agent } = this.#options.settings;
+    return (credentialToken: string) => ({ agent, credentialToken, opId, ...(costUsd === undefined ? {} : { costUsd }) });
+  }
+
+  /** Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may wait. */
+  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request'], isGivenUp = () => false): Promise<Methods[N]['response']> {
     const { settings: { callMs }, transport, credential, reach, sleeper, isClosed } = this.#options;
     const endMs = performance.now() + callMs;
+    let before: GatewayError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       if (isClosed()) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
@@ -68,7 +78,10 @@ export class Calls {
         if (error.fault === undefined && !isVerdict(error)) reach.failed();
         else reach.succeeded();
         const waitMs = Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF));
-        if (isVerdict(error) || error.fault === 'payload_too_large' || reach.isLost || performance.now() + waitMs >= endMs) throw error;
+        // That the little time which was left is over says less than what went wrong before.
+        const cause = error.code === 'deadline_exceeded' ? before ?? error : error;
+        if (isVerdict(error) || error.fault === 'payload_too_large' || isGivenUp() || performance.now() + waitMs >= endMs) throw cause;
+        before = cause;
         await sleeper.sleep(waitMs);
       }
     }

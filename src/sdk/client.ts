@@ -56,10 +56,10 @@ export type AgentClient = {
    */
   run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T>;
 
-  /** Reports that an operation which `check` has allowed is done, and its cost in US dollars. Rejects with a GatewayError. */
+  /** Reports that an operation which `check` has allowed is done, and its cost in US dollars. Retried for `deadlines.callMs`. Rejects with a GatewayError. */
   complete(opId: string, outcome?: { readonly costUsd?: number | undefined }): Promise<void>;
 
-  /** Records what was spent. Retried until it is answered, and counted once. Rejects with a GatewayError. */
+  /** Records what was spent. Retried for `deadlines.callMs`, also while the gateway restarts, and counted once. Rejects with a GatewayError. */
   recordUsage(usage: Usage): Promise<UsageAnswer>;
 
   /**
@@ -114,7 +114,7 @@ class ConnectedAgent implements AgentClient {
     this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed });
     this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#runs.abandon(opId) });
     const orphans = new Orphans({
-      complete: (opId) => this.#calls.complete(opId, undefined),
+      complete: (opId) => this.#calls.completeUnlessLost(opId),
       isConnected: () => this.state === 'connected',
       sleeper: this.#sleeper,
       onWarning: settings.onWarning,

@@ -148,7 +148,7 @@ export class Runs {
         const resumed = await settled(() => op.checkpoint());
         if (!resumed.ok) return true;
       }
-      const reported = await settled(() => calls.complete(op.opId, undefined));
+      const reported = await settled(() => calls.completeUnlessLost(op.opId));
       if (reported.ok) {
         op.complete();
         return true;

@@ -101,6 +101,20 @@ test('checks ride out a restart that is shorter than the outage allowed', async 
   for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ decision: 'allow', unreachable: false });
 });
 
+test('what was spent and what is done rides out a restart for as long as calls may take, however soon checks give up', async () => {
+  const { gateway, restart } = await startRestartable();
+  const agent = connect(gateway.grpc, { deadlines: { outageMs: 0, callMs: 30_000 } });
+  await agent.ready();
+  await gateway.stop('SIGKILL');
+  expect(await agent.check(SEARCH)).toMatchObject({ unreachable: true });
+  const spent = agent.recordUsage({ costUsd: 0.25 });
+  const done = failureOf(agent.complete('trace:span'));
+  const back = await restart();
+  expect(await spent).toEqual({ status: 'ok' });
+  expect(await done).toMatchObject({ code: 'not_found' });
+  expect((await back.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map((row: any) => `${row.tier} ${row.daily.spent_usd}`)).toContain('agent 0.25');
+});
+
 test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
   const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
