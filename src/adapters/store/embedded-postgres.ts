@@ -5,16 +5,16 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { messageOf } from '../../core/error-text.ts';
+import { replaceFile } from '../durable-file.ts';
+import { DATABASE, environment, pause, ServerEnded, startServer, STOP_TIMEOUT_MS, stopServer, textIfThere, urlOf, USER, withClient, type Home } from './embedded-server.ts';
 import { stopLeftover } from './leftover-postgres.ts';
 import type { StoreLog } from './postgres.ts';
 import { chooseRunAs, handOver, openTheWay, spawnAs, type RunAs } from './postgres-account.ts';
-import { locatePostgres, type PostgresBinaries } from './postgres-binaries.ts';
+import { locatePostgres } from './postgres-binaries.ts';
 
 export type EmbeddedPostgres = {
   /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
@@ -34,15 +34,7 @@ export type EmbeddedOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-const USER = 'svc';
-const DATABASE = 'svc';
-const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
-const STOP_TIMEOUT_MS = 15_000;
-/** A server that does not end when asked to is killed after this time, in milliseconds. */
-const KILL_AFTER_MS = 500;
-const POLL_MS = 50;
 const RESTART_PAUSE_MS = 1000;
-const MAX_LOG_BYTES = 16 * 1024 * 1024;
 const PORT_TRIES = 5;
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -53,26 +45,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_min_messages: 'warning',
 };
 
-type Home = {
-  readonly root: string;
-  readonly cluster: string;
-  readonly logFile: string;
-  readonly password: string;
-  readonly binaries: PostgresBinaries;
-  readonly runAs: RunAs;
-  readonly settings: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal | undefined;
-};
-
 /** Rejects with a sentence that says what prevents the start. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions, log: StoreLog): Promise<EmbeddedPostgres> {
   const home = await prepareHome(options);
-  const major = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').then((text) => text.trim(), () => undefined);
+  const major = await textIfThere(join(home.cluster, 'PG_VERSION'));
   const bundled = home.binaries.version.split('.')[0];
   if (major === undefined) await initialise(home);
   else if (major !== bundled) throw new Error(`${home.cluster} was made by PostgreSQL ${major}; this gateway brings ${bundled}: dump it with the old gateway and load it into the new one`);
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
+  await chmod(home.cluster, 0o700); // PostgreSQL refuses what others may write, as many a copy and volume leaves it
   const { server, port } = await startOnFreePort(home);
   try {
     await createDatabase(home, port);
@@ -137,16 +119,18 @@ async function prepareHome({ dataDir, settings = {}, signal, ...options }: Embed
   await mkdir(root, { recursive: true, mode: 0o700 });
   await openTheWay(runAs, resolve(dataDir), root);
   const binaries = await locatePostgres(root, runAs);
-  const password = await keptPassword(join(root, 'password'));
-  return { root, cluster: join(root, 'cluster'), logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings }, signal };
+  const cluster = join(root, 'cluster');
+  const password = await keptPassword(join(root, 'password'), cluster);
+  return { root, cluster, logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings }, signal };
 }
 
-/** Written before the cluster is made with it, readable by the gateway's own account only. */
-async function keptPassword(file: string): Promise<string> {
-  const kept = await readFile(file, 'utf8').catch(() => '');
-  if (kept !== '') return kept.trim();
+/** Written before the cluster is made with it, readable by the gateway's own account only. A cluster opens with no other. */
+async function keptPassword(file: string, cluster: string): Promise<string> {
+  const kept = await textIfThere(file);
+  if (kept !== undefined && kept !== '') return kept;
+  if (await textIfThere(join(cluster, 'PG_VERSION')) !== undefined) throw new Error(`${file} is missing: put it back from where ${cluster} comes from, which opens with no other`);
   const password = randomBytes(24).toString('base64url');
-  await writeFile(file, `${password}\n`, { mode: 0o600 });
+  await replaceFile(file, `${password}\n`);
   return password;
 }
 
@@ -176,54 +160,8 @@ async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProc
     try {
       return { server: await startServer(home, port), port };
     } catch (error) {
-      // Between asking for a port and taking it, anybody else may have taken it.
-      if (attempt === PORT_TRIES || home.signal?.aborted) throw error;
-    }
-  }
-}
-
-async function startServer(home: Home, port: number): Promise<ChildProcess> {
-  const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const log = await openLog(home.logFile);
-  const server = spawnAs(home.runAs, home.binaries.postgres, ['-D', home.cluster, ...settings], {
-    cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
-    // A terminal's Ctrl-C is for the gateway, which stops its database last.
-    detached: true,
-  });
-  // A gateway that ends without having stopped it takes it along, as far as it is given the time.
-  const takeAlong = (): void => void server.kill('SIGINT');
-  process.once('exit', takeAlong);
-  server.once('exit', () => process.off('exit', takeAlong));
-  const failed = new Promise<never>((_, reject) => {
-    server.once('error', reject);
-    server.once('exit', (code) => reject(new Error(`the embedded PostgreSQL did not start (exit status ${code}); its log is ${home.logFile}`)));
-  });
-  failed.catch(() => undefined); // after the start, the keeper watches
-  await log.close();
-  let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => { abort = () => reject(home.signal?.reason as Error); });
-  home.signal?.addEventListener('abort', abort);
-  try {
-    await Promise.race([failed, aborted, untilItAnswers(urlOf(home, port, 'postgres'), server, home.signal)]);
-  } catch (error) {
-    await stopServer(server, 0);
-    throw error;
-  } finally {
-    home.signal?.removeEventListener('abort', abort);
-  }
-  return server;
-}
-
-async function untilItAnswers(url: string, server: ChildProcess, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
-    signal?.throwIfAborted();
-    try {
-      await withClient(url, async (client) => void (await client.query('SELECT 1')));
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
-      await pause(POLL_MS);
+      // Between asking for a port and taking it, anybody else may have taken it, of which the server ends.
+      if (!(error instanceof ServerEnded) || attempt === PORT_TRIES || home.signal?.aborted) throw error;
     }
   }
 }
@@ -233,23 +171,6 @@ async function createDatabase(home: Home, port: number): Promise<void> {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
   });
-}
-
-/** Has it disconnect its clients and write a checkpoint, for at most `timeoutMs`, then give up writing one, then ends it the hard way. */
-async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
-  const steps = [['SIGINT', timeoutMs], ['SIGQUIT', KILL_AFTER_MS], ['SIGKILL', STOP_TIMEOUT_MS]] as const;
-  for (const [signal, waitMs] of steps) {
-    if (waitMs === 0) continue;
-    if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, waitMs);
-      server.once('exit', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      server.kill(signal);
-    });
-  }
 }
 
 /** Runs a program to its end; rejects with what it complained about. */
@@ -265,29 +186,6 @@ async function run(home: Home, program: string, args: readonly string[]): Promis
   }).finally(() => home.signal?.removeEventListener('abort', end));
 }
 
-/** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
-const environment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' });
-
-async function openLog(file: string) {
-  const size = await stat(file).then((stats) => stats.size, () => 0);
-  if (size > MAX_LOG_BYTES) await rename(file, `${file}.old`);
-  return open(file, 'a', 0o600);
-}
-
-const urlOf = (home: Pick<Home, 'password'>, port: number, database = DATABASE): string =>
-  `postgres://${USER}:${home.password}@127.0.0.1:${port}/${database}`;
-
-async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
-  client.on('error', () => undefined); // the query that it breaks rejects
-  try {
-    await client.connect();
-    await work(client);
-  } finally {
-    await client.end().catch(() => undefined); // it may never have been connected
-  }
-}
-
 async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
@@ -295,6 +193,3 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => probe.close(resolve));
   return port;
 }
-
-/** Ends early, without a word, when `signal` is aborted. */
-const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);

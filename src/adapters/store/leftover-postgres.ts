@@ -23,12 +23,19 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
     return;
   }
   log.info('stopping the embedded PostgreSQL that an earlier gateway left running', { pid });
-  process.kill(pid, 'SIGINT');
+  // In order, then without a checkpoint, then the hard way: it loses nothing, and recovers at the next start.
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) if (await isGoneAfter(pid, signal, timeoutMs)) return;
+  throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
+}
+
+async function isGoneAfter(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
+  if (isAlive(pid)) process.kill(pid, signal);
   const deadline = Date.now() + timeoutMs;
   while (isAlive(pid)) {
-    if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
+    if (Date.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+  return true;
 }
 
 function isAlive(pid: number): boolean {

@@ -35,35 +35,37 @@ export function spawnAs(runAs: RunAs, program: string, args: readonly string[], 
 }
 
 /**
- * Lets that account walk to `root`, in the gateway's data directory: these two folders let others through (0711) but
- * show them nothing, and what lies in them keeps its own 0600 and 0700. Rejects when another folder is in the way.
+ * Lets another account walk to `root`, in the gateway's data directory: these two folders let others through (0711) but
+ * show them nothing, and what lies in them keeps its own 0600 and 0700. Rejects when a folder is in the way.
  */
 export async function openTheWay(runAs: RunAs, dataDir: string, root: string): Promise<void> {
-  if (runAs.kind !== 'account') return;
-  await chmod(dataDir, 0o711);
-  await chmod(root, 0o711);
+  if (runAs.kind === 'account') for (const folder of [dataDir, root]) await chmod(folder, 0o711);
   const closed = await firstClosedFolder(root, runAs);
   if (closed === undefined) return;
-  throw new Error(`PostgreSQL refuses to run as root, and no other account can reach ${root}: ${closed} is closed to it. Put SVC_DATA_DIR elsewhere or run the gateway as another user`);
+  throw new Error(`PostgreSQL refuses root's powers, and cannot reach ${root} without: ${closed} is closed to it. Run the gateway as the account that owns the folder, or put SVC_DATA_DIR elsewhere`);
 }
 
 /** Gives a path, with all that is in it, to whom PostgreSQL runs as; only root ever has to. */
 export async function handOver(path: string, runAs: RunAs): Promise<void> {
   if (runAs.kind === 'self') return;
-  const owner = runAs.kind === 'account' ? runAs : { uid: 0, gid: 0 };
+  const owner = ownerOf(runAs);
   const stats = await stat(path);
   if (stats.uid === owner.uid) return; // and so is what it made
   if (stats.isDirectory()) for (const name of await readdir(path)) await handOver(join(path, name), runAs);
   await chown(path, owner.uid, owner.gid); // the top last: an interrupted change is taken up again
 }
 
+/** Root in a namespace still owns what is root's, and may no more than that. */
+const ownerOf = (runAs: Exclude<RunAs, { readonly kind: 'self' }>) => (runAs.kind === 'account' ? runAs : { uid: 0, gid: 0 });
+
 export const reaches = async (path: string, runAs: RunAs): Promise<boolean> => (await firstClosedFolder(path, runAs)) === undefined;
 
 async function firstClosedFolder(path: string, runAs: RunAs): Promise<string | undefined> {
-  if (runAs.kind !== 'account') return undefined;
+  if (runAs.kind === 'self') return undefined;
+  const owner = ownerOf(runAs);
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid, gid } = await stat(folder);
-    const bit = uid === runAs.uid ? 0o100 : gid === runAs.gid ? 0o010 : 0o001;
+    const bit = uid === owner.uid ? 0o100 : gid === owner.gid ? 0o010 : 0o001;
     if ((mode & bit) === 0) return folder;
     if (folder === dirname(folder)) return undefined;
   }

@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
+import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
 import { SILENT } from '../../support/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -92,6 +93,48 @@ test('one that does not stop in time is ended the hard way, loses nothing, and s
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
 });
 
+test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
+  const dataDir = await temporaryDir();
+  const hung = await start(dataDir);
+  await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  const pid = await pidOf(dataDir);
+  process.kill(pid, 'SIGSTOP');
+  await stopLeftover(join(dataDir, 'postgres', 'cluster'), () => hung.url, 200, SILENT);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  await hung.stop();
+  const next = await start(dataDir);
+  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
+  const [dataDir, elsewhere] = [await temporaryDir(), await temporaryDir()];
+  const first = await start(dataDir);
+  await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  await first.stop();
+  await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
+  await chmod(join(elsewhere, 'postgres', 'cluster'), 0o2775); // what a volume shared with a group makes of it
+  const second = await start(elsewhere);
+  expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test('a cluster without its password is refused at once, by the file that is missing or wrong', async () => {
+  const dataDir = await temporaryDir();
+  await (await start(dataDir)).stop();
+  const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
+  const kept = await readFile(file, 'utf8');
+  await rm(file);
+  await expect(start(dataDir)).rejects.toThrow(`${file} is missing: put it back from where ${cluster} comes from, which opens with no other`);
+  await writeFile(file, 'of another copy\n');
+  await expect(start(dataDir)).rejects.toThrow(`does not take the password in ${file}: put that file back from where ${cluster} comes from`);
+  await writeFile(file, kept);
+  await start(dataDir);
+}, 30_000);
+
+test('a start that fails says why in the words of PostgreSQL', async () => {
+  const dataDir = await temporaryDir();
+  await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow('(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ');
+});
+
 const isRoot = process.getuid?.() === 0;
 
 test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {
@@ -108,4 +151,13 @@ test.runIf(isRoot)('root runs it as another account where it must, and takes it 
 test.runIf(isRoot)('a folder that the other account cannot reach is refused with the folder that is in the way', async () => {
   const closed = await temporaryDir(); // 0700
   await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(`${closed} is closed to it`);
+});
+
+test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
+  const dataDir = await temporaryDir();
+  await (await start(dataDir)).stop();
+  const cluster = join(dataDir, 'postgres', 'cluster');
+  for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
+  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(`${dataDir} is closed to it. Run the gateway as the account that owns the folder`);
+  expect((await stat(cluster)).uid).toBe(65_534);
 });

@@ -1,0 +1,155 @@
+/** Starts the program of the embedded PostgreSQL on a cluster, waits until it answers, and stops it. */
+import type { ChildProcess } from 'node:child_process';
+import { readSync } from 'node:fs';
+import { open, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { codeOf, messageOf } from '../../core/error-text.ts';
+import { withOpenFile } from '../open-file.ts';
+import { spawnAs, type RunAs } from './postgres-account.ts';
+import type { PostgresBinaries } from './postgres-binaries.ts';
+
+export const USER = 'svc';
+export const DATABASE = 'svc';
+
+const START_TIMEOUT_MS = 60_000; // recovery after a crash replays the log first
+export const STOP_TIMEOUT_MS = 15_000;
+/** A server that does not end when asked to is killed after this time, in milliseconds. */
+const KILL_AFTER_MS = 500;
+const POLL_MS = 50;
+/** PostgreSQL's word for it. */
+const WRONG_PASSWORD = '28P01';
+const MAX_LOG_BYTES = 16 * 1024 * 1024;
+const MAX_WORDS_BYTES = 16 * 1024;
+
+/** Where the embedded PostgreSQL lives, and how it runs. */
+export type Home = {
+  readonly root: string;
+  readonly cluster: string;
+  readonly logFile: string;
+  readonly password: string;
+  readonly binaries: PostgresBinaries;
+  readonly runAs: RunAs;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** It ended instead of answering. */
+export class ServerEnded extends Error {}
+
+/** Resolves once it answers; rejects, with nothing left running, in words for whoever started the gateway. */
+export async function startServer(home: Home, port: number): Promise<ChildProcess> {
+  const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const log = await openLog(home.logFile);
+  const { size: logStart } = await log.stat();
+  const server = spawnAs(home.runAs, home.binaries.postgres, ['-D', home.cluster, ...settings], {
+    cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
+    // A terminal's Ctrl-C is for the gateway, which stops its database last.
+    detached: true,
+  });
+  // A gateway that ends without having stopped it takes it along, as far as it is given the time.
+  const takeAlong = (): void => void server.kill('SIGINT');
+  process.once('exit', takeAlong);
+  server.once('exit', () => process.off('exit', takeAlong));
+  const failed = new Promise<never>((_, reject) => {
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new ServerEnded(`the embedded PostgreSQL did not start (exit status ${code}${lastWords(home.logFile, logStart)}); its log is ${home.logFile}`)));
+  });
+  failed.catch(() => undefined); // after the start, the keeper watches
+  await log.close();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => { abort = () => reject(home.signal?.reason as Error); });
+  home.signal?.addEventListener('abort', abort);
+  try {
+    await Promise.race([failed, aborted, untilItAnswers(home, port, server)]);
+  } catch (error) {
+    await stopServer(server, 0);
+    throw error;
+  } finally {
+    home.signal?.removeEventListener('abort', abort);
+  }
+  return server;
+}
+
+/** Why it ended: what it wrote of that, as `: …`; nothing where it has said nothing. At once, so that nothing takes its end for its start. */
+function lastWords(logFile: string, start: number): string {
+  const said = Buffer.alloc(MAX_WORDS_BYTES);
+  const length = withOpenFile(logFile, 'r', (fd) => readSync(fd, said, 0, said.length, start));
+  const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(said.toString('utf8', 0, length))?.[1];
+  return words === undefined ? '' : `: ${words}`;
+}
+
+async function untilItAnswers(home: Home, port: number, server: ChildProcess): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
+    home.signal?.throwIfAborted();
+    try {
+      await withClient(urlOf(home, port, 'postgres'), async (client) => void (await client.query('SELECT 1')));
+      return;
+    } catch (error) {
+      if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL does not take the password in ${join(home.root, 'password')}: put that file back from where ${home.cluster} comes from`);
+      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
+      await pause(POLL_MS);
+    }
+  }
+}
+
+/** Whether it is this server that answers, and not another that has taken its port. */
+async function isReady(cluster: string, pid: number): Promise<boolean> {
+  const lines = (await textIfThere(join(cluster, 'postmaster.pid')))?.split('\n');
+  return Number(lines?.[0]) === pid && lines?.[7]?.trim() === 'ready';
+}
+
+/** Has it disconnect its clients and write a checkpoint, for at most `timeoutMs`, then give up writing one, then ends it the hard way. */
+export async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
+  const steps = [['SIGINT', timeoutMs], ['SIGQUIT', KILL_AFTER_MS], ['SIGKILL', STOP_TIMEOUT_MS]] as const;
+  for (const [signal, waitMs] of steps) {
+    if (waitMs === 0) continue;
+    if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      server.once('exit', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      server.kill(signal);
+    });
+  }
+}
+
+/** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
+export const environment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' });
+
+async function openLog(file: string) {
+  const size = await stat(file).then((stats) => stats.size, () => 0);
+  if (size > MAX_LOG_BYTES) await rename(file, `${file}.old`);
+  return open(file, 'a', 0o600);
+}
+
+export const urlOf = (home: Pick<Home, 'password'>, port: number, database = DATABASE): string =>
+  `postgres://${USER}:${home.password}@127.0.0.1:${port}/${database}`;
+
+export async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined); // the query that it breaks rejects
+  try {
+    await client.connect();
+    await work(client);
+  } finally {
+    await client.end().catch(() => undefined); // it may never have been connected
+  }
+}
+
+/** Undefined only where there is no such file: what cannot be read is not taken for missing, and made anew. */
+export async function textIfThere(file: string): Promise<string | undefined> {
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Ends early, without a word, when `signal` is aborted. */
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
