@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { fsyncSync, renameSync, writeSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { withOpenFile } from './open-file.ts';
 
-/** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. */
+/** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. Rejects with the error of the system. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const next = `${path}.${randomBytes(4).toString('hex')}`;
   try {
@@ -28,4 +30,15 @@ async function written(path: string, text: string): Promise<void> {
   } finally {
     await file.close();
   }
+}
+
+/** As `replaceFile`, for a file with a single writer: what a crash leaves beside it is overwritten by the next call. */
+export function replaceFileSync(path: string, text: string): void {
+  const next = `${path}.tmp`;
+  withOpenFile(next, 'w', (fd) => {
+    writeSync(fd, text);
+    fsyncSync(fd);
+  });
+  renameSync(next, path);
+  withOpenFile(dirname(path), 'r', fsyncSync);
 }

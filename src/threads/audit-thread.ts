@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
-import { startUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
+import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
@@ -45,7 +45,7 @@ class AuditThread {
   readonly #writer: AuditWriter;
   readonly #directory: string;
   readonly #counters: Int32Array;
-  readonly #upkeep: { stop(): void };
+  readonly #upkeep: AuditUpkeep;
   readonly #ios = new Map<IoIndex, MessagePort>();
   readonly #waiting: Append[] = [];
   #probe: NodeJS.Timeout | undefined;
@@ -56,7 +56,7 @@ class AuditThread {
     this.#writer = writer;
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
-    this.#upkeep = startUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
+    this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
   }
 
   tell(message: AuditToMain): void { this.#main.postMessage(encode(message)); }

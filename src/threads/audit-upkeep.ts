@@ -1,8 +1,9 @@
-import { messageOf } from '../core/error-text.ts';
-import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../adapters/audit/checkpoint.ts';
+import type { KeyObject } from 'node:crypto';
+import { createCheckpointer, loadCheckpointKey, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
-import { createClockGuard } from './clock-guard.ts';
+import { messageOf } from '../core/error-text.ts';
+import { createClockGuard, type ClockGuard } from './clock-guard.ts';
 
 export type UpkeepOptions = {
   readonly directory: string;
@@ -24,67 +25,97 @@ const NEXT_STEP_MS = 200;
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
+type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
+
 /**
  * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention limits
  * (contract: Audit). A failure is reported and tried again; writing entries continues.
  */
-export function startUpkeep(writer: Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>, options: UpkeepOptions, note: Note): { stop(): void } {
-  const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
-  const key = loadCheckpointKey(checkpointKeyPath);
-  const checkpointer = createCheckpointer({ directory, key, nowMs: Date.now });
-  const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
+export class AuditUpkeep {
+  readonly #writer: UpkeptWriter;
+  readonly #options: UpkeepOptions;
+  readonly #note: Note;
+  readonly #key: KeyObject;
+  readonly #checkpointer: Checkpointer;
+  /** Undefined where nothing is deleted for its age. */
+  readonly #clock: ClockGuard | undefined;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #nextStep: NodeJS.Timeout | undefined;
+  /** The segment that was current when retention last ran. */
+  #seenSegment: string | undefined;
+  #isFlushing = false;
+  #isStopped = false;
 
-  let isFlushing = false;
-  let isStopped = false;
+  /** Starts at once. Throws where the key of the checkpoints cannot be read. */
+  constructor(writer: UpkeptWriter, options: UpkeepOptions, note: Note) {
+    const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
+    this.#writer = writer;
+    this.#options = options;
+    this.#note = note;
+    this.#key = loadCheckpointKey(checkpointKeyPath);
+    this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
+    this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
+    const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
+    const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
+    if (hasRetention) this.#retain();
+    this.#timers = hasRetention
+      ? [checkpoints, setInterval(() => this.#retain(), RETENTION_EVERY_MS), setInterval(() => this.#retainIfGrown(), LOOK_EVERY_MS)]
+      : [checkpoints];
+  }
 
-  const failed = (what: string, error: unknown): void => note('warn', `${what}: ${messageOf(error)}`);
-  const attempt = (what: string, step: () => void): void => {
+  /** Signs the head a last time. */
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    clearTimeout(this.#nextStep);
+    this.#isStopped = true;
+    this.#attempt(NOT_SIGNED, () => this.#checkpointer.record(this.#writer.flushNow()));
+  }
+
+  /** The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was cut. */
+  async #checkpoint(): Promise<void> {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    try {
+      const head = await this.#writer.flush();
+      if (!this.#isStopped) this.#checkpointer.record(head);
+    } catch (error) {
+      this.#failed(NOT_SIGNED, error);
+    } finally {
+      this.#isFlushing = false;
+    }
+  }
+
+  #retain(): void {
+    this.#attempt('old audit segments were not deleted', () => {
+      clearTimeout(this.#nextStep);
+      this.#seenSegment = this.#writer.segmentPath;
+      const { directory, retention } = this.#options;
+      const maxAgeMs = this.#clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
+      const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key: this.#key, nowMs: Date.now() });
+      if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
+      if (deletedSegments.length > 0) this.#note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
+    });
+  }
+
+  #retainIfGrown(): void {
+    if (this.#writer.segmentPath !== this.#seenSegment) this.#retain();
+  }
+
+  #createClockGuard(): ClockGuard {
+    const signedMs = readCheckpoints(this.#options.directory).map(({ checkpoint }) => Date.parse(checkpoint?.timestamp ?? ''));
+    return createClockGuard({
+      witnessedMs: signedMs.filter((ms) => !Number.isNaN(ms)),
+      onLeap: (fromMs, toMs) => this.#note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}: no audit segment is deleted for its age until the gateway has run for a day from now`),
+    });
+  }
+
+  #attempt(what: string, step: () => void): void {
     try {
       step();
     } catch (error) {
-      failed(what, error);
+      this.#failed(what, error);
     }
-  };
-  // The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was cut.
-  const checkpoint = async (): Promise<void> => {
-    if (isFlushing) return;
-    isFlushing = true;
-    try {
-      const head = await writer.flush();
-      if (!isStopped) checkpointer.record(head);
-    } catch (error) {
-      failed(NOT_SIGNED, error);
-    } finally {
-      isFlushing = false;
-    }
-  };
-  const clock = retention.maxAgeMs === undefined ? undefined : createClockGuard({
-    witnessedMs: readCheckpoints(directory).map(({ checkpoint }) => Date.parse(checkpoint?.timestamp ?? '')).filter((ms) => !Number.isNaN(ms)),
-    onLeap: (fromMs, toMs) => note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}: no audit segment is deleted for its age until the gateway has run for a day from now`),
-  });
-  const retain = (): void => attempt('old audit segments were not deleted', () => {
-    clearTimeout(nextStep);
-    seen = writer.segmentPath;
-    const maxAgeMs = clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
-    const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key, nowMs: Date.now() });
-    if (isCut) nextStep = setTimeout(retain, NEXT_STEP_MS);
-    if (deletedSegments.length > 0) note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
-  });
+  }
 
-  const look = (): void => {
-    if (writer.segmentPath !== seen) retain();
-  };
-
-  let nextStep: NodeJS.Timeout | undefined;
-  let seen: string | undefined;
-  if (hasRetention) retain();
-  const timers = [setInterval(() => void checkpoint(), checkpointEveryMs), ...(hasRetention ? [setInterval(retain, RETENTION_EVERY_MS), setInterval(look, LOOK_EVERY_MS)] : [])];
-  return {
-    stop() {
-      for (const timer of timers) clearInterval(timer);
-      clearTimeout(nextStep);
-      isStopped = true;
-      attempt(NOT_SIGNED, () => checkpointer.record(writer.flushNow()));
-    },
-  };
+  #failed(what: string, error: unknown): void { this.#note('warn', `${what}: ${messageOf(error)}`); }
 }

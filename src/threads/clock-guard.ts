@@ -9,12 +9,14 @@ export type ClockGuardOptions = {
   readonly monotonicMs?: () => number;
 };
 
+export type ClockGuard = { isBelieved(): boolean };
+
 /**
  * Whether the clock may be believed when something is deleted for its age. A clock that has leapt ahead by more than a day
  * is one that is wrong, or the gateway was away; what is deleted does not come back, so both wait until the gateway has run
  * for a day with it. A leap of less costs no more than that much of the age.
  */
-export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monotonicMs = () => performance.now() }: ClockGuardOptions): { isBelieved(): boolean } {
+export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monotonicMs = () => performance.now() }: ClockGuardOptions): ClockGuard {
   let lastWallMs = wallMs();
   let lastMonotonicMs = monotonicMs();
   let believedFromMs = lastMonotonicMs;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
 import { listSegments } from '../../src/adapters/audit/segments.ts';
-import { startUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
+import { AuditUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
 import { append, NOON_MS, openWriter } from '../adapters/audit/log.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -22,7 +22,7 @@ test('the head of the log is signed from time to time, and once more at the end'
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory);
   append(writer, [{}, {}]);
-  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
   await eventually(() => expect(readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([2]));
   append(writer, [{}]);
   upkeep.stop();
@@ -37,7 +37,7 @@ test('segments over the limit are deleted when the gateway starts, and the log s
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
   for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
   const before = listSegments(paths.directory).length;
-  startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
+  new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
   writer.close();
   expect(before).toBe(10);
   expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([8, 9, 10]);
@@ -48,7 +48,7 @@ test('segments over the limit are deleted when the gateway starts, and the log s
 test('a log that grows over the limit is cut as soon as the next segment has begun', async () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
-  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note);
+  const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note);
   for (const newest of [10, 20]) {
     for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
     await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([newest - 2, newest - 1, newest]));
@@ -61,7 +61,7 @@ test('what a new limit finds far too much goes step by step, so that the start a
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
   for (let n = 0; n < 21; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
-  const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 1 } }, note);
+  const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 1 } }, note);
   expect(listSegments(paths.directory)).toHaveLength(13);
   append(writer, [{}]);
   await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([22]));
@@ -79,7 +79,7 @@ test('a clock that leaps ahead by years deletes nothing for its age until the ga
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000, nowMs: Date.now });
   const write = () => append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: Date.now() }]);
-  const start = () => startUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+  const start = () => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
   const kept = () => listSegments(paths.directory).map(({ firstId }) => firstId);
   write();
   write();
@@ -113,7 +113,7 @@ test('after the gateway was away, segments go for their age once it has run for 
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     for (let nth = 0; nth < 3; nth += 1) append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: NOON_MS - 31 * 24 * HOUR_MS }]);
     createCheckpointer({ directory: paths.directory, key: loadCheckpointKey(paths.checkpointKeyPath), nowMs: () => Date.now() - awayMs }).record(writer.head());
-    const upkeep = startUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+    const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
     const deleted = () => 3 - listSegments(paths.directory).length;
     const atOnce = deleted();
     vi.advanceTimersByTime(25 * HOUR_MS);
@@ -137,7 +137,7 @@ test('a head is signed once it is on the disk and not before, so that the loss o
     if (disk === 'slow') await new Promise<void>((resolve) => { finish = resolve; });
     return head;
   };
-  const upkeep = startUpkeep({ segmentPath: undefined, flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  const upkeep = new AuditUpkeep({ segmentPath: undefined, flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
   const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id);
   await eventually(() => expect(notes).toContainEqual(['warn', 'the head of the audit log was not signed: no space left on device']));
   disk = 'slow';
@@ -156,7 +156,7 @@ test('a key of the checkpoints that a crash or a full disk cut short is named, w
   const writer = openWriter(paths.directory);
   mkdirSync(dirname(paths.checkpointKeyPath));
   writeFileSync(paths.checkpointKeyPath, '-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
-  expect(() => startUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged: restore it from a copy, or remove it`);
+  expect(() => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged: restore it from a copy, or remove it`);
   expect(readFileSync(paths.checkpointKeyPath, 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
   writer.close();
 });

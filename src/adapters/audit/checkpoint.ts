@@ -3,12 +3,13 @@
  * the anchor, which says what retention has deleted. Somebody who can change the log but has not the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
-import { existsSync, fdatasyncSync, fsyncSync, mkdirSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
+import { replaceFileSync } from '../durable-file.ts';
 import { withOpenFile } from '../open-file.ts';
-import { readIfThere, syncDirectory } from './segments.ts';
+import { readIfThere } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';
@@ -45,7 +46,7 @@ export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (!existsSync(path)) {
-    replaceFile(dirname(path), basename(path), generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+    replaceFileSync(path, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   }
   const pem = readFileSync(path);
   try {
@@ -110,7 +111,7 @@ export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
 /** Durable before it returns: what it vouches for is deleted next. */
 export function writeAnchor(directory: string, firstId: number, prevHash: string, key: KeyObject, nowMs: number): void {
   const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
-  replaceFile(directory, ANCHOR_FILE, `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`);
+  replaceFileSync(join(directory, ANCHOR_FILE), `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`);
 }
 
 /** Drops checkpoints of entries that are gone; the newest stays in any case. */
@@ -119,17 +120,7 @@ export function pruneCheckpoints(directory: string, firstKeptId: number): void {
   const kept = all.filter(({ checkpoint }, index) => index === all.length - 1 || checkpoint === undefined || checkpoint.id >= firstKeptId);
   if (kept.length === all.length) return;
   const lines = (readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n');
-  replaceFile(directory, CHECKPOINTS_FILE, kept.map(({ line }) => `${lines[line - 1]}\n`).join(''));
-}
-
-function replaceFile(directory: string, name: string, text: string): void {
-  const aside = join(directory, `${name}.tmp`);
-  withOpenFile(aside, 'w', (fd) => {
-    writeSync(fd, text);
-    fsyncSync(fd);
-  });
-  renameSync(aside, join(directory, name));
-  syncDirectory(directory);
+  replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map(({ line }) => `${lines[line - 1]}\n`).join(''));
 }
 
 function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {

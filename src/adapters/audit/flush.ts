@@ -6,26 +6,29 @@ import { withOpenFile } from '../open-file.ts';
 
 /** One after the other, on the thread pool of Node.js: only the caller waits for the disk. */
 export async function flushFiles(paths: readonly string[]): Promise<void> {
-  for (const path of paths) {
-    try {
-      const file = await open(path, 'r');
-      try {
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-    }
-  }
+  for (const path of paths) await flush(path).catch(throwUnlessDeleted);
 }
 
+/** For a shutdown: the thread waits for the disk. */
 export function flushFilesNow(paths: readonly string[]): void {
   for (const path of paths) {
     try {
       withOpenFile(path, 'r', fsyncSync);
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
+      throwUnlessDeleted(error);
     }
   }
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function throwUnlessDeleted(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error;
 }
