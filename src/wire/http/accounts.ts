@@ -7,7 +7,7 @@ import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { SignIn } from '../../gateway/login.ts';
 import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, readBody, readPage, rfc3339 } from './body.ts';
+import { name, optional, optionalOr, readBody, readPage, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
@@ -23,9 +23,9 @@ export type AccountRouteOptions = {
 };
 
 const registration = z.strictObject({ email: z.string(), password: z.string() });
-const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: z.boolean().optional() });
+const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: optional(z.boolean()) });
 const role = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
-const invitation = z.strictObject({ email: z.string(), role: role.default('developer'), org_id: name.nullable().optional() });
+const invitation = z.strictObject({ email: z.string(), role: optionalOr(role, 'developer'), org_id: optional(name) });
 const acceptance = z.strictObject({ invite_token: z.string(), password: z.string() });
 const resetRequest = z.strictObject({ email: z.string() });
 const resetConfirmation = z.strictObject({ reset_token: z.string(), new_password: z.string() });
@@ -92,7 +92,7 @@ async function invite({ principal, body }: Authorized, link: Link): Promise<Http
   const asked = readBody(invitation, body);
   if (!asked.ok) return asked;
   const { email, role, org_id: orgId } = asked.value;
-  const made = await link.call('invite', { principal, email, role, orgId: orgId ?? undefined });
+  const made = await link.call('invite', { principal, email, role, orgId });
   if (!made.ok) return made;
   const { inviteToken, expiresAtMs, ...rest } = made.value;
   return ok({ status: 201, body: { invite_token: inviteToken, email: rest.email, role: rest.role, org_id: rest.orgId, expires_at: rfc3339(expiresAtMs) } });

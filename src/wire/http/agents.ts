@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
-import { agentIdentity, readBody, readPage } from './body.ts';
+import { agentIdentity, optional, readBody, readPage } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
@@ -11,8 +11,8 @@ import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-cr
 
 const registration = z.strictObject({
   agent: agentIdentity,
-  credential_token: z.string().refine(isAgentCredential, CREDENTIAL_RULE).optional(),
-  parent: agentIdentity.optional(),
+  credential_token: optional(z.string().refine(isAgentCredential, CREDENTIAL_RULE)),
+  parent: optional(agentIdentity),
 });
 
 async function register(request: Authorized, link: Link): Promise<HttpReply> {

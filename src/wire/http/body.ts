@@ -22,6 +22,12 @@ function explainType(issue: { readonly code?: string | undefined; readonly expec
 
 const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
 
+/** A field that may be left out. Many clients write null for what they have not: it is the same. */
+export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
+
+/** As `optional`, with the value that then holds. */
+export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
+
 export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /, and not . or ..';
 
 export const name = z.string().refine(isName, NAME_RULE);
@@ -30,7 +36,7 @@ const ORG_RULE = `${NAME_RULE}, nor - alone`;
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z
-  .strictObject({ org_id: z.string().refine((text) => text === '' || isOrgName(text), ORG_RULE).default(''), team_id: name, agent_id: name })
+  .strictObject({ org_id: optionalOr(z.string().refine((text) => text === '' || isOrgName(text), ORG_RULE), ''), team_id: name, agent_id: name })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
 
 export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';

@@ -5,23 +5,21 @@ import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, readBody, readPage, rfc3339 } from './body.ts';
+import { name, optional, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 
 const SCOPES_RULE = `must be a list of ${SCOPES.join(', ')}`;
 const scopes = z.array(z.enum(SCOPES, SCOPES_RULE), SCOPES_RULE);
 
-const exchangeRequest = z.strictObject({ scopes: scopes.optional() });
+const exchangeRequest = z.strictObject({ scopes: optional(scopes) });
 
 const keyRequest = z.strictObject({
   name: z.string(),
   scopes,
-  org_id: name.nullable().optional(),
-  expires_at: z.iso
+  org_id: optional(name),
+  expires_at: optional(z.iso
     .datetime({ offset: true, message: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' })
-    .transform((text) => Date.parse(text))
-    .nullable()
-    .optional(),
+    .transform((text) => Date.parse(text))),
 });
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : rfc3339(ms));

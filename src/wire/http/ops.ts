@@ -5,13 +5,13 @@ import type { ControlTrigger } from '../../core/commands.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
-import { agentIdentity, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
+import { agentIdentity, optional, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opView } from './views.ts';
 import { opPage, opShape } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
 
-const registration = z.strictObject({ op_id: z.string().optional(), trace_id: z.string().optional(), span_id: z.string().optional(), agent: agentIdentity });
+const registration = z.strictObject({ op_id: optional(z.string()), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 
 async function register(request: Authorized, link: Link): Promise<HttpReply> {
   const body = readBody(registration, request.body);

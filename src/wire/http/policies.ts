@@ -7,7 +7,7 @@ import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
 import { COST_RULE, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
-import { agentIdentity, readBody, readPage, rfc3339 } from './body.ts';
+import { agentIdentity, optional, optionalOr, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
 
@@ -15,12 +15,12 @@ const textOf = (bytes: number) => z.string().refine((text) => Buffer.byteLength(
 
 const check = z.strictObject({
   agent: agentIdentity,
-  caller: agentIdentity.optional(),
+  caller: optional(agentIdentity),
   action: textOf(MAX_ACTION_BYTES).min(1, 'is required'),
-  resource: textOf(MAX_RESOURCE_BYTES).default(''),
+  resource: optionalOr(textOf(MAX_RESOURCE_BYTES), ''),
   // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
-  attributes: z.unknown().meta({ type: 'object', additionalProperties: {} }).optional(),
-  estimated_cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).default(0),
+  attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
+  estimated_cost_usd: optionalOr(z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE), 0),
 });
 
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { readPage, readTime } from '../../../src/wire/http/body.ts';
+import { z } from 'zod';
+import { readBody, readPage, readTime } from '../../../src/wire/http/body.ts';
+import { nameOf, ROWS } from '../../support/routes.ts';
 
 test.each([
   ['', { perPage: 50, cursor: undefined }],
@@ -24,4 +26,41 @@ test.each([
 
 test.each(['2026-02-30T00:00:00Z', '2026-02-29T00:00:00Z', '2026-04-31T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-01', '2026-01-01T00:00Z', 'yesterday'])('a time of %s, which is on no calendar or not whole, is refused by name', (text) => {
   expect(readTime(new URLSearchParams({ since: text }), 'since')).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'since' } });
+});
+
+const AGENT = { team_id: 'search', agent_id: 'a' };
+const NULL_AGENT = { ...AGENT, org_id: null };
+
+test.each<[row: string, left: object, nulls: object]>([
+  ['post /api/v1/auth/token', {}, { scopes: null }],
+  ['post /api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] }, { name: 'ci', scopes: ['read'], org_id: null, expires_at: null }],
+  ['post /api/v1/auth/login', { email: 'e', password: 'p' }, { email: 'e', password: 'p', remember_me: null }],
+  ['post /api/v1/auth/invite', { email: 'e' }, { email: 'e', role: null, org_id: null }],
+  ['post /api/v1/ops', { op_id: 't:s', agent: AGENT }, { op_id: 't:s', trace_id: null, span_id: null, agent: NULL_AGENT }],
+  ['post /api/v1/ops', { trace_id: 't', span_id: 's', agent: AGENT }, { op_id: null, trace_id: 't', span_id: 's', agent: NULL_AGENT }],
+  ['post /api/v1/agents', { agent: AGENT }, { agent: NULL_AGENT, credential_token: null, parent: null }],
+  ['post /api/v1/usage', { agent: AGENT, cost_usd: 1 }, { agent: NULL_AGENT, cost_usd: 1, op_id: null, usage_id: null }],
+  ['post /api/v1/policies/explain', { agent: AGENT, action: 'a' }, { agent: NULL_AGENT, caller: null, action: 'a', resource: null, attributes: null, estimated_cost_usd: null }],
+])('%s takes null for what may be left out, as if it were', (row, left, nulls) => {
+  const body = ROWS.find((route) => nameOf(route) === row)?.body;
+  if (body === undefined) throw new Error(`no body of ${row}`);
+  const read = readBody(body, left);
+  expect(read.ok).toBe(true);
+  expect(readBody(body, nulls)).toEqual(read);
+});
+
+test('every field of the API that may be left out may be null, and no other', () => {
+  const properties = (schema: any, path: string): string[] => Object.entries<any>(schema.properties ?? {}).flatMap(([field, inner]) => {
+    const takesNull = [inner.type].flat().includes('null') || (inner.anyOf ?? []).some((each: any) => each.type === 'null');
+    const isOptional = !(schema.required ?? []).includes(field);
+    return [...(takesNull === isOptional ? [] : [`${path}.${field}`]), ...properties(inner, `${path}.${field}`)];
+  });
+  expect(ROWS.flatMap((row) => (row.body === undefined ? [] : properties(z.toJSONSchema(row.body, { io: 'input', unrepresentable: 'any' }), nameOf(row))))).toEqual([]);
+});
+
+test('null for what must be there is refused by name', () => {
+  const body = ROWS.find((route) => nameOf(route) === 'post /api/v1/usage')!.body!;
+  expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
+  expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({ ok: false, fault: { field: 'agent.team_id', problem: 'must be a string' } });
+  expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'there is no such field' } });
 });

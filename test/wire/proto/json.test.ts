@@ -25,6 +25,15 @@ test.each(NAMES)('%s written as JSON reads the same in another implementation, a
   }), { numRuns: 40 });
 });
 
+test.each(NAMES)('in %s a field that is null is one that is absent, be it of the message or of an agent in it', (name) => {
+  const shape = messageShape(name);
+  const nulls = Object.fromEntries(shape.fields.map((field) => [field.name, null]));
+  expect(jsonCodec(name).decode(Buffer.from(JSON.stringify(nulls)))).toEqual({ ok: true, value: emptyMessage(shape) });
+  if (!shape.byName.has('agent')) return;
+  const agent = Object.fromEntries(messageShape('AgentId').fields.map((field) => [field.name, null]));
+  expect(jsonCodec(name).decode(Buffer.from(JSON.stringify({ agent })))).toEqual({ ok: true, value: { ...emptyMessage(shape), agent: { orgId: '', teamId: '', agentId: '' } } });
+});
+
 const { decode } = jsonCodec('CheckActionRequest');
 const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
 const read = (text: string) => decode(Buffer.from(text));
