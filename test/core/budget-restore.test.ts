@@ -1,22 +1,12 @@
 import { expect, test } from 'vitest';
-import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
 import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { AgentIdentity } from '../../src/core/ids.ts';
+import { ada, budgetConfig, HOUR_MS, NOON, stray, USD } from '../support/budgets.ts';
 
-const USD = 1_000_000;
-const HOUR_MS = 3_600_000;
-const NOON = Date.parse('2026-11-04T12:00:00Z');
-const ada: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'ada' };
 const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'eve' };
-const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
 
-function config(budget: Record<string, unknown>): BudgetConfig {
-  const parsed = parseBudgetConfig(budget);
-  if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
-  return parsed.value;
-}
-const CAPS = config({ org_daily_limit_usd: 10 });
+const CAPS = budgetConfig({ org_daily_limit_usd: 10 });
 
 /** A store of keys and values, as the gateway keeps one on disk. Rows go through JSON, as they would through any codec. */
 function createStore() {
@@ -58,7 +48,7 @@ test('after a restart every org, team and agent has spent what it had, alerts ar
 });
 
 test('an alert of the month is not said again after a restart on another day of it', () => {
-  const caps = config({ agent_monthly_limit_usd: 10 });
+  const caps = budgetConfig({ agent_monthly_limit_usd: 10 });
   const store = createStore();
   const before = new BudgetTracker(caps, NOON);
   expect(before.record(ada, 8 * USD, {}, NOON).alerts).toHaveLength(1);
@@ -152,21 +142,21 @@ test('what a clock far ahead has stored counts now, and is written with the righ
 
 test('a time zone changed while the gateway was down keeps the spend of a date that still goes on', () => {
   const store = createStore();
-  const before = new BudgetTracker(config({ timezone: 'UTC' }), NOON);
+  const before = new BudgetTracker(budgetConfig({ timezone: 'UTC' }), NOON);
   before.record(ada, 6 * USD, {}, NOON);
   store.write(before.drainChanges());
   const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
-  expect(restart(store, evening, config({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily).toBe(6);
-  expect(restart(store, evening, config({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
+  expect(restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily).toBe(6);
+  expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
 });
 
 test('spend stored by a zone ahead of the new one is not spent a second time', () => {
   const utcEvening = Date.parse('2026-11-04T20:00:00Z');
   const store = createStore();
-  const tokyo = new BudgetTracker(config({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th
+  const tokyo = new BudgetTracker(budgetConfig({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th
   tokyo.record(ada, 6 * USD, {}, utcEvening);
   store.write(tokyo.drainChanges());
-  const after = restart(store, utcEvening, config({ timezone: 'America/Los_Angeles' }));
+  const after = restart(store, utcEvening, budgetConfig({ timezone: 'America/Los_Angeles' }));
   expect(after.spentUsd('acme', utcEvening).daily).toBe(6);
   expect(after.spentUsd('acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
   expect(after.spentUsd('acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);

@@ -1,24 +1,14 @@
 import { expect, test } from 'vitest';
-import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import { parseBudgetCursor } from '../../src/core/budget-status.ts';
 import type { AgentIdentity } from '../../src/core/ids.ts';
+import { ada, budgetConfig, HOUR_MS, NOON, stray, USD } from '../support/budgets.ts';
 
-const USD = 1_000_000;
-const HOUR_MS = 3_600_000;
-const NOON = Date.parse('2026-11-04T12:00:00Z');
-const ada: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'ada' };
 const bob: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'bob' };
 const cy: AgentIdentity = { orgId: 'acme', teamId: 'ads', agentId: 'cy' };
 const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'ada' };
-const stray: AgentIdentity = { orgId: '', teamId: 'search', agentId: 'ada' };
 
-function config(budget: Record<string, unknown>): BudgetConfig {
-  const parsed = parseBudgetConfig(budget);
-  if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
-  return parsed.value;
-}
-const tracker = (budget: Record<string, unknown>, nowMs = NOON) => new BudgetTracker(config(budget), nowMs);
+const tracker = (budget: Record<string, unknown>, nowMs = NOON) => new BudgetTracker(budgetConfig(budget), nowMs);
 
 test('without caps everything fits, and is counted', () => {
   const budget = new BudgetTracker(undefined, NOON);
@@ -98,7 +88,7 @@ test('a check that costs nothing passes at the cap, and is denied over it', () =
 test('a check that costs nothing is not denied for what others have only reserved', () => {
   const budget = tracker({ org_daily_limit_usd: 1 });
   budget.reserve(ada, 1, USD, NOON);
-  budget.reconfigure(config({ org_daily_limit_usd: 0.5 }), NOON);
+  budget.reconfigure(budgetConfig({ org_daily_limit_usd: 0.5 }), NOON);
   expect(budget.reserve(bob, 2, 0, NOON).ok).toBe(true);
   expect(budget.reserve(bob, 2, 1, NOON).ok).toBe(false);
 });
@@ -234,17 +224,17 @@ test('a clock that was a year ahead is set right, and neither caps nor reservati
 test('caps change at once; spend and periods stay', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   budget.record(ada, 6 * USD, {}, NOON);
-  budget.reconfigure(config({ org_daily_limit_usd: 5 }), NOON);
+  budget.reconfigure(budgetConfig({ org_daily_limit_usd: 5 }), NOON);
   expect(budget.wouldExceed(ada, 0, NOON)).toMatchObject({ tier: 'org', spentMicroUsd: 6_000_000, limitMicroUsd: 5_000_000 });
   budget.reconfigure(undefined, NOON);
   expect(budget.wouldExceed(ada, 1_000 * USD, NOON)).toBeUndefined();
-  budget.reconfigure(config({ org_daily_limit_usd: 7 }), NOON);
+  budget.reconfigure(budgetConfig({ org_daily_limit_usd: 7 }), NOON);
   expect(budget.wouldExceed(ada, USD, NOON)).toBeUndefined();
   expect(budget.wouldExceed(ada, USD + 1, NOON)).toMatchObject({ tier: 'org' });
 });
 
 test('a new time zone keeps the spend of a date that goes on, and gives an ended date no second life', () => {
-  const zoned = (timezone: string) => config({ daily_limit_usd: 100, timezone });
+  const zoned = (timezone: string) => budgetConfig({ daily_limit_usd: 100, timezone });
   const utcEvening = Date.parse('2026-11-04T20:00:00Z');
   const west = new BudgetTracker(zoned('UTC'), utcEvening);
   west.record(ada, 5 * USD, {}, utcEvening);

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { residentMib } from '../support/memory.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 
@@ -12,7 +13,6 @@ let gateway: TestGateway;
 beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_BODY_TIMEOUT_SECS: '2', SVC_IO_THREADS: '1', SVC_LOG_LEVEL: 'info' } }); });
 afterAll(async () => { await gateway?.stop(); });
 
-const residentMib = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.process.pid}/status`, 'utf8'))?.[1]) / 1024;
 
 const frame = (message: Buffer, length = message.length): Buffer => Buffer.concat([Buffer.from([0]), Buffer.from(Uint32Array.of(length).buffer).reverse(), message]);
 const HEADERS = { ':method': 'POST', ':path': CHECK, 'content-type': 'application/grpc', te: 'trailers' };
@@ -53,7 +53,7 @@ test.each([
 
 test('messages that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
   const almost = frame(Buffer.alloc(1024 * 1024), 1024 * 1024 + 1);
-  const before = residentMib();
+  const before = residentMib(gateway.process.pid);
   const sessions = Array.from({ length: 4 }, () => connectHttp2(`http://${gateway.grpc}`));
   const calls = sessions.flatMap((session) => {
     session.on('error', () => undefined);
@@ -66,7 +66,7 @@ test('messages that stall by the hundreds take no more memory than there is set 
     });
   });
   await eventually(() => expect(calls.filter((stream) => stream.closed).length).toBeGreaterThan(200), 20_000);
-  expect(residentMib() - before).toBeLessThan(400);
+  expect(residentMib(gateway.process.pid) - before).toBeLessThan(400);
   await eventually(() => expect(calls.every((stream) => stream.closed)).toBe(true), 20_000);
   for (const session of sessions) session.destroy();
   expect((await call(frame(Buffer.alloc(900_000)))).status).toBe('3');
@@ -135,7 +135,7 @@ test.each([
   ['calls that are broken off at once', () => times(20_000, (index) => Buffer.concat([h2(HEADER, END_HEADERS, 2 * index + 1, REQUEST), h2(RESET, 0, 2 * index + 1, Buffer.from([0, 0, 0, 8]))]))],
   ['calls that the gateway is made to break off', () => times(20_000, (index) => Buffer.concat([h2(HEADER, END_HEADERS, 2 * index + 1, REQUEST), h2(WINDOW, 0, 2 * index + 1, Buffer.alloc(4))]))],
 ])('a flood of %s costs the others nothing', async (_what, bytes) => {
-  const before = residentMib();
+  const before = residentMib(gateway.process.pid);
   const sockets = await Promise.all(Array.from({ length: 5 }, dialGrpc));
   for (const socket of sockets) {
     socket.write(START);
@@ -146,7 +146,7 @@ test.each([
     expect((await call(frame(Buffer.alloc(0)))).status).toBe('3');
     expect(performance.now() - startMs).toBeLessThan(2_000);
   }
-  expect(residentMib() - before).toBeLessThan(150);
+  expect(residentMib(gateway.process.pid) - before).toBeLessThan(150);
   for (const socket of sockets) socket.destroy();
 });
 

@@ -1,6 +1,6 @@
 /** What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays behind. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { dial, head, sendRaw } from '../support/raw-http.ts';
+import { residentMib } from '../support/memory.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -25,14 +26,13 @@ beforeAll(async () => {
   await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT, credentialToken: TOKEN });
   // Warm, so that what is measured at the end is not the first use of something.
   for (let round = 0; round < 200; round += 1) await check({ dryRun: true });
-  residentAtStart = residentMib();
+  residentAtStart = residentMib(gateway.process.pid);
 });
 afterAll(async () => { await gateway?.stop(); });
 
 const check = (fields: object = {}) =>
   gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: 's', action: 'tool.call', resource: 'web_search', dryRun: true, ...fields }, null);
 const ops = async (): Promise<unknown[]> => (await gateway.call('GET', '/api/v1/ops')).body.ops;
-const residentMib = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.process.pid}/status`, 'utf8'))?.[1]) / 1024;
 const postOp = (fields: object) => gateway.call('POST', '/api/v1/ops', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' }, ...fields });
 
 describe('ids', () => {
@@ -247,11 +247,11 @@ test('bodies that stall by the hundreds take no more memory than there is set as
   const flood = async (): Promise<number> => {
     const sockets = await Promise.all(Array.from({ length: 400 }, stall));
     expect((await check()).status).toBe(200);
-    const taken = residentMib();
+    const taken = residentMib(gateway.process.pid);
     await eventually(() => expect(sockets.every((socket) => socket.destroyed)).toBe(true), 10_000);
     return taken;
   };
-  const before = residentMib();
+  const before = residentMib(gateway.process.pid);
   const first = await flood();
   expect(first - before).toBeLessThan(300);
   expect(await flood() - first).toBeLessThan(100);
@@ -259,7 +259,7 @@ test('bodies that stall by the hundreds take no more memory than there is set as
 }, 60_000);
 
 test('bodies in pieces of one byte take no more memory than their bytes need', async () => {
-  const before = residentMib();
+  const before = residentMib(gateway.process.pid);
   const pieces = Buffer.from('1\r\n{\r\n'.repeat(8_000));
   const sockets = await Promise.all(Array.from({ length: 20 }, () => new Promise<Socket>((resolve) => {
     const socket = dial(gateway);
@@ -274,7 +274,7 @@ test('bodies in pieces of one byte take no more memory than their bytes need', a
     socket.on('close', () => resolve(socket));
     socket.on('connect', () => socket.write(head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' }), more));
   })));
-  expect(residentMib() - before).toBeLessThan(250);
+  expect(residentMib(gateway.process.pid) - before).toBeLessThan(250);
   for (const socket of sockets) socket.destroy();
   expect((await check()).status).toBe(200);
 }, 60_000);
@@ -432,7 +432,7 @@ test('after all of it the gateway answers, has recorded nothing of it, and is as
   expect(unexpected.map(({ event_type, op_id }) => [event_type, op_id?.slice(-4)])).toEqual([['ActionAllowed', ':%#&']]);
   expect(gateway.output.stderr.split('\n').filter((line) => /"level":"?(error|fatal|50|60)/.test(line))).toEqual([]);
   // What was set aside for bodies, the allocator may keep for the next ones.
-  await eventually(() => expect(residentMib() - residentAtStart).toBeLessThan(128 + 128), 20_000);
+  await eventually(() => expect(residentMib(gateway.process.pid) - residentAtStart).toBeLessThan(128 + 128), 20_000);
   const descriptors = async () => (await import('node:fs')).readdirSync(`/proc/${gateway.process.pid}/fd`).length;
   await eventually(async () => expect(await descriptors()).toBeLessThan(200), 20_000);
 });

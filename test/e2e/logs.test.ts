@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
+import { residentMib } from '../support/memory.ts';
 
 let gateway: TestGateway;
 const folder = mkdtempSync(join(tmpdir(), 'svc-logs-'));
@@ -97,7 +98,6 @@ test('an export is the log line by line, or a table', async () => {
   expect((await gateway.call('GET', '/api/v1/logs/export?org_id=theirs', undefined, await key('acme'))).status).toBe(403);
 });
 
-const residentBytes = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 test('a reader that stops reading a long export costs no memory, and gets all of it in the end', async () => {
   const ENTRIES = 200_000;
@@ -107,7 +107,7 @@ test('a reader that stops reading a long export costs no memory, and gets all of
   const big = await startTestGateway({ dataDir });
   onTestFinished(async () => { await big.stop('SIGKILL'); });
   await big.call('GET', '/api/v1/logs?org_id=nobody'); // builds the indexes
-  const beforeBytes = residentBytes(big.process.pid!);
+  const beforeMib = residentMib(big.process.pid);
   const { port } = new URL(big.url);
   const socket = connect(Number(port), '127.0.0.1');
   socket.write(`GET /api/v1/logs/export HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`);
@@ -119,7 +119,7 @@ test('a reader that stops reading a long export costs no memory, and gets all of
   };
   await new Promise((resolve) => socket.once('data', (chunk) => { count(chunk); socket.pause(); resolve(undefined); }));
   await new Promise((resolve) => setTimeout(resolve, 1_500)); // the time in which it could fill its memory
-  expect(residentBytes(big.process.pid!) - beforeBytes).toBeLessThan(48 * 1024 * 1024);
+  expect(residentMib(big.process.pid) - beforeMib).toBeLessThan(48);
   expect((await big.call('GET', '/api/v1/logs?per_page=1')).status).toBe(200);
   socket.on('data', count);
   socket.resume();

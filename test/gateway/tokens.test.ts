@@ -1,47 +1,30 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { secrets } from '../../src/adapters/secrets.ts';
-import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
-import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
-import { createLmdbRevocationStore } from '../../src/adapters/store/lmdb-revocations.ts';
 import type { AccountId } from '../../src/core/account.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
-import { ApiKeys } from '../../src/gateway/api-keys.ts';
 import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
-import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { createCryptoPool } from '../../src/threads/crypto-pool.ts';
-import { createTokens } from '../../src/threads/tokens.ts';
-import { ADMIN, START_MS, must, temporaryFolder, temporaryStore, testAudit, testClock } from './harness.ts';
+import { ADMIN, START_MS, must } from './harness.ts';
+import { openTestCredentials, testCryptoPool } from '../support/credentials.ts';
 
 const START_SECS = START_MS / 1000;
 const DAY_SECS = 86_400;
-const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
 const OWNER = { id: 'a1' as AccountId, role: 'owner', orgId: null, tokenEpoch: 3 } as const;
 
-// Threads take longer to start than any of these tests.
-const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
-afterAll(() => pool.close());
+const pool = testCryptoPool();
 
 async function start() {
-  const clock = testClock();
-  const audit = testAudit();
-  const dataDir = temporaryFolder();
-  const store = temporaryStore(dataDir);
-  const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
-  const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
-  const assemble = async () => {
-    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
-    const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
-    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
-    return { apiKeys, revocations, issuer, ...createAuthenticator({ apiKeys, tokens, revocations, secrets }) };
-  };
-  const parts = await assemble();
+  const parts = await openTestCredentials(pool);
   const mint = async (input: Partial<CreateApiKey> = {}) => must(await parts.apiKeys.create(ADMIN, { name: 'n', scopes: ['admin'], ...input }));
-  return { ...parts, clock, audit, signingKeys, tokens, mint, restart: assemble };
+  const restart = async () => {
+    const reopened = await parts.reopen();
+    return { ...reopened, ...reopened.authenticator };
+  };
+  return { ...parts, ...parts.authenticator, mint, restart };
 }
 
 const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);

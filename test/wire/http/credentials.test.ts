@@ -1,45 +1,26 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { secrets } from '../../../src/adapters/secrets.ts';
-import { openSigningKeys } from '../../../src/adapters/signing-keys.ts';
-import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
-import { createLmdbRevocationStore } from '../../../src/adapters/store/lmdb-revocations.ts';
 import { ok } from '../../../src/core/result.ts';
-import { ApiKeys } from '../../../src/gateway/api-keys.ts';
-import { createAuthenticator } from '../../../src/gateway/authenticate.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
 import { createCredentialUseCases } from '../../../src/gateway/credential-use-cases.ts';
-import { RevocationList } from '../../../src/gateway/revocations.ts';
-import { createTokenIssuer } from '../../../src/gateway/tokens.ts';
 import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
-import { createCryptoPool } from '../../../src/threads/crypto-pool.ts';
 import type { Link } from '../../../src/gateway/link.ts';
-import { createTokens } from '../../../src/threads/tokens.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
-import { ADMIN, must, temporaryFolder, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
+import { ADMIN, must } from '../../gateway/harness.ts';
+import { openTestCredentials, testCryptoPool } from '../../support/credentials.ts';
 
 const DAY_MS = 86_400_000;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-// Threads take longer to start than any of these tests.
-const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
-afterAll(() => pool.close());
+const pool = testCryptoPool();
 
 /** The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between threads. */
 async function serve() {
-  const clock = testClock();
-  const audit = testAudit();
-  const dataDir = temporaryFolder();
-  const store = temporaryStore(dataDir);
-  const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
-  const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: { issuer: 'svc-gateway', audience: 'svc-gateway' } });
-  const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
-  const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
-  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
-  const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
+  const { clock, apiKeys, issuer, authenticator, signingKeys } = await openTestCredentials(pool);
   const useCases: Partial<UseCases> = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
   const link: Link = {
     ask: () => Promise.reject(new Error('these rows command nothing')),

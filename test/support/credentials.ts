@@ -1,0 +1,39 @@
+/** API keys, tokens and what checks them, on a real store and real crypto threads, with a clock that the test sets. */
+import { afterAll } from 'vitest';
+import { secrets } from '../../src/adapters/secrets.ts';
+import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
+import { createLmdbRevocationStore } from '../../src/adapters/store/lmdb-revocations.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
+import { createAuthenticator } from '../../src/gateway/authenticate.ts';
+import { RevocationList } from '../../src/gateway/revocations.ts';
+import { createTokenIssuer } from '../../src/gateway/tokens.ts';
+import { createCryptoPool, type CryptoPool } from '../../src/threads/crypto-pool.ts';
+import { createTokens } from '../../src/threads/tokens.ts';
+import { must, temporaryFolder, temporaryStore, testAudit, testClock } from '../gateway/harness.ts';
+
+export const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
+
+/** One for a whole test file, because threads take longer to start than a test. */
+export function testCryptoPool(): CryptoPool {
+  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+  afterAll(() => pool.close());
+  return pool;
+}
+
+/** `reopen` reads the store again, as a restarted gateway does. */
+export async function openTestCredentials(pool: CryptoPool) {
+  const clock = testClock();
+  const audit = testAudit();
+  const dataDir = temporaryFolder();
+  const store = temporaryStore(dataDir);
+  const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
+  const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
+  const reopen = async () => {
+    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
+    const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
+    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+    return { apiKeys, revocations, issuer, authenticator: createAuthenticator({ apiKeys, tokens, revocations, secrets }) };
+  };
+  return { ...(await reopen()), clock, audit, signingKeys, tokens, reopen };
+}
