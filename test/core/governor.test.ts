@@ -291,6 +291,19 @@ describe('limits and failures', () => {
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
   });
 
+  test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
+    const governor = openGovernor();
+    const list = (perPage: number, cursor?: string) => {
+      const { reply } = governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage, cursor }, 1);
+      return reply.ok ? { names: reply.value.items.map(({ identity }) => agentKeyOf(identity)), next: reply.value.next } : reply.fault;
+    };
+    expect(list(2)).toEqual({ names: ['acme/search/crawler', 'acme/search/sibling'], next: '2' });
+    expect(list(2, '2')).toEqual({ names: ['globex/search/crawler'], next: undefined });
+    const deregister = () => governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING }, 1).reply;
+    expect([deregister(), deregister()]).toEqual([{ ok: true, value: undefined }, { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/sibling' } }]);
+    expect(list(3)).toEqual({ names: ['acme/search/crawler', 'globex/search/crawler'], next: undefined });
+  });
+
   const topology = (type: string, cursor: string, more: object = {}): Command => ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
   test.each<[string, string, (cursor: string) => Command]>([
     ['operations', '1.5', (cursor) => ({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],

@@ -7,21 +7,15 @@ export type ChainHead = { readonly id: number; readonly hash: string };
 
 export type LineFrame = { readonly id: number; readonly prevHash: string; readonly hash: string };
 
-const HEX = /^[0-9a-f]{64}$/;
+/** What every line ends with: two hashes. */
+const SEALS = new RegExp(`^${PREV_HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"${HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"}$`);
 const MAX_ID_DIGITS = 16;
 
 /** `line` without its line feed; undefined when it is not shaped like an entry at both ends. */
 export function frameOf(line: Buffer): LineFrame | undefined {
-  const hashAt = line.length - HASH_LENGTH;
-  const prevAt = hashAt - PREV_HASH_LENGTH;
-  if (prevAt <= 0) return undefined;
-  const seals = line.toString('latin1', prevAt);
-  const prevHash = seals.slice(PREV_HASH_PREFIX.length, PREV_HASH_PREFIX.length + HASH_HEX_LENGTH);
-  const ownAt = PREV_HASH_LENGTH + HASH_PREFIX.length;
-  const ownHash = seals.slice(ownAt, ownAt + HASH_HEX_LENGTH);
-  if (seals !== `${PREV_HASH_PREFIX}${prevHash}"${HASH_PREFIX}${ownHash}"}` || !HEX.test(prevHash) || !HEX.test(ownHash)) return undefined;
+  const [, prevHash, ownHash] = SEALS.exec(line.toString('latin1', Math.max(0, line.length - PREV_HASH_LENGTH - HASH_LENGTH))) ?? [];
   const id = idOf(line);
-  return id === undefined ? undefined : { id, prevHash, hash: ownHash };
+  return id === undefined || prevHash === undefined || ownHash === undefined ? undefined : { id, prevHash, hash: ownHash };
 }
 
 /** The id at the start of a line, when the line starts as an entry does. */
