@@ -75,7 +75,7 @@ export type AgentClient = {
  *     const agent = createAgentClient({
  *       address: '127.0.0.1:50051',
  *       agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' },
- *       apiKey: process.env.SVC_API_KEY,
+ *       apiKey: process.env.SVC_API_KEY ?? '',
  *     });
  *
  * Returns at once and connects in the background, again whenever the connection is lost. Throws a TypeError that names the wrong

@@ -94,7 +94,9 @@ export function settingsOf(options: AgentClientOptions): Settings {
   requireAgent(agent, 'agent');
   if (parent !== undefined) requireAgent(parent, 'parent');
   if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('give either credentialToken or apiKey');
-  if (!/^[\x21-\x7e]+$/.test(credentialToken ?? apiKey ?? '')) throw new TypeError(`${apiKey === undefined ? 'credentialToken' : 'apiKey'} must be visible ASCII characters`);
+  const [secret, option] = apiKey === undefined ? [credentialToken, 'credentialToken'] : [apiKey, 'apiKey'];
+  if (secret === '') throw new TypeError(`${option} is empty: is the variable set that it comes from?`);
+  if (!/^[\x21-\x7e]+$/.test(secret ?? '')) throw new TypeError(`${option} must be visible ASCII characters`);
   if (onUnreachable !== 'deny' && onUnreachable !== 'allow') throw new TypeError("onUnreachable must be 'deny' or 'allow'");
   if (!Number.isInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > MAX_IN_FLIGHT) throw new TypeError(`maxInFlight must be a whole number from 1 to ${MAX_IN_FLIGHT}`);
   return {

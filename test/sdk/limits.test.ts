@@ -50,6 +50,11 @@ test('more checks than may be on their way at once wait their turn', async () =>
   expect(answers.map(({ opId, decision }) => `${opId} ${decision}`)).toEqual(Array.from({ length: 200 }, (_, index) => `turn:${index} allow`));
 });
 
+test('a credential that is not there is named as such', () => {
+  expect(() => connect('127.0.0.1:1', { apiKey: '' })).toThrow('apiKey is empty: is the variable set that it comes from?');
+  expect(() => connect('127.0.0.1:1', { apiKey: undefined, credentialToken: '' })).toThrow('credentialToken is empty: is the variable set that it comes from?');
+});
+
 test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
   const agent = connect('127.0.0.1:1');
   const refused = (attributes: unknown) => agent.check({ ...SEARCH, attributes: attributes as never }).catch((error: Error) => `${error.name}: ${error.message}`);

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,16 +14,30 @@ test('the package holds the gateway, its command and its SDK, and neither benchm
   expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src)\//.test(path))).toEqual([]);
 }, 120_000);
 
+const ONE_LINER = `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
+const options: AgentClientOptions = { address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, apiKey: 'key', tls: { ca: new Uint8Array() } };
+export const answer: Promise<number> = createAgentClient(options).run({ action: 'tool.call' }, async (op: Op) => { await op.checkpoint(); return op.signal.aborted ? 0 : 1; });
+`;
+
 test.each([['node16', 'node16'], ['esnext', 'bundler']])('a strict project finds the types of the SDK with module %s and resolution %s, also without those of Node.js', (module, resolution) => {
+  expect(compiled(ONE_LINER, ['--module', module, '--moduleResolution', resolution, '--types', ''])).toBe('');
+}, 120_000);
+
+test('the example of an agent of one\'s own compiles in a strict project as it is printed', () => {
+  const printed = /```js\n([^]*?)```/.exec(readFileSync(join(PACKAGE_ROOT, 'examples', 'README.md'), 'utf8'))?.[1] ?? '';
+  expect(printed).toContain('createAgentClient');
+  const around = 'declare const process: { env: Record<string, string | undefined> };\ndeclare const queries: string[];\ndeclare const urlOf: (query: string) => string;\n';
+  expect(compiled(printed + around, ['--module', 'node16', '--moduleResolution', 'node16', '--types', '', '--lib', 'es2022,dom'])).toBe('');
+}, 120_000);
+
+/** What the compiler says of this file in a strict project that has nothing but the package. */
+function compiled(source: string, options: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-consumer-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(PACKAGE_ROOT, join(folder, 'node_modules', 'svc-gateway'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  writeFileSync(join(folder, 'agent.ts'), `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
-const options: AgentClientOptions = { address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, apiKey: 'key', tls: { ca: new Uint8Array() } };
-export const answer: Promise<number> = createAgentClient(options).run({ action: 'tool.call' }, async (op: Op) => { await op.checkpoint(); return op.signal.aborted ? 0 : 1; });
-`);
-  const compile = () => execFileSync(process.execPath, [join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022', '--module', module, '--moduleResolution', resolution, '--types', '', 'agent.ts'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
-  expect(compile()).toBe('');
-}, 120_000);
+  writeFileSync(join(folder, 'agent.ts'), source);
+  const { stdout } = spawnSync(process.execPath, [join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022', ...options, 'agent.ts'], { cwd: folder, encoding: 'utf8' });
+  return stdout;
+}
