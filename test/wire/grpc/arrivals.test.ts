@@ -146,26 +146,31 @@ test('a stream that is answered slowly is not blamed for what the gateway has no
 }, 30_000);
 
 test('half-sent messages have a bound together, over all connections, and their room is free again when they are gone', async () => {
-  const others = [dial(), dial()];
+  // Longer than the machine needs to send all that, however busy it is.
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 2_000, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const [one, two, three] = [dial(other.port), dial(other.port), dial(other.port)] as const;
   for (let round = 0; round < 2; round += 1) {
-    const held = others.map((other) => begin(BATCH, other));
+    const held = [begin(BATCH, one), begin(BATCH, two)];
     for (const call of held) call.stream.write(framed(Buffer.alloc(0), 1_000_000));
     await pause(50);
     for (const call of held) call.stream.write(Buffer.alloc(60_000));
     await pause(50);
     expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
-    const tooMuch = begin(BATCH);
+    const tooMuch = begin(BATCH, three);
     tooMuch.stream.write(framed(Buffer.alloc(60_000), 1_000_000));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
     expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 seconds');
     // What comes in one piece needs no room.
-    await checkIsAnswered();
-    for (const call of [...held, tooMuch]) await eventually(() => expect(call.isClosed).toBe(true), 3_000);
+    await checkIsAnswered(three);
+    for (const call of [...held, tooMuch]) await eventually(() => expect(call.isClosed).toBe(true), 5_000);
   }
-  const whole = begin(BATCH);
+  const whole = begin(BATCH, three);
   whole.stream.end(framed(Buffer.alloc(250_000)));
   await toldIs(whole, '3');
-  for (const other of others) other.destroy();
+  for (const client of [one, two, three]) client.destroy();
+  patient.drain(0);
+  await other.close();
 });
 
 test('a message in pieces of one byte takes the room that the pieces need', async () => {
@@ -208,14 +213,25 @@ test.each([
   deaf.destroy();
 });
 
-test('answers that nobody takes have a bound together', async () => {
+test('answers that nobody takes have a bound together, and those that have waited longest go first', async () => {
   const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const deaf = dial(other.port, READS_NOTHING);
   gateway.answer = () => ({ reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 });
-  const calls = Array.from({ length: 6 }, () => begin(BATCH, deaf));
-  for (const call of calls) call.stream.end(batch(20));
-  // Of six times 41 KB.
+  const calls: Call[] = [];
+  const ask = (times: number): void => {
+    for (let asked = 0; asked < times; asked += 1) {
+      const call = begin(BATCH, deaf);
+      calls.push(call);
+      call.stream.end(batch(20)); // whose answer has 41 KB
+    }
+  };
+  ask(2);
+  await pause(2_500); // it is looked at them every second
+  expect(calls.map(({ isClosed }) => isClosed)).toEqual([false, false]);
+  ask(2);
+  await eventually(() => expect(calls.map(({ isClosed }) => isClosed)).toEqual([true, true, false, false]), 5_000);
+  ask(2);
   await eventually(() => expect(calls.filter(({ isClosed }) => isClosed).length).toBe(4), 5_000);
   gateway.answer = undefined;
   expect(calls.map(({ told }) => [told[':status'], told['grpc-status']])).toEqual(calls.map(() => [200, undefined]));
