@@ -34,7 +34,7 @@ const isLoopback = (host: string): boolean => host === 'localhost' || host === '
 
 const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; without a credential only where the gateway listens on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
 
-/** `rows` is the whole table, these rows among it. */
+/** `rows` is the whole table as it is described, these rows among it. */
 export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
   { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', handle: health },
   { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, refusals: [503], handle: ready },

@@ -22,7 +22,8 @@ export function routesOf(options: AccountRouteOptions & OperationsRouteOptions &
     ...streamRoutes,
     ...logRoutes,
     ...topologyRoutes(options),
-    ...operationsRoutes(options, () => rows),
+    // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all the same.
+    ...operationsRoutes(options, () => (options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }))),
   ];
   return rows;
 }
