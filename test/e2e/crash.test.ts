@@ -1,5 +1,5 @@
 /** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
-import { existsSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -63,6 +63,31 @@ describe('the whole process', () => {
     expect((await second.call('GET', '/api/v1/budgets')).body.budgets[0].daily.spent_usd).toBe(12.5);
     await expectAllRecorded(second, load.answered);
   });
+
+  test('a copy of the data directory that was made at one moment, while checks go on, starts in another place with all that was answered', async () => {
+    const dataDir = dataFolder();
+    const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path, SVC_DATABASE_URL: 'embedded' };
+    const running = await start({ dataDir, env });
+    await registerLoadAgent(running);
+    const account = { email: 'owner@example.com', password: 'a long enough passphrase' };
+    expect((await running.call('POST', '/api/v1/auth/register', account, null)).status).toBe(201);
+    expect((await running.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({ status: 'ok' });
+    const load = startLoad(running, 'copied');
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
+    const copy = dataFolder();
+    running.process.kill('SIGSTOP');
+    const answered = [...load.answered];
+    cpSync(join(dataDir, 'data'), join(copy, 'another place'), { recursive: true, filter: (path) => !path.endsWith('/lock') || path.endsWith('/audit/lock') });
+    running.process.kill('SIGCONT');
+    await load.stop();
+
+    const restored = await start({ dataDir: copy, env: { ...env, SVC_DATA_DIR: join(copy, 'another place') } });
+    await expectAllRecorded({ ...restored, dataDir: join(copy, 'another place') }, answered);
+    expect(await check(restored, 'after')).toMatchObject({ decision: 'DECISION_ALLOW' });
+    expect((await restored.call('GET', '/api/v1/budgets')).body.budgets[0].daily.spent_usd).toBe(12.5);
+    expect((await restored.call('POST', '/api/v1/auth/login', account, null)).status).toBe(200);
+    expect(await check(running, 'still')).toMatchObject({ decision: 'DECISION_ALLOW' }); // nothing was done to the one that was copied
+  }, 90_000);
 
   test('five kills in a row leave one chain', async () => {
     const dataDir = dataFolder();

@@ -1,12 +1,10 @@
 /** Starts the program of the embedded PostgreSQL on a cluster, waits until it answers, and stops it. */
 import type { ChildProcess } from 'node:child_process';
-import { readSync } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { codeOf, messageOf } from '../../core/error-text.ts';
-import { withOpenFile } from '../open-file.ts';
 import { spawnAs, type RunAs } from './postgres-account.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 
@@ -21,7 +19,6 @@ const POLL_MS = 50;
 /** PostgreSQL's word for it. */
 const WRONG_PASSWORD = '28P01';
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
-const MAX_WORDS_BYTES = 16 * 1024;
 
 /** Where the embedded PostgreSQL lives, and how it runs. */
 export type Home = {
@@ -52,17 +49,14 @@ export async function startServer(home: Home, port: number): Promise<ChildProces
   const takeAlong = (): void => void server.kill('SIGINT');
   process.once('exit', takeAlong);
   server.once('exit', () => process.off('exit', takeAlong));
-  const failed = new Promise<never>((_, reject) => {
-    server.once('error', reject);
-    server.once('exit', (code) => reject(new ServerEnded(`the embedded PostgreSQL did not start (exit status ${code}${lastWords(home.logFile, logStart)}); its log is ${home.logFile}`)));
-  });
+  const failed = new Promise<never>((_, reject) => server.once('error', reject));
   failed.catch(() => undefined); // after the start, the keeper watches
   await log.close();
   let abort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => { abort = () => reject(home.signal?.reason as Error); });
   home.signal?.addEventListener('abort', abort);
   try {
-    await Promise.race([failed, aborted, untilItAnswers(home, port, server)]);
+    await Promise.race([failed, aborted, untilItAnswers(home, port, server, logStart)]);
   } catch (error) {
     await stopServer(server, 0);
     throw error;
@@ -72,15 +66,7 @@ export async function startServer(home: Home, port: number): Promise<ChildProces
   return server;
 }
 
-/** Why it ended: what it wrote of that, as `: …`; nothing where it has said nothing. At once, so that nothing takes its end for its start. */
-function lastWords(logFile: string, start: number): string {
-  const said = Buffer.alloc(MAX_WORDS_BYTES);
-  const length = withOpenFile(logFile, 'r', (fd) => readSync(fd, said, 0, said.length, start));
-  const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(said.toString('utf8', 0, length))?.[1];
-  return words === undefined ? '' : `: ${words}`;
-}
-
-async function untilItAnswers(home: Home, port: number, server: ChildProcess): Promise<void> {
+async function untilItAnswers(home: Home, port: number, server: ChildProcess, logStart: number): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
     home.signal?.throwIfAborted();
@@ -93,6 +79,14 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess): P
       await pause(POLL_MS);
     }
   }
+  throw new ServerEnded(`the embedded PostgreSQL did not start (exit status ${server.exitCode ?? server.signalCode}${await lastWords(home.logFile, logStart)}); its log is ${home.logFile}`);
+}
+
+/** What it wrote of its end, as `: …`; nothing where it has said nothing. */
+async function lastWords(logFile: string, start: number): Promise<string> {
+  const said = (await readFile(logFile)).subarray(start).toString('utf8');
+  const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(said)?.[1];
+  return words === undefined ? '' : `: ${words}`;
 }
 
 /** Whether it is this server that answers, and not another that has taken its port. */

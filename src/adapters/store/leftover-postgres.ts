@@ -1,5 +1,5 @@
 /** What a killed gateway leaves behind: a running server, or the pid file of one that is gone. */
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { codeOf } from '../../core/error-text.ts';
@@ -17,7 +17,7 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   if (lines === undefined) return;
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (!isAlive(pid)) return; // PostgreSQL itself sees that such a file is stale
-  if (!(await servesCluster(urlOf(port), cluster)) && !(await runsOn(pid, cluster))) {
+  if (!(await servesCluster(urlOf(port), cluster)) && !(await runsIn(pid, cluster))) {
     log.warn('the pid file of the embedded PostgreSQL names a process that is another program; removing the file', { pid });
     await rm(pidFile, { force: true });
     return;
@@ -62,8 +62,9 @@ async function servesCluster(url: string, cluster: string): Promise<boolean> {
   }
 }
 
-/** For a server that does not answer (any more): its command line names the cluster. Known on Linux only. */
-async function runsOn(pid: number, cluster: string): Promise<boolean> {
-  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return commandLine.split('\0').includes(cluster);
+/** For a server that does not answer (any more), or knows its cluster under another name: it stands in its folder. Known on Linux only. */
+async function runsIn(pid: number, cluster: string): Promise<boolean> {
+  const standsIn = await stat(`/proc/${pid}/cwd`).catch(() => undefined); // gone, or somebody else's
+  const { dev, ino } = await stat(cluster);
+  return standsIn?.ino === ino && standsIn.dev === dev;
 }

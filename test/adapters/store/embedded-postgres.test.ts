@@ -93,6 +93,17 @@ test('one that does not stop in time is ended the hard way, loses nothing, and s
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
 });
 
+test('a server that was left running in a folder that has moved since is stopped too', async () => {
+  const [dataDir, elsewhere] = [await temporaryDir(), await temporaryDir()];
+  const orphaned = await start(dataDir);
+  await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+  const pid = await pidOf(dataDir);
+  await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
+  const next = await start(elsewhere);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
 test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
   const dataDir = await temporaryDir();
   const hung = await start(dataDir);
