@@ -1,7 +1,7 @@
 /** `~/.svc/config.yaml`: named gateways, and which of them is in use. Kept as its owner wrote it, comments included. */
 import type { Document } from 'yaml';
 import { CliError } from './errors.ts';
-import { changePrivateFile, pathInFolder, readPrivateFile } from './private-folder.ts';
+import { changePrivateFile, pathInFolder, readPrivateFile, warnIfOpen } from './private-folder.ts';
 
 const FILE = 'config.yaml';
 
@@ -14,7 +14,10 @@ export const CONTEXT_NAME_RULE = 'the name of a context is 1 to 64 letters, digi
 
 export async function readCliConfig(): Promise<CliConfig> {
   const text = await readPrivateFile(FILE);
-  return text === undefined ? { current: undefined, contexts: new Map() } : configIn(await documentOf(text));
+  if (text === undefined) return { current: undefined, contexts: new Map() };
+  const config = configIn(await documentOf(text));
+  if ([...config.contexts.values()].some(({ apiKey }) => apiKey !== undefined)) await warnIfOpen(FILE, 'an API key');
+  return config;
 }
 
 /** Replaces the whole context. The first one becomes the one in use. Answers whether there was one of this name. */

@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../adapters/durable-file.ts';
 import { codeOf } from '../core/error-text.ts';
 import { CliError } from './errors.ts';
+import { note } from './output.ts';
 import { statIfThere } from './stat-if-there.ts';
 
 const FOLDER_MODE = 0o700;
@@ -27,6 +28,21 @@ export async function readPrivateFile(name: string): Promise<string | undefined>
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw cannot('read', path, error);
   }
+}
+
+const warnedOf = new Set<string>();
+
+/**
+ * Warns once, on standard error, of a file that holds a secret and is open to others, as ssh does of its keys. On Windows the
+ * mode tells nothing. The next command that writes the file makes it private again.
+ */
+export async function warnIfOpen(name: string, holds: string): Promise<void> {
+  const path = pathInFolder(name);
+  const mode = process.platform === 'win32' ? 0 : ((await statIfThere(path))?.mode ?? 0) & 0o777;
+  if ((mode & 0o077) === 0 || warnedOf.has(path)) return;
+  warnedOf.add(path);
+  note(`warning: ${path} holds ${holds} and is open to others (mode ${mode.toString(8).padStart(4, '0')})`);
+  note(`Run \`chmod 600 ${path}\`; if somebody may have read it, revoke the API key with \`svc keys revoke\`.`);
 }
 
 /**

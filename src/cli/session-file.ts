@@ -1,5 +1,5 @@
 /** `~/.svc/credentials.yaml`: one session per context (spec: Stored CLI session). */
-import { changePrivateFile, readPrivateFile } from './private-folder.ts';
+import { changePrivateFile, readPrivateFile, warnIfOpen } from './private-folder.ts';
 
 const FILE = 'credentials.yaml';
 
@@ -19,7 +19,11 @@ export async function readSession(name: string, apiUrl: string): Promise<Session
   return session?.apiUrl === apiUrl ? session : undefined;
 }
 
-export const readSessions = async (): Promise<ReadonlyMap<string, Session>> => sessionsIn(await readPrivateFile(FILE));
+export async function readSessions(): Promise<ReadonlyMap<string, Session>> {
+  const sessions = await sessionsIn(await readPrivateFile(FILE));
+  if (sessions.size > 0) await warnIfOpen(FILE, 'a session and its API key');
+  return sessions;
+}
 
 export const putSession = (name: string, session: Session): Promise<void> => changeSessions((sessions) => void sessions.set(name, session));
 

@@ -51,6 +51,32 @@ test('keys for editing work at the prompt, and Ctrl-C leaves it with nothing sto
   expect((await cli.run(['whoami', '-o', 'json'], { env: here() })).stdout).toBe('{\n  "logged_in": false\n}\n');
 });
 
+test.skipIf(process.platform === 'win32')('of a session or a stored key that others may read it warns, says what to do, and goes on; what it writes is private again', async () => {
+  await cli.run(['login'], { env: withKey() });
+  const path = join(cli.folder, 'credentials.yaml');
+  const whoami = () => cli.run(['whoami', '-o', 'json'], { env: here() });
+  expect((await whoami()).stderr).toBe('');
+  chmodSync(path, 0o644);
+  const { status, stdout, stderr } = await whoami();
+  expect([status, JSON.parse(stdout).logged_in]).toEqual([0, true]);
+  expect(stderr).toBe(`warning: ${path} holds a session and its API key and is open to others (mode 0644)
+Run \`chmod 600 ${path}\`; if somebody may have read it, revoke the API key with \`svc keys revoke\`.
+`);
+  chmodSync(path, 0o640);
+  expect((await cli.run(['keys', 'ls'], { env: here() })).stderr).toContain('(mode 0640)');
+  await cli.run(['login'], { env: withKey() });
+  expect([modeOf(path), (await whoami()).stderr]).toEqual([0o600, '']);
+
+  const config = join(cli.folder, 'config.yaml');
+  await cli.run(['context', 'add', 'plain', gateway.url]);
+  chmodSync(config, 0o644);
+  expect((await cli.run(['context', 'ls'])).stderr).toBe(''); // there is no secret in it
+  await cli.run(['context', 'add', 'stored', gateway.url, '--with-key'], { input: `${ADMIN_KEY}\n` });
+  expect(modeOf(config)).toBe(0o600);
+  chmodSync(config, 0o644);
+  expect((await cli.run(['context', 'ls'])).stderr).toContain(`warning: ${config} holds an API key and is open to others (mode 0644)`);
+});
+
 test('a blank entry is rejected', async () => {
   for (const input of ['\n', '   \n', '']) {
     const { status, stderr } = await cli.run(['login'], { env: here(), input });
