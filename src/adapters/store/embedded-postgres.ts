@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../core/error-text.ts';
@@ -52,6 +52,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
   const bundled = home.binaries.version.split('.')[0];
   if (major === undefined) await initialise(home);
   else if (major !== bundled) throw new Error(`${home.cluster} was made by PostgreSQL ${major}; this gateway brings ${bundled}: dump it with the old gateway and load it into the new one`);
+  await removeUnfinished(home);
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
   await chmod(home.cluster, 0o700); // PostgreSQL refuses what others may write, as many a copy and volume leaves it
@@ -134,25 +135,29 @@ async function keptPassword(file: string, cluster: string): Promise<string> {
   return password;
 }
 
-/** Made under another name and renamed when it is whole: a kill in the middle leaves nothing that looks finished. */
+/**
+ * Made in a folder of its own and renamed when it is whole: a kill in the middle leaves nothing that looks finished, and the work of
+ * a killed gateway, which may still go on, is not in the way.
+ */
 async function initialise(home: Home): Promise<void> {
-  const unfinished = join(home.root, 'unfinished');
-  const passwordFile = join(home.root, 'initial-password');
-  await rm(unfinished, { recursive: true, force: true });
-  await rm(passwordFile, { force: true });
-  await mkdir(unfinished, { mode: 0o700 });
+  await mkdir(unfinishedIn(home), { recursive: true, mode: 0o700 });
+  await handOver(unfinishedIn(home), home.runAs);
+  const own = await mkdtemp(join(unfinishedIn(home), 'of-'));
+  const [cluster, passwordFile] = [join(own, 'cluster'), join(own, 'password')];
+  await mkdir(cluster, { mode: 0o700 });
   await writeFile(passwordFile, `${home.password}\n`, { mode: 0o600 });
-  for (const path of [unfinished, passwordFile]) await handOver(path, home.runAs);
-  try {
-    await run(home, home.binaries.initdb, [
-      `--pgdata=${unfinished}`, `--username=${USER}`, `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256', '--no-locale', '--encoding=UTF8', '--no-instructions',
-    ]);
-  } finally {
-    await rm(passwordFile, { force: true });
-  }
-  await rename(unfinished, home.cluster);
+  await handOver(own, home.runAs);
+  await run(home, home.binaries.initdb, [
+    `--pgdata=${cluster}`, `--username=${USER}`, `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256', '--no-locale', '--encoding=UTF8', '--no-instructions',
+  ]).finally(() => rm(passwordFile, { force: true }));
+  await rename(cluster, home.cluster);
 }
+
+const unfinishedIn = ({ root }: Home): string => join(root, 'unfinished');
+
+/** What a killed gateway left of its own; where its initdb still writes, not at the first try. */
+const removeUnfinished = (home: Home): Promise<void> => rm(unfinishedIn(home), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 
 async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProcess; readonly port: number }> {
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,5 @@
-import { chmod, chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync, writeFileSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -91,6 +92,22 @@ test('one that does not stop in time is ended the hard way, loses nothing, and s
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   const next = await start(dataDir);
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test('a database that a killed gateway was making, and that goes on being made, is in the way of no other', async () => {
+  const dataDir = await temporaryDir();
+  const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [string, string];
+  await mkdir(unfinished, { recursive: true });
+  let written = 0;
+  const orphan = setInterval(() => {
+    // As initdb does: files in folders that are there.
+    if (existsSync(cluster)) clearInterval(orphan);
+    else if (existsSync(unfinished)) writeFileSync(join(unfinished, `base-${written += 1}`), '');
+  }, 1);
+  const server = await start(dataDir).finally(() => clearInterval(orphan));
+  expect(written).toBeGreaterThan(0);
+  expect(await ask(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  expect(existsSync(unfinished)).toBe(false);
 });
 
 test('a server that was left running in a folder that has moved since is stopped too', async () => {
