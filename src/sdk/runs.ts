@@ -27,6 +27,8 @@ type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
 
 /** The gateway says paused, and the signal that says so is on its way. */
 const PAUSE_POLL_MS = 250;
+/** As long as a signal may be on its way, with the stream just open again. */
+const SIGNAL_MS = 1_000;
 
 /** The body that is running, and the one of another client around it, if there is one. */
 type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
@@ -97,11 +99,16 @@ export class Runs {
   }
 
   async #announce(op: RunningOp, check: CheckBody): Promise<void> {
-    const { checker, settings } = this.#options;
+    const { checker, settings, sleeper } = this.#options;
     const { opState, reason } = await checker.check(check, false);
     if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
     else if (opState === 'running' && !this.#live.has(op)) this.abandon(op.opId);
-    else if (opState === 'running' && op.state === 'paused') settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
+    else if (opState === 'running' && op.state === 'paused') {
+      // Or it was resumed just now, and is about to be told.
+      await sleeper.sleep(SIGNAL_MS);
+      if (op.state !== 'paused' || op.signal.aborted || (await this.#stateAtGateway(check)) !== 'running') return;
+      settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
+    }
   }
 
   /** Reports to the gateway, as soon as it can be reached, that nobody acts on the operation any more. */

@@ -3,8 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Metadata, Server, ServerCredentials, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
+import { METHODS, OP_CONTROL_STREAM } from '../../src/sdk/schema.ts';
+import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
+import type { MessageName } from '../../src/wire/proto/messages.ts';
+import { messageShape } from '../../src/wire/proto/schema.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -168,6 +173,42 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
   // Allowed too late, nobody acts on it: it does not stay open at the gateway.
   proxy.thaw();
   await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }));
+});
+
+test('an operator who resumes just as the agent comes back lets it go on, and no restart is told of that was none', async () => {
+  // A gateway whose answer to the check overtakes the signal.
+  const opened: ServerWritableStream<unknown, unknown>[] = [];
+  const unary = (path: string, response: MessageName) => ({ path, requestStream: false, responseStream: false, requestSerialize: (bytes: Buffer) => bytes, requestDeserialize: (bytes: Buffer) => bytes, responseSerialize: (reply: any) => Buffer.from(binaryCodec(response).encode(reply)), responseDeserialize: (bytes: Buffer) => bytes });
+  const server = new Server();
+  server.addService({
+    CheckAction: unary(METHODS.CheckAction.path, 'CheckActionResponse'),
+    CompleteOp: unary(METHODS.CompleteOp.path, 'CompleteOpResponse'),
+    AckOpControl: unary(METHODS.AckOpControl.path, 'AckOpControlResponse'),
+    OpControlStream: { ...unary(OP_CONTROL_STREAM.path, 'OpControlStreamResponse'), responseStream: true },
+  }, {
+    CheckAction: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, { ...emptyMessage(messageShape('CheckActionResponse')), decision: 'allow', opState: 'running' }),
+    CompleteOp: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, emptyMessage(messageShape('CompleteOpResponse'))),
+    AckOpControl: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, {}),
+    OpControlStream: (stream: ServerWritableStream<unknown, unknown>) => {
+      stream.sendMetadata(new Metadata());
+      opened.push(stream);
+    },
+  });
+  const port = await new Promise<number>((resolve, reject) => server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? resolve(bound) : reject(error))));
+  cleanUp.push(() => server.forceShutdown());
+  const warnings: string[] = [];
+  const agent = connect(`127.0.0.1:${port}`, { credentialToken: 'any-token', onWarning: ({ message }) => warnings.push(message) });
+  await agent.ready();
+  await agent.run(SEARCH, async (op) => {
+    opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
+    await eventually(() => expect(op.state).toBe('paused'));
+    opened[0]?.end();
+    await eventually(() => expect(opened).toHaveLength(2));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    opened[1]?.write({ opId: op.opId, signal: 'resume', sequence: 2 });
+    await op.checkpoint();
+  });
+  expect(warnings).toEqual([]);
 });
 
 test('an operation that was allowed without the gateway is under its control as soon as it answers', async () => {
