@@ -77,6 +77,7 @@ export type AccountsStart = {
   readonly events: AccountEvents;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly publicUrl: () => string;
 };
 
 export type RunningAccounts = {
@@ -112,7 +113,6 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     commonPasswords: loadCommonPasswords(),
     openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
     logins: loginBounds(config),
-    publicUrl: publicUrlOf(config),
   });
   // The pool reports an outage once, and the next run makes up for this one.
   const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
@@ -150,7 +150,8 @@ function smtpOf(config: Config): SmtpOptions | undefined {
   return { host, port, credentials, from };
 }
 
-function publicUrlOf(config: Config): string {
-  const { host, port } = config.SVC_HTTP_ADDR;
-  return (config.SVC_PUBLIC_URL ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`).replace(/\/+$/, '');
+/** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
+export function publicUrlOf(config: Config, httpPort: number): string {
+  const { host } = config.SVC_HTTP_ADDR;
+  return (config.SVC_PUBLIC_URL ?? `http://${host.includes(':') ? `[${host}]` : host}:${httpPort}`).replace(/\/+$/, '');
 }

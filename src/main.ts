@@ -19,7 +19,7 @@ import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
-import { openDatabase, startAccounts } from './accounts-start.ts';
+import { openDatabase, publicUrlOf, startAccounts } from './accounts-start.ts';
 import { openCredentials } from './credentials-start.ts';
 import { fileTrouble } from './file-trouble.ts';
 import { restoreGovernor } from './governor-start.ts';
@@ -125,6 +125,7 @@ async function assemble(resources: Resources, undo: Undo) {
     passwords: crypto.passwords,
     tokens: issuer,
     isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
+    publicUrl: () => publicUrlOf(config, supervisor.httpPort),
     events: {
       publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish('account', orgId, null, atMs, { account_id: accountId, ...payload }),
     },

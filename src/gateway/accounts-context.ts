@@ -21,8 +21,8 @@ export type AccountsContext = {
   readonly commonPasswords: CommonPasswords;
   /** SVC_AUTH_OPEN_REGISTRATION: whether strangers may register once there is an owner. */
   readonly openRegistration: boolean;
-  /** SVC_PUBLIC_URL, without a slash at the end: where the links in mails lead. */
-  readonly publicUrl: string;
+  /** Where people reach the gateway, without a slash at the end: the links in mails lead there. */
+  readonly publicUrl: () => string;
   readonly logins: Bounds;
   readonly log: { warn(message: string, fields?: object): void };
 };

@@ -47,7 +47,7 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
   if (!prepared.ok) return prepared;
   // To the address on record, never to the one that was typed: see emailKeyOf.
   // Not waited for: a slow relay delays only its own outbox.
-  if (prepared.value !== undefined) void context.mailer.send(resetMail(context.publicUrl, prepared.value.email, secret));
+  if (prepared.value !== undefined) void context.mailer.send(resetMail(context.publicUrl(), prepared.value.email, secret));
   return ok(undefined);
 }
 

@@ -59,6 +59,9 @@ export class Supervisor {
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
 
+  /** Where HTTP listens; before the first I/O thread does, what was asked for: 0 leaves it to the system. */
+  get httpPort(): number { return this.#ports.httpPort; }
+
   /** Rejects with the reason when the log cannot be opened. */
   startAudit(): Promise<Opened> {
     const { audit, auditData } = this.#options;

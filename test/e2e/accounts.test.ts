@@ -3,6 +3,8 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { SMTPServer } from 'smtp-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -60,6 +62,22 @@ test('a disabled account loses its token at once', async () => {
   expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
   await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401), 1000);
   expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
+}, 60_000);
+
+test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
+  const mails: string[] = [];
+  const relay = new SMTPServer({
+    authOptional: true, hideSTARTTLS: true,
+    onData: (stream, _session, callback) => void text(stream).then((mail) => { mails.push(mail.replaceAll('=\r\n', '')); callback(); }, callback),
+  });
+  await new Promise<void>((resolve) => void relay.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise<void>((resolve) => void relay.close(resolve)));
+  const gateway = await start(reachableFolder(), {
+    SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
+  });
+  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+  await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null);
+  await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`), 10_000);
 }, 60_000);
 
 test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {

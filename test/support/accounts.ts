@@ -60,7 +60,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     commonPasswords: loadCommonPasswords(),
     logins: { atOnce: 1000, waiting: 0, waitMs: 10_000, what: 'signing in' },
     openRegistration: false,
-    publicUrl: 'https://gateway.test',
+    publicUrl: () => 'https://gateway.test',
     log: SILENT,
     ...overrides,
   };
