@@ -9,6 +9,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { status, type ServerInterceptingCall, type ServerInterceptingCallInterface, type ServerInterceptor } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
+import { writeInPieces } from './pieces.ts';
 import { grpcError } from './status.ts';
 
 export type ArrivalLimits = {
@@ -67,6 +68,7 @@ export class Arrivals {
     const arrival = new Arrival(call, call.stream, isStream, (bytes) => this.#hold(bytes));
     this.#open.add(arrival);
     call.stream.on('data', (piece: Buffer) => arrival.take(piece));
+    writeInPieces(call.stream, () => arrival.tookAnswer());
     call.stream.once('close', () => {
       arrival.letGo();
       this.#open.delete(arrival);
@@ -106,7 +108,7 @@ class Arrival {
   readonly #isStream: boolean;
   /** Since when there has been something to wait for; undefined between the messages of a stream. */
   #sinceMs: number | undefined;
-  /** Since when there has been something for the client to read, and it has sent nothing either. */
+  /** Since when there has been something for the client to read, and it has taken none of it, and sent nothing either. */
   #unreadSinceMs: number | undefined;
   #isRefused = false;
   #heldBytes = 0;
@@ -131,6 +133,12 @@ class Arrival {
     if (this.#isRefused) return;
     if (this.#isStream && !this.#isWithinMessage(piece)) return;
     this.account(piece.length + PIECE_BYTES);
+  }
+
+  /** Some of what was to be read has left: a slow link is no silent one. Nor is it late with what is not read meanwhile. */
+  tookAnswer(): void {
+    this.#unreadSinceMs = undefined;
+    if (this.#sinceMs !== undefined && this.#isStream && this.#stream.isPaused()) this.#sinceMs = performance.now();
   }
 
   /** Counts more bytes as held. */

@@ -213,6 +213,35 @@ test.each([
   deaf.destroy();
 });
 
+test('a client on a slow link that goes on reading gets every answer, however long it takes', async () => {
+  const timeoutMs = 2_000;
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: timeoutMs, onDefect: (error) => defects.push(error) });
+  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const answer = { reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 } as const;
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => { release = resolve; });
+  gateway.answer = () => released.then(() => answer);
+  gateway.asked.length = 0;
+  const slow = dial(other.port);
+  const stream = slow.request({ ':method': 'POST', ':path': STREAM, 'content-type': 'application/grpc', te: 'trailers' });
+  // More than are asked at once, so that a thousand are answered at once, and the gateway stops reading within a message.
+  stream.end(Buffer.concat(Array.from({ length: 1_500 }, () => framed(request()))));
+  await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_024));
+  release();
+  let bytes = 0;
+  const startMs = performance.now();
+  // Three megabytes, evenly over four times as long as it may take to read nothing.
+  for await (const piece of stream) {
+    bytes += (piece as Buffer).length;
+    await pause(Math.max(0, startMs + (bytes / 3_000_000) * 4 * timeoutMs - performance.now()));
+  }
+  gateway.answer = undefined;
+  expect([bytes > 3_000_000, performance.now() - startMs > 2 * timeoutMs]).toEqual([true, true]);
+  slow.destroy();
+  patient.drain(0);
+  await other.close();
+}, 30_000);
+
 test('answers that nobody takes have a bound together, and those that have waited longest go first', async () => {
   const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
