@@ -1,13 +1,15 @@
 /** Answers as they go out over a real socket of either implementation. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
-import type { HttpReply, HttpResponse } from '../../../src/wire/http/route.ts';
+import type { HttpReply, HttpResponse, Route } from '../../../src/wire/http/route.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { askWithoutReading, dial, head, sendRaw } from '../../support/raw-http.ts';
 
@@ -19,10 +21,13 @@ const NO_LINK = {} as Link; // the row below asks nothing
 const REQUEST = head('GET /export HTTP/1.1');
 
 /** Serves one row. What the gateway says of its requests comes to be in `said`. */
-async function serve(http: HttpApp, handle: () => Promise<HttpReply>, said: string[] = []): Promise<{ readonly url: string }> {
+const serve = (http: HttpApp, handle: () => Promise<HttpReply>, said: string[] = []): Promise<{ readonly url: string }> =>
+  serveRow(http, { method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle }, said);
+
+async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise<{ readonly url: string }> {
   serveRoutes(http.app, {
     link: NO_LINK,
-    routes: [{ method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle }],
+    routes: [row],
     authenticate: async () => fail({ kind: 'internal' }),
     corsOrigins: [],
     bodyTimeoutMs: 1_000,
@@ -65,6 +70,26 @@ test.each(apps)('over %s a body that meets a defect is cut, and the defect is to
   }
   expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: false, isClosed: true, said: ['defect at an HTTP request: Error: a defect'] });
 });
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+test.each(apps)('over %s a body that comes in pieces is read as it was sent, wherever it is cut', async (_, create) => {
+  const gateway = await serveRow(create(unexpected), {
+    method: 'post', path: '/read', access: 'public', limit: 'none', summary: '', body: z.object({ text: z.string() }), handle: async ({ body }) => ok({ status: 200, body: digestOf(JSON.stringify(body)) }),
+  });
+  const sent = JSON.stringify({ text: Array.from({ length: 20_000 }, (_number, at) => at).join('é') });
+  const bytes = Buffer.from(sent);
+  for (const cuts of [[1], [16_384], [10, 16_384, 16_385, 40_000], [50_000, 50_001, 120_000]]) {
+    const pieces = [0, ...cuts].map((from, nth) => bytes.subarray(from, cuts[nth]));
+    for (const isChunked of [false, true]) {
+      const framed = pieces.map((piece) => (isChunked ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]) : piece));
+      if (isChunked) framed.push(Buffer.from('0\r\n\r\n'));
+      const framing: Record<string, string> = isChunked ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': String(bytes.length) };
+      const { text } = await sendRaw(gateway, [head('POST /read HTTP/1.1', { 'Content-Type': 'application/json', ...framing }), ...framed.flatMap((piece) => [piece, { waitMs: 20 }])]);
+      expect([cuts, isChunked, text.slice(0, 15), text.slice(text.indexOf('\r\n\r\n') + 4)]).toEqual([cuts, isChunked, 'HTTP/1.1 200 OK', `"${digestOf(sent)}"`]);
+    }
+  }
+}, 30_000);
 
 /** The answers to two requests on one connection. */
 async function answersTo(http: HttpApp, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
