@@ -49,7 +49,7 @@ test('an agent that is deregistered while it has operations is known until the l
 
 test('after any registrations and deregistrations, every index tells the same story', () => {
   const names = fc.record({ orgId: fc.constantFrom('', 'acme', 'globex'), teamId: fc.constantFrom('a', 'b'), agentId: fc.constantFrom('x', 'y', 'z') });
-  const steps = fc.array(fc.tuple(fc.boolean(), names, fc.option(names, { nil: undefined })), { maxLength: 60 });
+  const steps = fc.array(fc.tuple(fc.boolean(), names, fc.option(names, { nil: undefined })), { maxLength: 60, size: 'max' });
   fc.assert(fc.property(steps, (changes) => {
     const agents = new AgentRegistry();
     const model = new Map<AgentKey, { identity: AgentIdentity; credential: string; parent: AgentKey | undefined }>();

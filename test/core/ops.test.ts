@@ -188,7 +188,7 @@ test('whatever is asked of it and in whatever order, the registry answers as a p
       orgId: fc.constantFrom(undefined, 'acme', 'globex', 'nowhere'),
     }), fc.integer({ min: 1, max: 5 })).map(([filter, perPage]) => list(filter, perPage)),
     fc.constant(count),
-  ], { maxCommands: 150 });
+  ], { maxCommands: 150, size: 'max' });
   fc.assert(fc.property(steps, (commands) => fc.modelRun(() => {
     const agents = new AgentRegistry();
     const owners = Object.entries(ORG_OF).map(([agentId, orgId]) => owner(agentId, orgId, agents));
@@ -202,7 +202,7 @@ test('whatever is asked of it and in whatever order, the registry answers as a p
 test.each<[string, OpFilter]>([
   ['all', {}], ['its org', { orgId: 'acme' }], ['its team', { teamId: 'search' }], ['its agent', { orgId: 'acme', agentId: 'crawler' }], ['its state', { state: 'pending' }],
 ])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (_walked, filter) => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
+  fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60, size: 'max' }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
     const registry = new OpsRegistry(HASH_KEY);
     const agents = new AgentRegistry();
     const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];

@@ -18,7 +18,7 @@ const steps = fc.array(fc.oneof(
   fc.record({ do: fc.constant('move' as const), op: fc.nat(20), trigger: fc.constantFrom<OpTrigger>('allow', 'pause', 'resume', 'complete', 'terminate') }),
   fc.record({ do: fc.constant('sweep' as const) }),
   fc.record({ do: fc.constant('wait' as const), minutes: fc.integer({ min: 0, max: 4 }) }),
-), { maxLength: 60 });
+), { maxLength: 60, size: 'max' });
 
 type Step = typeof steps extends fc.Arbitrary<(infer S)[]> ? S : never;
 type ModelAgent = { readonly identity: AgentIdentity; readonly parent: string | undefined; seenMinute: number | undefined };

@@ -70,7 +70,7 @@ test('whatever happens, it keeps its bound, holds nothing past its time, and not
     fc.record({ type: fc.constant('drop' as const), subject: fc.nat(3) }),
     fc.record({ type: fc.constant('wait' as const), ms: fc.nat(10) }),
   );
-  fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+  fc.assert(fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
     const cache = new VerifiedCache({ maxEntries: 4, maxAgeMs: 20 });
     const putAt = new Map<number, { subject: string; atMs: number; untilMs: number }>();
     let nowMs = 0;

@@ -13,7 +13,7 @@ function begin(parent?: RunningOp): RunningOp {
 }
 
 type Step = Signal | 'checkpoint';
-const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'checkpoint'), { maxLength: 12 });
+const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'checkpoint'), { maxLength: 12, size: 'max' });
 
 test('whatever the order of signals, no checkpoint is passed while paused or after termination, and every wait ends with the pause', async () => {
   await fc.assert(fc.asyncProperty(steps, async (order) => {
