@@ -1,13 +1,10 @@
-/** People, for administrators: who they are, what they may do, and inviting more of them. */
+/** People, for administrators: who they are and what they may do; with the open invites below. */
 import { query } from '../api.js';
-import { button, field, h, select } from '../dom.js';
+import { button, h, select } from '../dom.js';
 import { ago, dateTime } from '../format.js';
 import { call, current, mayManage } from '../session.js';
-import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
-
-const PER_PAGE = 100;
-const TOO_HIGH = 'Only an owner may change this.';
-const ROLES = /** @type {const} */ ([['viewer', 'viewer – reads'], ['developer', 'developer – reads and writes'], ['admin', 'admin – everything but owners'], ['owner', 'owner']]);
+import { attempt, confirm, notify, pagedTable, viewHead } from '../ui.js';
+import { invitesTable, PER_PAGE, ROLES, TOO_HIGH } from './invites.js';
 
 export function accountsView() {
   const boundTo = current()?.orgId ?? null;
@@ -25,22 +22,7 @@ export function accountsView() {
     },
     render: accountRow,
   });
-  const invites = pagedTable({
-    perPage: PER_PAGE,
-    label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Ends', 'By', ''], empty: 'No invite waits for an answer.',
-    load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/auth/invites${query([['per_page', perPage], ['cursor', cursor]])}`);
-      return { rows: page.invites, next: page.next_cursor };
-    },
-    render: (invite) => h('tr', null,
-      h('td', { class: 'strong' }, invite.email),
-      h('td', null, invite.role),
-      h('td', null, invite.org_id ?? 'all'),
-      h('td', { title: dateTime(invite.created_at) }, ago(invite.created_at)),
-      h('td', null, dateTime(invite.expires_at)),
-      h('td', { class: 'mono' }, invite.invited_by),
-      h('td', { class: 'row-actions' }, mayManage(invite.role) ? button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` }) : h('span', { class: 'hint' }, TOO_HIGH))),
-  });
+  const invites = invitesTable();
   const reload = () => attempt(() => Promise.all([list.reload(), invites.reload()]));
 
   /** Whether the account may be given the role: an owner is bound to no org, and where there is no owner any admin of all orgs appoints the first. @param {any} account @param {string} role */
@@ -97,29 +79,10 @@ export function accountsView() {
     if (isMeant && await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`))) notify(`${account.email} was signed out everywhere.`);
   }
 
-  /** @param {any} invite */
-  async function takeBack(invite) {
-    if (!await confirm({ title: 'Take this invite back?', text: 'Its link stops working at once.', subject: invite.email, confirm: 'Take back' })) return;
-    await attempt(() => call('POST', `/api/v1/auth/invites/${encodeURIComponent(invite.id)}/revoke`));
-    await attempt(invites.refresh);
-  }
-
-  function invite() {
-    const email = h('input', { type: 'email', required: true, autocomplete: 'off' });
-    const role = select('Role', ROLES.filter(([value]) => mayManage(value) && (value !== 'owner' || boundTo === null)));
-    role.value = 'developer';
-    const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
-    formDialog({
-      title: 'Invite somebody', submit: 'Create invite',
-      fields: [field('E-mail', email), field('Role', role), field('Org', org, 'An account bound to an org sees nothing else. Empty: every org.')],
-      onSubmit: async () => {
-        const made = await call('POST', '/api/v1/auth/invite', { email: email.value.trim(), role: role.value, ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }) });
-        showSecret({ title: 'The invite', text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`, secret: `${location.origin}/#/accept-invite/${made.invite_token}` });
-        await attempt(invites.reload);
-      },
-    });
-  }
-
   void reload();
-  return { element: h('section', { class: 'view' }, viewHead('Accounts', button('Refresh', reload), button('Invite', invite, { class: 'solid' })), list.element, h('h2', null, 'Open invites'), invites.element), renew: async () => { await Promise.all([list.renew(), invites.renew()]); } };
+  const head = viewHead('Accounts', button('Refresh', reload), button('Invite', invites.openForm, { class: 'solid' }));
+  return {
+    element: h('section', { class: 'view' }, head, list.element, h('h2', null, 'Open invites'), invites.element),
+    renew: async () => { await Promise.all([list.renew(), invites.renew()]); },
+  };
 }

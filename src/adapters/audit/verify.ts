@@ -19,7 +19,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
-import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Anchor, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
 import { withOpenFile } from '../open-file.ts';
 import { listSegments, type Segment } from './segments.ts';
@@ -76,21 +76,10 @@ type Walked = { readonly ok: true; readonly chain: Chain; readonly tornBytes: nu
 /** Reads the log once, in pieces. Throws only errors of the file system. */
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
   // Read before the segments: what a checkpoint saw is in the log that is read after it.
-  const anchor = readAnchor(directory);
-  const checkpoints = readCheckpoints(directory);
-  const forged = (file: string, line: number, detail: string): VerifyReport =>
-    ({ ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } });
-  const key = options.checkpointKey;
-  if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted cannot be read');
-  if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key)) return forged(ANCHOR_FILE, 1, 'the signature does not match');
+  const statements = readStatements(directory, options.checkpointKey);
+  if (!statements.ok) return statements.report;
+  const { anchor, seen } = statements;
   const firstId = anchor?.first_id ?? 1;
-  const seen = new Map<number, Checkpoint>();
-  for (const { line, checkpoint } of checkpoints) {
-    if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is no checkpoint');
-    if (key !== undefined && !isGenuineCheckpoint(checkpoint, key)) return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
-    if (checkpoint.id >= firstId) seen.set(checkpoint.id, checkpoint);
-  }
-
   const hasMoved = (): boolean => JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
   // Leftovers before the anchor are deleted by the next run of retention.
   const segments = listSegments(directory).filter((segment) => segment.firstId >= firstId);
@@ -112,15 +101,37 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);
   }
+  return reportOf(chain, firstId, seen, tornBytes);
+}
 
+type Statements =
+  | { readonly ok: true; readonly anchor: Anchor | undefined; /** Checkpoints of entries still in the log, by id. */ readonly seen: ReadonlyMap<number, Checkpoint> }
+  | { readonly ok: false; readonly report: VerifyReport };
+
+/** The anchor and the checkpoints. Without a key, their signatures are not checked. */
+function readStatements(directory: string, key: KeyObject | undefined): Statements {
+  const forged = (file: string, line: number, detail: string): Statements =>
+    ({ ok: false, report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } } });
+  const anchor = readAnchor(directory);
+  if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted cannot be read');
+  if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key)) return forged(ANCHOR_FILE, 1, 'the signature does not match');
+  const seen = new Map<number, Checkpoint>();
+  for (const { line, checkpoint } of readCheckpoints(directory)) {
+    if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is no checkpoint');
+    if (key !== undefined && !isGenuineCheckpoint(checkpoint, key)) return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
+    if (checkpoint.id >= (anchor?.first_id ?? 1)) seen.set(checkpoint.id, checkpoint);
+  }
+  return { ok: true, anchor, seen };
+}
+
+/** The chain holds to its end; a checkpoint may know of a later one. */
+function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Checkpoint>, tornBytes: number): VerifyReport {
   let lastSeen = 0;
   for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
-  if (lastSeen > head.id) {
-    const detail = `a checkpoint of ${seen.get(lastSeen)?.timestamp} saw entry ${lastSeen}; the log ends at ${head.id}`;
-    return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
-  }
-  return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, tornBytes };
+  if (lastSeen <= head.id) return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, tornBytes };
+  const detail = `a checkpoint of ${seen.get(lastSeen)?.timestamp} saw entry ${lastSeen}; the log ends at ${head.id}`;
+  return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
 }
 
 async function walkSegment(

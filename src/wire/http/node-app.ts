@@ -43,26 +43,8 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   });
   server.timeout = IDLE_MS;
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (streams === undefined || !isHandshake(request, streams.path)) return serveWithoutUpgrade(server, request, socket, head);
-    const { behavior, server: sockets } = streams;
-    socket.on('error', () => socket.destroy());
-    const respond = (): ServerResponse => {
-      const response = new ServerResponse(request);
-      response.shouldKeepAlive = false;
-      response.assignSocket(socket);
-      response.once('finish', () => socket.end());
-      return response;
-    };
-    const upgrade = (data: unknown): void => {
-      let isAdopted = false;
-      sockets.handleUpgrade(request, socket, head, (ws) => {
-        isAdopted = true;
-        adopt(ws, socket, data, behavior);
-      });
-      // The client has gone, or ws refused it: its reserved place must be freed.
-      if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
-    };
-    behavior.upgrade?.(new NodeResponse(request, respond, socket, upgrade) as never, requestOf(request), NO_CONTEXT);
+    if (streams === undefined || !isHandshake(request, streams.path)) serveWithoutUpgrade(server, request, socket, head);
+    else serveHandshake(streams, request, socket, head);
   });
   const pings = setInterval(() => { for (const ws of streams?.server.clients ?? []) pingOrGiveUp(ws); }, PING_EVERY_MS);
   pings.unref();
@@ -92,6 +74,28 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
       server.closeAllConnections();
     },
   };
+}
+
+/** The behaviour's `upgrade` decides: it may turn the connection into a WebSocket, or answer as over HTTP. */
+function serveHandshake({ behavior, server }: Streams, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  socket.on('error', () => socket.destroy());
+  const respond = (): ServerResponse => {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.end());
+    return response;
+  };
+  const upgrade = (data: unknown): void => {
+    let isAdopted = false;
+    server.handleUpgrade(request, socket, head, (ws) => {
+      isAdopted = true;
+      adopt(ws, socket, data, behavior);
+    });
+    // The client has gone, or ws refused it: its reserved place must be freed.
+    if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
+  };
+  behavior.upgrade?.(new NodeResponse(request, respond, socket, upgrade) as never, requestOf(request), NO_CONTEXT);
 }
 
 /** A handshake as RFC 6455 wants it, for the path that has streams. */

@@ -1,0 +1,61 @@
+/** Open invites, for administrators: the table of them, and the form that makes one. */
+import { query } from '../api.js';
+import { button, field, h, select } from '../dom.js';
+import { ago, dateTime } from '../format.js';
+import { call, current, mayManage } from '../session.js';
+import { attempt, confirm, formDialog, pagedTable, showSecret } from '../ui.js';
+
+export const PER_PAGE = 100;
+export const TOO_HIGH = 'Only an owner may change this.';
+export const ROLES = /** @type {const} */ ([['viewer', 'viewer – reads'], ['developer', 'developer – reads and writes'], ['admin', 'admin – everything but owners'], ['owner', 'owner']]);
+
+export function invitesTable() {
+  const boundTo = current()?.orgId ?? null;
+  const invites = pagedTable({
+    perPage: PER_PAGE,
+    label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Ends', 'By', ''], empty: 'No invite waits for an answer.',
+    load: async (cursor, perPage) => {
+      const page = await call('GET', `/api/v1/auth/invites${query([['per_page', perPage], ['cursor', cursor]])}`);
+      return { rows: page.invites, next: page.next_cursor };
+    },
+    render: (invite) => h('tr', null,
+      h('td', { class: 'strong' }, invite.email),
+      h('td', null, invite.role),
+      h('td', null, invite.org_id ?? 'all'),
+      h('td', { title: dateTime(invite.created_at) }, ago(invite.created_at)),
+      h('td', null, dateTime(invite.expires_at)),
+      h('td', { class: 'mono' }, invite.invited_by),
+      h('td', { class: 'row-actions' }, mayManage(invite.role)
+        ? button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` })
+        : h('span', { class: 'hint' }, TOO_HIGH))),
+  });
+
+  /** @param {any} invite */
+  async function takeBack(invite) {
+    if (!await confirm({ title: 'Take this invite back?', text: 'Its link stops working at once.', subject: invite.email, confirm: 'Take back' })) return;
+    await attempt(() => call('POST', `/api/v1/auth/invites/${encodeURIComponent(invite.id)}/revoke`));
+    await attempt(invites.refresh);
+  }
+
+  function openForm() {
+    const email = h('input', { type: 'email', required: true, autocomplete: 'off' });
+    const role = select('Role', ROLES.filter(([value]) => mayManage(value) && (value !== 'owner' || boundTo === null)));
+    role.value = 'developer';
+    const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
+    formDialog({
+      title: 'Invite somebody', submit: 'Create invite',
+      fields: [field('E-mail', email), field('Role', role), field('Org', org, 'An account bound to an org sees nothing else. Empty: every org.')],
+      onSubmit: async () => {
+        const made = await call('POST', '/api/v1/auth/invite', { email: email.value.trim(), role: role.value, ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }) });
+        showSecret({
+          title: 'The invite',
+          text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`,
+          secret: `${location.origin}/#/accept-invite/${made.invite_token}`,
+        });
+        await attempt(invites.reload);
+      },
+    });
+  }
+
+  return { ...invites, openForm };
+}
