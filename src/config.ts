@@ -95,7 +95,7 @@ export const VARIABLES = {
   SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash, in KiB'),
   SVC_ARGON2_ITERATIONS: variable(wholeNumber(1, 100), 'a whole number', '2', 'passes of one password hash'),
   SVC_ARGON2_PARALLELISM: variable(wholeNumber(1, 16), 'a whole number', '1', 'lanes of one password hash'),
-  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait; beyond that, 503'),
+  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait, half of them for one address (IPv6: one /64); beyond that, 503'),
   UV_THREADPOOL_SIZE: variable(wholeNumber(1, 1024), 'a whole number', '4',
     'threads of Node.js itself, which run password hashes and the store; two are reserved for the store'),
   SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000',

@@ -1,5 +1,6 @@
 /** All account use cases: those that the wire calls by name, and those that main calls periodically. */
 import { ACCESS_TOKEN_SECS } from '../core/account.ts';
+import { networkOf } from '../core/client-address.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
@@ -69,8 +70,8 @@ export function createAccounts(context: AccountsContext): Accounts {
   return {
     useCases: {
       signInMethods: async () => ok({ methods: ['api_key', 'password'], registration: await registrationState(context) }),
-      register: bind(register),
-      login: bounded(context.logins, context.clock, (input: LoginInput) => login(context, decoy, input)),
+      register: bounded(context.logins, context.clock, callerOf, bind(register)),
+      login: bounded(context.logins, context.clock, callerOf, (input: LoginInput) => login(context, decoy, input)),
       refresh: bind(refresh),
       logout: bind(logout),
       invite: bind(invite),
@@ -92,6 +93,9 @@ export function createAccounts(context: AccountsContext): Accounts {
     idle: () => backlog.idle(),
   };
 }
+
+/** Whose turn it is to have a password hashed: one address must not keep all others from signing in. */
+const callerOf = ({ address }: { readonly address: string | null }): string | null => (address === null ? null : networkOf(address));
 
 /** Every account use case on a gateway without an account store (spec: Errors). */
 export function withoutAccountStore(): AccountUseCases {

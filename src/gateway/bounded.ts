@@ -1,6 +1,7 @@
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { Clock } from './ports.ts';
+import { Turns } from './turns.ts';
 
 type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
@@ -16,36 +17,17 @@ export type Bounds = {
 };
 
 /**
- * Runs a use case a few times at once and queues further calls in order, before they have cost anything: a
- * queue further in would hold them too, but only after all of them together had asked the database.
+ * Runs a use case a few times at once and queues further calls before they have cost anything: a queue further in would hold
+ * them too, but only after all of them together had asked the database. The callers have turns, and none takes more than half
+ * of the places; calls of nobody in particular, null, come in their order.
  */
-export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
+export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, callerOf: (input: Input) => string | null, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
   const overloaded = fail({ kind: 'overloaded', what, retryAfterSecs: 1 } as const);
-  const queue: (() => void)[] = [];
-  let running = 0;
+  const turns = new Turns({ atOnce, places: atOnce + waiting });
 
   return async (input) => {
-    if (running < atOnce) running += 1;
-    else {
-      if (queue.length >= waiting) return overloaded;
-      const sinceMs = clock.nowMs();
-      await new Promise<void>((resolve) => queue.push(resolve));
-      if (clock.nowMs() - sinceMs > waitMs) {
-        leave();
-        return overloaded;
-      }
-    }
-    try {
-      return await useCase(input);
-    } finally {
-      leave();
-    }
+    const sinceMs = clock.nowMs();
+    const turn = turns.run<Result<Value, Fault>>(callerOf(input), async () => (clock.nowMs() - sinceMs > waitMs ? overloaded : useCase(input)));
+    return turn ?? overloaded;
   };
-
-  /** The place passes to the caller that has waited longest; it is freed only when nobody waits. */
-  function leave(): void {
-    const next = queue.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
 }

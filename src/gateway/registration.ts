@@ -9,7 +9,12 @@ import type { Role } from '../core/scope.ts';
 import type { NewAccount } from './account-store.ts';
 import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 
-export type RegisterInput = { readonly email: string; readonly password: string };
+export type RegisterInput = {
+  readonly email: string;
+  readonly password: string;
+  /** Where the request came from. */
+  readonly address: string | null;
+};
 
 /**
  * Faults: `registration_closed`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`, and those of

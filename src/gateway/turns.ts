@@ -1,20 +1,20 @@
-import { OrgShares } from './org-shares.ts';
+import { Shares } from './shares.ts';
 
 export type TurnsOptions = {
   /** Pieces of work that are done at the same time. */
   readonly atOnce: number;
-  /** Those and what waits for its turn. Half of them, for one org. */
+  /** Those and what waits for its turn. Half of them, for one caller. */
   readonly places: number;
 };
 
 /**
- * Work of which each piece takes long for everybody: little of it is done at the same time, and the orgs have turns. However
- * much one org asks for, any other waits until a piece of that is done, and no longer.
+ * Work of which each piece takes long for everybody: little of it is done at the same time, and the callers have turns, be they
+ * orgs or addresses. However much one asks for, any other waits until a piece of that is done, and no longer.
  */
 export class Turns {
   readonly #places: number;
-  readonly #shares: OrgShares;
-  /** By org; the one whose turn is next stands first. */
+  readonly #shares: Shares;
+  /** By caller; the one whose turn is next stands first. */
   readonly #waiting = new Map<string | null, (() => void)[]>();
   #taken = 0;
   #free: number;
@@ -22,33 +22,37 @@ export class Turns {
   constructor({ atOnce, places }: TurnsOptions) {
     this.#free = atOnce;
     this.#places = places;
-    this.#shares = new OrgShares(places);
+    this.#shares = new Shares(places);
   }
 
   /** Undefined, and nothing is done, where there is no place. */
-  run<T>(orgId: string | null, work: () => Promise<T>): Promise<T> | undefined {
-    if (this.#taken >= this.#places || !this.#shares.take(orgId)) return undefined;
+  run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
+    if (this.#taken >= this.#places || !this.#shares.take(caller)) return undefined;
     this.#taken += 1;
-    return this.#turnOf(orgId).then(work).finally(() => {
-      this.#taken -= 1;
-      this.#shares.giveBack(orgId);
-      this.#passOn(orgId);
-    });
+    return this.#do(caller, work);
   }
 
-  #turnOf(orgId: string | null): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return Promise.resolve();
+  async #do<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      if (this.#free > 0) this.#free -= 1;
+      else await this.#turnOf(caller);
+      return await work();
+    } finally {
+      this.#taken -= 1;
+      this.#shares.giveBack(caller);
+      this.#passOn(caller);
     }
+  }
+
+  #turnOf(caller: string | null): Promise<void> {
     return new Promise((resolve) => {
-      const queue = this.#waiting.get(orgId);
-      if (queue === undefined) this.#waiting.set(orgId, [resolve]);
+      const queue = this.#waiting.get(caller);
+      if (queue === undefined) this.#waiting.set(caller, [resolve]);
       else queue.push(resolve);
     });
   }
 
-  /** The org that has had its turn goes behind the others. */
+  /** The caller that has had its turn goes behind the others. */
   #passOn(hadTurn: string | null): void {
     const rest = this.#waiting.get(hadTurn);
     if (rest !== undefined) {
@@ -60,9 +64,9 @@ export class Turns {
       this.#free += 1;
       return;
     }
-    const [orgId, queue] = next;
+    const [caller, queue] = next;
     const begin = queue.shift();
-    if (queue.length === 0) this.#waiting.delete(orgId);
+    if (queue.length === 0) this.#waiting.delete(caller);
     begin?.();
   }
 }

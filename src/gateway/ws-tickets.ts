@@ -4,7 +4,7 @@ import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
-import { OrgShares } from './org-shares.ts';
+import { Shares } from './shares.ts';
 import type { Clock } from './ports.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 import type { Authenticated } from './use-cases.ts';
@@ -25,7 +25,7 @@ export class WsTickets {
   /** In the order of issue, which is that of expiry. */
   readonly #tickets = new Map<SecretDigest, Ticket>();
   readonly #bySubject = new Map<string, Set<SecretDigest>>();
-  readonly #shares = new OrgShares(MAX_TICKETS);
+  readonly #shares = new Shares(MAX_TICKETS);
   #revocations = 0;
 
   constructor(deps: WsTicketsDeps) {

@@ -5,7 +5,7 @@ import type { AgentIdentity } from '../core/ids.ts';
 import { fail } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
-import { OrgShares } from '../gateway/org-shares.ts';
+import { Shares } from '../gateway/shares.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Outbox } from './outbox.ts';
@@ -39,12 +39,12 @@ export class IoLink implements Link {
   readonly #options: IoLinkOptions;
   /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
   readonly #openPlaces: number;
-  readonly #shares: OrgShares;
+  readonly #shares: Shares;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
     this.#openPlaces = Math.ceil(options.maxPending / 4);
-    this.#shares = new OrgShares(2 * this.#openPlaces);
+    this.#shares = new Shares(2 * this.#openPlaces);
     this.#outbox = new Outbox(main, encodeToMain);
     this.#listenTo(audit);
     main.on('message', (message: Uint8Array | MessagePort) => {

@@ -2,16 +2,17 @@ import { expect, test } from 'vitest';
 import { fail, ok, type Result } from '../../src/core/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { bounded } from '../../src/gateway/bounded.ts';
+import { eventually } from '../support/eventually.ts';
 import { testClock } from './harness.ts';
 
 const OVERLOADED = fail({ kind: 'overloaded', what: 'signing in', retryAfterSecs: 1 } as const);
 
 /** A use case whose runs a test ends by hand. */
-function open({ atOnce = 2, waiting = 3, waitMs = 10_000 } = {}) {
+function open({ atOnce = 2, waiting = 3, waitMs = 10_000, callerOf = (_name: string): string | null => null } = {}) {
   const clock = testClock();
   const started: string[] = [];
   const end = new Map<string, (how: Result<string, Fault> | Error) => void>();
-  const run = bounded({ atOnce, waiting, waitMs, what: 'signing in' }, clock, (name: string) => new Promise<Result<string, Fault>>((resolve, reject) => {
+  const run = bounded({ atOnce, waiting, waitMs, what: 'signing in' }, clock, callerOf, (name: string) => new Promise<Result<string, Fault>>((resolve, reject) => {
     started.push(name);
     end.set(name, (how) => (how instanceof Error ? reject(how) : resolve(how)));
   }));
@@ -70,4 +71,16 @@ test('when all have gone there is room for as many as before', async () => {
     await Promise.all(answers);
   }
   expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+});
+
+test('one caller takes half of the places, those of it have their turn one after another, and another one comes in between', async () => {
+  const { run, started, end } = open({ atOnce: 1, waiting: 7, callerOf: (name) => name.slice(0, -1) });
+  const answers = ['nat1', 'nat2', 'nat3', 'nat4'].map((name) => run(name));
+  expect(await run('nat5')).toEqual(OVERLOADED);
+  answers.push(run('other1'));
+  for (const name of ['nat1', 'other1', 'nat2', 'nat3', 'nat4']) {
+    await eventually(() => expect(started.at(-1)).toBe(name));
+    end(name);
+  }
+  expect((await Promise.all(answers)).every(({ ok: isDone }) => isDone)).toBe(true);
 });

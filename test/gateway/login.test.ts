@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { eventually } from '../support/eventually.ts';
 import { withPostgres } from '../support/postgres.ts';
 
 const newDatabase = withPostgres();
@@ -35,7 +36,7 @@ test('an address is the same in other letter case, width and with spaces around 
 
 test('a password is the same in another Unicode normalisation', async () => {
   const scene = await openScene(await newDatabase());
-  valueOf(await scene.register({ email: 'zoe@example.com', password: 'Zoe\u0308 trinkt Kaffee' }));
+  valueOf(await scene.register({ email: 'zoe@example.com', password: 'Zoe\u0308 trinkt Kaffee', address: null }));
   expect((await signIn(scene, 'zoe@example.com', 'Zo\u00eb trinkt Kaffee')).ok).toBe(true);
 });
 
@@ -221,4 +222,33 @@ test('the time of a failure does not tell whether the address has an account', {
   const ratio = median(timesMs.known) / median(timesMs.unknown);
   expect(ratio).toBeGreaterThan(0.85);
   expect(ratio).toBeLessThan(1.18);
+});
+
+test('one network of addresses takes no more than half of the places, and does not make others wait for more than one hash, be it signing in or registering', async () => {
+  const hashing: { readonly password: string; readonly end: () => void }[] = [];
+  let isHeld = false;
+  const held = (password: string, value: any) => (isHeld ? new Promise<any>((resolve) => hashing.push({ password, end: () => resolve(ok(value)) })) : Promise.resolve(ok(value)));
+  const scene = await openScene(await newDatabase(), {
+    openRegistration: true,
+    logins: { atOnce: 1, waiting: 7, waitMs: 10_000, what: 'signing in' },
+    passwords: { hash: (password) => held(password, 'hash'), verify: (_hash, password) => held(password, { matches: false, rehash: false }) },
+  });
+  isHeld = true;
+  const full = fail({ kind: 'overloaded', what: 'signing in', retryAfterSecs: 1 });
+  const asks = [
+    (address: string, password: string) => scene.login({ email: 'a@example.com', password, rememberMe: false, address }),
+    (address: string, password: string) => scene.register({ email: `${password.replaceAll(' ', '-')}@example.com`, password, address }),
+  ];
+  for (const ask of asks) {
+    const before = hashing.length;
+    const many = [1, 2, 3, 4].map((nth) => ask(`2001:db8:1:2::${nth}`, `password number ${nth}`));
+    expect(await ask('2001:db8:1:2::5', 'password number 5')).toEqual(full);
+    const other = ask('2001:db8:1:3::1', 'password of another');
+    for (const password of ['password number 1', 'password of another', 'password number 2', 'password number 3', 'password number 4']) {
+      await eventually(() => expect(hashing.at(-1)?.password).toBe(password));
+      hashing.at(-1)!.end();
+    }
+    expect((await Promise.all([...many, other])).filter((result) => !result.ok && result.fault.kind === 'overloaded')).toEqual([]);
+    expect(hashing.length - before).toBe(5);
+  }
 });

@@ -91,7 +91,7 @@ export const ADMIN_KEY: Principal = { subject: 'key:k1', scopes: ['admin'], orgI
 
 /** The first account of an empty store. */
 export async function registerOwner(scene: Scene): Promise<Account> {
-  return valueOf(await scene.register({ email: 'owner@example.com', password: GOOD_PASSWORD }));
+  return valueOf(await scene.register({ email: 'owner@example.com', password: GOOD_PASSWORD, address: null }));
 }
 
 /** An account made by an invite of the admin key. */

@@ -52,10 +52,10 @@ async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
   return found.ok ? ok({ status: 200, body: found.value }) : found;
 }
 
-async function register({ body }: HttpRequest, link: Link): Promise<HttpReply> {
+async function register({ body, remoteAddress }: HttpRequest, link: Link): Promise<HttpReply> {
   const asked = readBody(registration, body);
   if (!asked.ok) return asked;
-  const registered = await link.call('register', asked.value);
+  const registered = await link.call('register', { ...asked.value, address: remoteAddress });
   return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
 }
 
@@ -174,7 +174,7 @@ const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
 const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
-  { method: 'post', path: '/api/v1/auth/register', access: 'public', summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, refusals: [403, 409, 422], handle: register },
+  { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, refusals: [403, 409, 422], handle: register },
   { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, refusals: [401, 423], handle: login },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, refusals: [401, 403, 409], handle: refresh(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, refusals: [403], handle: logout(ownOrigins) },

@@ -41,12 +41,15 @@ export type HttpReply = Result<HttpResponse, Fault>;
 /** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
 export type Answer = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
+/** How many requests of a row an I/O thread passes on at once, half of them from one address, and what is at its limit beyond that. */
+export type Crowding = { readonly limit: number; readonly what: string };
+
 type Common = {
   readonly method: Method;
   readonly path: `/${string}`;
   readonly limit?: Limit;
-  /** How many requests of this row an I/O thread passes on at once. It refuses any further one by itself, before it costs anything. */
-  readonly atOnce?: { readonly limit: number; readonly what: string };
+  /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
+  readonly atOnce?: Crowding;
   /** Its answers may be long work for the main thread: few at a time are asked for, for the orgs in turn, so that the checks of all come in between. */
   readonly inTurn?: true;
   // From here on: the description of the row in the API description.

@@ -7,6 +7,7 @@ import type { Link } from '../../gateway/link.ts';
 import { Turns } from '../../gateway/turns.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import type { AddressOf } from './client-address.ts';
+import { Crowd } from './crowd.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { attempt } from '../proto/malformed.ts';
 import { parseJson } from '../proto/json-body.ts';
@@ -44,7 +45,8 @@ type Head = Omit<HttpRequest, 'body' | 'params'>;
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
   const router = new Router(options.routes);
-  const working: Working = { counts: new Map(), turns: new Turns(IN_TURN) };
+  const crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, new Crowd(route.atOnce)]])));
+  const working: Working = { crowds, turns: new Turns(IN_TURN) };
   app.any('/*', (res, req) => {
     options.onRequest?.();
     const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
@@ -53,7 +55,7 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
 }
 
 /** Requests in progress: those of rows with a bound of their own, and the listings that run or wait for their turn. */
-type Working = { readonly counts: Map<Route, number>; readonly turns: Turns };
+type Working = { readonly crowds: ReadonlyMap<Route, Crowd>; readonly turns: Turns };
 
 function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, working: Working, options: RouteServerOptions): void {
   const verb = req.getMethod();
@@ -70,21 +72,16 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
   if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
   const { route } = match;
-  const { atOnce } = route;
-  const { counts, turns } = working;
-  const crowded = (): HttpReply | undefined => (atOnce !== undefined && (counts.get(route) ?? 0) >= atOnce.limit ? fail({ kind: 'overloaded', what: atOnce.what, retryAfterSecs: 1 }) : undefined);
-  const refusal = crowded();
-  if (refusal !== undefined) return respond(refusal);
+  const crowd = working.crowds.get(route);
+  if (crowd?.isFull === true) return respond(crowd.refusal);
   const answer = (body: BodyResult): void => {
     // Counted only now: a body that never arrives must not use up a place.
-    const late = crowded();
-    if (late !== undefined) return respond(late);
+    const network = crowd === undefined ? '' : networkOf(head.remoteAddress);
+    if (crowd?.enter(network) === false) return respond(crowd.refusal);
     // Parsed while its bytes are valid; the result is used only once the caller is known.
     const parsed = parseBody(body, head.headers);
-    const answered = answerRow(route, { ...head, params: match.params }, parsed, turns, options).then(respond);
-    if (atOnce === undefined) return;
-    counts.set(route, (counts.get(route) ?? 0) + 1);
-    void answered.finally(() => counts.set(route, (counts.get(route) ?? 1) - 1));
+    const answered = answerRow(route, { ...head, params: match.params }, parsed, working.turns, options).then(respond);
+    if (crowd !== undefined) void answered.finally(() => crowd.leave(network));
   };
   if (method === 'get') answer(NO_BODY);
   else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);

@@ -5,7 +5,7 @@ import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
 import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
-import { OrgShares } from '../../gateway/org-shares.ts';
+import { Shares } from '../../gateway/shares.ts';
 import { Channel, channelKeyOf, type Entry, type Interest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
@@ -40,7 +40,7 @@ type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #readers = new Set<Reader>();
-  readonly #shares: OrgShares;
+  readonly #shares: Shares;
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Map<string | null, Set<Channel>>();
@@ -62,7 +62,7 @@ export class FanOut {
 
   constructor(options: FanOutOptions) {
     this.#options = options;
-    this.#shares = new OrgShares(options.maxReaders);
+    this.#shares = new Shares(options.maxReaders);
     this.#release = (entry) => this.#let(entry);
     this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#timer.unref();

@@ -7,6 +7,7 @@ import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { accountRoutes } from '../../../src/wire/http/accounts.ts';
+import { addressBehind } from '../../../src/wire/http/client-address.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, type Scene, type SceneOptions } from '../../support/accounts.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -28,7 +29,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
   const http = createHttpApp((error) => { throw error; });
   const { app } = http;
   serveRoutes(app, {
-    link, corsOrigins: [], bodyTimeoutMs: 30_000,
+    link, corsOrigins: [], bodyTimeoutMs: 30_000, addressOf: addressBehind(['127.0.0.1']),
     routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },
@@ -239,7 +240,8 @@ test('while as many sign in as the gateway works on, one more is sent away at on
   const waiting: (() => void)[] = [];
   const login = (): Promise<never> => new Promise((resolve) => waiting.push(() => resolve(fail({ kind: 'unauthenticated', detail: 'wrong' } as const) as never)));
   const call = await listen({ ...scene, login }, true);
-  const signingIn = [call('POST', '/api/v1/auth/login', { body: OWNER }), call('POST', '/api/v1/auth/login', { body: OWNER })];
+  // From two addresses: of one, half are.
+  const signingIn = ['192.0.2.1', '192.0.2.2'].map((address) => call('POST', '/api/v1/auth/login', { body: OWNER, headers: { 'x-forwarded-for': address } }));
   await eventually(() => expect(waiting).toHaveLength(2));
   for (const body of [OWNER, 'no JSON at all']) {
     const refused = await call('POST', '/api/v1/auth/login', { body });

@@ -1,0 +1,27 @@
+/**
+ * Places that all callers share: the orgs, or the addresses that people sign in from. None gets more than half of them, so that
+ * others always find some. For null, a credential that is bound to no org and so the operator's, there is no such limit. The
+ * limit does not depend on what others have taken, so it tells nothing about them.
+ */
+export class Shares {
+  readonly #share: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(places: number) { this.#share = Math.ceil(places / 2); }
+
+  /** False when the caller has its share already. A place that was taken must be given back exactly once. */
+  take(caller: string | null): boolean {
+    if (caller === null) return true;
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken >= this.#share) return false;
+    this.#taken.set(caller, taken + 1);
+    return true;
+  }
+
+  giveBack(caller: string | null): void {
+    if (caller === null) return;
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken > 1) this.#taken.set(caller, taken - 1);
+    else this.#taken.delete(caller);
+  }
+}
