@@ -25,8 +25,8 @@ export function styledTable(columns: readonly Column[], rows: readonly Row[]): r
   return [bold(heading), ...rest];
 }
 
-/** Undefined when standard output is no terminal: what is read by a program is not shortened. */
-const terminalWidth = (): number | undefined => (process.stdout.isTTY === true ? process.stdout.columns : undefined);
+/** Undefined when standard output is no terminal, or one that does not know its width and says 0: what is read by a program is not shortened. */
+const terminalWidth = (): number | undefined => (process.stdout.isTTY === true ? process.stdout.columns || undefined : undefined);
 
 export function writeLines(lines: readonly string[]): void {
   if (lines.length > 0) writeOut(`${lines.join('\n')}\n`);

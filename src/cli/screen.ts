@@ -25,7 +25,8 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
   process.on('exit', leave);
   out.write(ENTER);
   return {
-    size: () => ({ rows: out.rows, columns: out.columns }),
+    // One that has not been told its size, as within a container or under `script`, says 0.
+    size: () => ({ rows: out.rows || 24, columns: out.columns || 80 }),
     draw: (lines) => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`),
     leave,
   };

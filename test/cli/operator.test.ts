@@ -214,6 +214,18 @@ test('operations fit a narrow terminal: their ids stay whole, and what matters l
   expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
 });
 
+test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {
+  await svc('agents register sizeless/team/agent');
+  await svc('check --agent sizeless/team/agent --action tool.call --resource web_search --op sizeless:1');
+  const list = cli.inTerminal(['ops', 'ls', '--org', 'sizeless'], { columns: 0, env: { NO_COLOR: '1' } });
+  await list.ended;
+  expect(list.shown()).toMatch(/sizeless:1 +running +sizeless\/team\/agent/);
+  const live = cli.inTerminal(['ops', 'watch', '--org', 'sizeless'], { columns: 0 });
+  await live.until(/sizeless:1 +running +sizeless\/team\/agent/);
+  live.type('\u0003');
+  expect(await live.ended).toBe(0);
+});
+
 test('a followed log shows entries as they are written, each once', async () => {
   await svc('agents register acme/follow/a1');
   const terminal = cli.inTerminal(['logs', '--follow', '--team', 'follow', '--event', 'ActionAllowed'], { columns: 200 });

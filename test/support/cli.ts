@@ -30,6 +30,7 @@ export type CliHome = {
   readonly home: string;
   readonly folder: string;
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+  /** `columns: 0`: in a terminal that does not know its size. */
   inTerminal(args: readonly string[], options?: { readonly env?: Readonly<Record<string, string>>; readonly columns?: number; readonly rows?: number }): TerminalSession;
   remove(): void;
 };
@@ -53,7 +54,11 @@ export function createCliHome(): CliHome {
         child.stdin.end(input);
       }),
     inTerminal: (args, { env, columns = 80, rows = 24 } = {}) => {
-      const child = spawnInTerminal(process.execPath, [SVC, ...args], { name: 'xterm', cols: columns, rows, env: envOf({ TERM: 'xterm', ...env }) });
+      const options = { name: 'xterm', cols: columns, rows, env: envOf({ TERM: 'xterm', ...env }) };
+      // The library takes no size of 0, which the terminal of a container has at first.
+      const child = columns > 0
+        ? spawnInTerminal(process.execPath, [SVC, ...args], options)
+        : spawnInTerminal('sh', ['-c', 'stty rows 0 cols 0 && exec "$0" "$@"', process.execPath, SVC, ...args], { ...options, cols: 80 });
       let shown = '';
       const waiting = new Set<() => void>();
       child.onData((text) => {
