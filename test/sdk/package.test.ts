@@ -12,6 +12,10 @@ test('the package holds the gateway, its command and its SDK, and neither benchm
   const paths = files.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(['CHANGELOG.md', 'dist/src/cli/main.js', 'dist/src/sdk/index.d.ts', 'dist/src/sdk/index.js', 'dist/workers/io.js', 'examples/README.md', 'examples/agent.mjs', 'examples/policies/starter.yaml', 'web/index.html']));
   expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src)\//.test(path))).toEqual([]);
+  const maps = paths.filter((path) => path.endsWith('.map'));
+  expect(maps).toContain('dist/src/main.js.map');
+  const sourceIn = (path: string) => (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as { sourcesContent?: readonly unknown[] }).sourcesContent?.[0];
+  expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it
 }, 120_000);
 
 const ONE_LINER = `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
