@@ -43,10 +43,10 @@ export class Api {
     return new Api(target, session);
   }
 
-  /** The answer holds `field`, or is refused as that of something else: a proxy's page says nothing of what was done. */
+  /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
   get = (path: string, field: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query }, field);
   post = (path: string, field: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body }, field);
-  /** For what is answered with nothing. */
+  /** For routes that answer without content. */
   order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
     const { status } = await this.#answer({ method, path });
     if (status !== 204) throw this.#misspoken();
@@ -98,7 +98,7 @@ export class Api {
 
   async #answer(call: HttpCall): Promise<Response> {
     const first = await send(this.target.apiUrl, call, await this.bearer());
-    // One renewal after a 401: a second one in a row is a rejection that is meant.
+    // One renewal after a 401; a second 401 is final.
     const response = first.status === 401 && (await this.renew()) ? await send(this.target.apiUrl, call, await this.bearer()) : first;
     if (!response.ok) throw await this.refusalOf(response);
     return response;

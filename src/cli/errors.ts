@@ -24,7 +24,7 @@ export class UnreachableError extends CliError {}
 
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
 
-/** What is shown of an error: its two lines, and with `debug` the stacks of it and of its causes. */
+/** The text shown for an error: its two lines, and with `debug` its stack and those of its causes. */
 export function renderError(error: unknown, isDebug: boolean): string {
   const { message, advice } = error instanceof CliError ? error : unexpected(error);
   const lines = [printable(`error: ${message}`)];

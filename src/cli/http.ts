@@ -1,4 +1,4 @@
-/** One HTTP exchange with a gateway, and what its refusals mean in sentences. */
+/** One HTTP exchange with a gateway, and its refusals in plain sentences. */
 import { codeOf } from '../core/error-text.ts';
 import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
@@ -110,7 +110,7 @@ export type Problem = { readonly status: number; readonly code: string | undefin
 
 export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy before it.';
 
-/** What the gateway says about a refusal. An answer with neither code nor detail is that of a proxy, or of another server. */
+/** The gateway's account of a refusal. An answer with neither code nor detail comes from a proxy or another server. */
 export async function problemIn(response: Response): Promise<Problem> {
   const raw = asObject(parsed(await response.text()));
   // Connect answers with `message`, everything else with `detail`.

@@ -5,7 +5,7 @@ import { CliError, EXIT } from './errors.ts';
 /** What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of standard input. */
 export async function askHidden(label: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true;
-  // Before the label: who reads it may type at once, and none of that is to be echoed.
+  // Before the label is shown: the user may type at once, and nothing must be echoed.
   if (isTerminal) process.stdin.setRawMode(true);
   process.stderr.write(`${label} `);
   const entry = isTerminal ? await typed() : await firstLine();

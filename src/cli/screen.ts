@@ -1,4 +1,4 @@
-/** A picture on the terminal that is drawn over in place, on a page of its own that gives the old one back at the end. */
+/** A full-screen view that is redrawn in place on the terminal's alternate screen, which restores the old one at the end. */
 
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';

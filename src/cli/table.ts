@@ -50,7 +50,7 @@ function fitted(columns: readonly Column[], natural: readonly number[], cells: r
   return widths;
 }
 
-/** A cell that is too long for the screen breaks out of its column, instead of pushing the cells of every other row off it. */
+/** A cell that is too long for the screen overflows its column, instead of widening it for every other row. */
 const widestWithin = (most: number, natural: number, cells: readonly number[]): number =>
   natural <= most ? natural : cells.reduce((widest, each) => (each <= most && each > widest ? each : widest), 0) || natural;
 
@@ -66,7 +66,7 @@ export function valueAt(row: Row, path: string): unknown {
   return value;
 }
 
-/** A cell that says how far a time is away, back or ahead: `12s`, `5m`. The time itself is in the machine formats. */
+/** A cell that shows the distance of a time from now, past or future: `12s`, `5m`. Machine formats have the time itself. */
 export const awayAt = (path: string) => (row: Row): unknown => {
   const time = valueAt(row, path);
   const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;

@@ -28,7 +28,7 @@ function targetFrom(globals: Globals, env: Environment, config: CliConfig): Targ
   const named = given(globals.context) ?? given(env.SVC_CLI_CONTEXT);
   const name = named ?? (urlFlag === undefined && urlVariable === undefined ? config.current : undefined);
   const context = name === undefined ? undefined : config.contexts.get(name);
-  // --context says more than a variable that was set for the whole shell.
+  // --context takes precedence over a variable set for the whole shell.
   const outranksVariable = given(globals.context) !== undefined ? context?.apiUrl : undefined;
   const url = urlFlag ?? outranksVariable ?? urlVariable ?? context?.apiUrl;
   if (name !== undefined && context === undefined) refuseUnknown(name, url, config);

@@ -78,7 +78,7 @@ export class Calls {
         if (error.fault === undefined && !isVerdict(error)) reach.failed();
         else reach.succeeded();
         const waitMs = Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF));
-        // That the little time which was left is over says less than what went wrong before.
+        // The earlier error says more than that the remaining time is over.
         const cause = error.code === 'deadline_exceeded' ? before ?? error : error;
         if (isVerdict(error) || error.fault === 'payload_too_large' || isGivenUp() || performance.now() + waitMs >= endMs) throw cause;
         before = cause;

@@ -38,7 +38,7 @@ export class CheckStream {
 
   get isOver(): boolean { return this.#isOver; }
 
-  /** How many checks of the stream have no answer yet, those included that nobody waits for any more. */
+  /** Checks of the stream without an answer, including those whose caller has given up. */
   get unanswered(): number { return this.#questions.size; }
 
   /** The check goes under an id of this stream. */

@@ -104,7 +104,7 @@ export class Checker {
           reach.succeeded();
           // With jitter, so that those who were refused together do not all return together.
           const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
-          // Reached and not allowed: no matter what is to happen when it cannot be reached.
+          // The gateway was reached and did not allow it, so `onUnreachable` does not apply.
           if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
           await this.#sleeper.sleep(waitMs);
           break;
@@ -172,7 +172,7 @@ export class Checker {
   #openStream(): CheckStream | undefined {
     const { transport, settings } = this.#options;
     const stream = this.#stream;
-    // It takes questions but gives no answers: those that nobody waits for any more would pile up in it.
+    // The stream takes requests but answers none: abandoned ones would pile up in it.
     if (stream !== undefined && !stream.isOver) return stream.unanswered < 2 * settings.maxInFlight ? stream : undefined;
     if (performance.now() < this.#streamAfterMs) return undefined;
     this.#stream = new CheckStream(transport.openChecks(), settings.address, (_error, hasAnswered) => {
@@ -208,7 +208,7 @@ export class Checker {
 
 const opIdOf = ({ traceId, spanId }: { readonly traceId: string; readonly spanId: string }): string => `${traceId}:${spanId}`;
 
-/** What broke the stream says little about one check of it: asked alone, it gets an answer of its own. */
+/** The error of a broken stream says little about one of its checks, so each is asked again on its own. */
 function attemptOnStream(answered: Answered): Attempt {
   if (answered.kind === 'answered') return attemptOfReply(answered.reply);
   const { error } = answered;

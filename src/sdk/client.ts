@@ -19,7 +19,7 @@ export type AgentClient = {
   readonly state: ClientState;
 
   /**
-   * Resolves when signals can arrive for the first time; nothing has to wait for it, checks wait by themselves. Rejects with a
+   * Resolves once signals can arrive. Waiting for it is optional: checks wait for the connection themselves. Rejects with a
    * GatewayError when the gateway refuses the credential.
    */
   ready(): Promise<void>;
@@ -63,8 +63,8 @@ export type AgentClient = {
   recordUsage(usage: Usage): Promise<UsageAnswer>;
 
   /**
-   * Takes nothing new, waits at most `deadlines.closeMs` for what is under way, aborts bodies that still run then with a
-   * ClientClosedError, and disconnects. Afterwards nothing of the client keeps the process alive.
+   * Takes no more calls, waits at most `deadlines.closeMs` for those in progress, aborts bodies that still run with a
+   * ClientClosedError, and disconnects. Afterwards the client does not keep the process alive.
    */
   close(): Promise<void>;
 };
@@ -78,12 +78,12 @@ export type AgentClient = {
  *       apiKey: process.env.SVC_API_KEY ?? '',
  *     });
  *
- * Returns at once and connects in the background, again whenever the connection is lost. Throws a TypeError that names the wrong
- * option.
+ * Returns at once, connects in the background, and reconnects whenever the connection is lost. Throws a TypeError that names
+ * the wrong option.
  */
 export const createAgentClient = (options: AgentClientOptions): AgentClient => new ConnectedAgent(settingsOf(options));
 
-/** After `closeMs`, for bodies to notice that they are aborted, and for the gateway to be told of the last signals. */
+/** Extra time after `closeMs` for aborted bodies to end and for the last acknowledgements to be sent. */
 const LAST_WORDS_MS = 500;
 
 class ConnectedAgent implements AgentClient {

@@ -65,7 +65,7 @@ export class Credential {
     });
   }
 
-  /** A token in the place of `stale`, which the gateway does not take any more. Rejects with `because` where there is none to be had. */
+  /** Replaces `stale`, which the gateway rejects, by a new token. Rejects with `because` where none can be obtained. */
   async renew(stale: string, because: GatewayError): Promise<string> {
     if (this.#token !== stale) return this.get();
     if (!this.canRenew) return this.#refuse(because);

@@ -1,4 +1,4 @@
-/** Everything the SDK throws. Each is a class of its own, to be told apart by `instanceof`. */
+/** Everything the SDK throws: one class per kind, for `instanceof`. */
 import type { CheckAnswer } from './types.ts';
 
 /** gRPC's status codes, by name. */
@@ -10,7 +10,7 @@ export type GatewayErrorCode =
 export type GatewayErrorDetails = {
   /** The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when the gateway was not reached. */
   readonly fault?: string | undefined;
-  /** When the gateway says that trying again makes sense; 0 when it does not say so. */
+  /** After how many milliseconds the gateway suggests a retry; 0 when it suggests none. */
   readonly retryAfterMs?: number;
 };
 
@@ -37,7 +37,7 @@ export class ActionDeniedError extends Error {
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
   readonly opId: string;
-  /** True when it was not the gateway that denied: it could not be reached. */
+  /** True when the gateway could not be reached and `onUnreachable` denied. */
   readonly unreachable: boolean;
 
   constructor(action: string, resource: string | undefined, { reason, policy, ruleId, opId, unreachable }: CheckAnswer) {
@@ -65,7 +65,7 @@ export class OpTerminatedError extends Error {
   }
 }
 
-/** The client was closed before this was done, or before it was asked. */
+/** The client was closed before the call finished, or before it was made. */
 export class ClientClosedError extends Error {
   override readonly name = 'ClientClosedError';
 

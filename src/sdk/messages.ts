@@ -6,7 +6,7 @@ import type { AgentId, CheckRequest } from './types.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
 
-/** What is well formed is for the gateway to say; what cannot be written into a message is found here. */
+/** The gateway validates requests; only values that cannot be encoded are found here. */
 export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, spanId }: OpName): CheckBody {
   const { action, resource, attributes, estimatedCostUsd, caller, dryRun } = request;
   requireText(action, 'action');

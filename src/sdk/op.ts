@@ -1,8 +1,8 @@
-/** An operation while its body runs: what operators want of it, and the points at which the body obeys. */
+/** An operation while its body runs: the operators' signals, and the points at which the body obeys them. */
 import { OpTerminatedError, type ClientClosedError } from './errors.ts';
 import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
 
-/** What the body of `run` is given. */
+/** The argument of the body of `run`. */
 export type Op = {
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
@@ -18,7 +18,7 @@ export type Op = {
    */
   readonly signal: AbortSignal;
   /**
-   * Obeys the operators: resolves at once while the operation runs, waits while it or a surrounding one is paused, and rejects
+   * Obeys the operators: resolves at once while the operation runs, waits while it or a surrounding one is paused, rejects
    * with an OpTerminatedError when one is terminated. Call it wherever the body could stop.
    */
   checkpoint(): Promise<void>;
@@ -40,7 +40,7 @@ export class RunningOp implements Op {
   readonly #waiting = new Set<() => void>();
   #state: OpState = 'pending';
   #answer: CheckAnswer | undefined;
-  /** Says that the pause is obeyed; undefined when it was said, or there is none. */
+  /** Acknowledges the pause; undefined when it is acknowledged, or there is none. */
   #onYield: (() => void) | undefined;
 
   constructor(traceId: string, spanId: string, parent: RunningOp | undefined, recordUsage: RecordUsage) {
@@ -74,8 +74,8 @@ export class RunningOp implements Op {
   }
 
   /**
-   * Does what an operator wants. Repeating it changes nothing. `onObeyed` is called when it is done: for a pause when the body
-   * has come to stand at a checkpoint, not before.
+   * Applies a signal; idempotent. `onObeyed` is called once the signal has taken effect: for a pause, when the body waits at a
+   * checkpoint.
    */
   obey(signal: Signal, onObeyed: () => void): void {
     if (this.#state === 'terminated' || this.#state === 'completing') return onObeyed();

@@ -6,12 +6,12 @@ import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
 
 /** PEM, as text or bytes, which may be a Buffer. */
 export type TlsOptions = {
-  /** Authorities to trust. Left out: those that Node.js trusts. */
+  /** Trusted certificate authorities. Default: those of Node.js. */
   readonly ca?: string | Uint8Array | undefined;
-  /** The agent's own certificate and key, where a proxy before the gateway asks for one. */
+  /** The agent's own certificate and key, if a proxy in front of the gateway requires them. */
   readonly cert?: string | Uint8Array | undefined;
   readonly key?: string | Uint8Array | undefined;
-  /** The name the certificate is for, where it is not the host of the address. */
+  /** The name in the gateway's certificate, if it is not the host of the address. */
   readonly serverName?: string | undefined;
 };
 
@@ -21,12 +21,11 @@ export type Deadlines = {
   /** The longest time any other call takes, including all retries. Default 10,000. */
   readonly callMs?: number | undefined;
   /**
-   * A lost gateway may come back within this time before checks are answered by `onUnreachable`, so that a restart goes by
-   * unnoticed. Counted from when it was lost: once it is gone for longer, checks are answered without waiting. Default 1,000;
-   * 0: never wait.
+   * How long checks wait for a lost gateway before `onUnreachable` answers them, so that a restart goes unnoticed. Counted from
+   * the loss of the connection: once it has been lost for longer, checks do not wait. Default 1,000; 0: never wait.
    */
   readonly outageMs?: number | undefined;
-  /** How long `close()` waits for what is under way. Default 5,000. */
+  /** How long `close()` waits for work in progress. Default 5,000. */
   readonly closeMs?: number | undefined;
 };
 
@@ -35,8 +34,8 @@ export type AgentCredential =
   /** The agent's own token, from an earlier registration. */
   | { readonly credentialToken: string; readonly apiKey?: undefined }
   /**
-   * An API key, or a token made from one, with write scope: the client registers the agent and keeps the token it is given in
-   * memory only. Registering an agent that exists replaces its token, so each process needs an `agentId` of its own.
+   * An API key, or a token made from one, with write scope. The client registers the agent and keeps the token it receives in
+   * memory only. Registering an existing agent replaces its token, so each process needs an `agentId` of its own.
    */
   | { readonly apiKey: string; readonly credentialToken?: undefined };
 
@@ -44,25 +43,25 @@ export type AgentClientOptions = AgentCredential & {
   /** `host:port` of the gateway's gRPC. */
   readonly address: string;
   readonly agent: AgentId;
-  /** The agent that has started this one, of the same organization; recorded at registration. Only with `apiKey`. */
+  /** The agent that started this one, of the same organization; recorded at registration. Only with `apiKey`. */
   readonly parent?: AgentId | undefined;
   /**
-   * What a check is answered when the gateway cannot be reached, or does not answer in time: `deny` (the default) or `allow`.
-   * What the gateway itself says is always obeyed, also when it says that it is overloaded or cannot write its audit log.
+   * The answer to checks when the gateway cannot be reached or does not answer in time: `deny` (the default) or `allow`. An
+   * answer of the gateway is always obeyed, even if it is overloaded or cannot write its audit log.
    */
   readonly onUnreachable?: Decision | undefined;
   readonly deadlines?: Deadlines | undefined;
-  /** Checks that are on their way at once; the others wait their turn. 1 to 1,000, by default 1,000. */
+  /** Most checks in flight; further ones wait their turn. 1 to 1,000; default 1,000. */
   readonly maxInFlight?: number | undefined;
-  /** Left out: without TLS, which is right on loopback and behind a local proxy only. `{}`: with TLS. */
+  /** `{}`: TLS with the defaults. Left out: no TLS, which is safe only on loopback or behind a local proxy. */
   readonly tls?: TlsOptions | undefined;
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
   /**
-   * Called with every signal that arrives. Signals to the operations of `run` need nothing more. For one of another operation
-   * (registered by `check`), answer true when you have acted on it: it is then acknowledged; otherwise it will come again.
+   * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation (registered by
+   * `check`), return true once you have acted on the signal: that acknowledges it; otherwise it is sent again.
    */
   readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
-  /** Called with errors in the background, such as an operation that could not be reported complete. Left out: `process.emitWarning`. */
+  /** Called with errors in the background, such as an operation that could not be reported complete. Default: `process.emitWarning`. */
   readonly onWarning?: ((error: Error) => void) | undefined;
 };
 
@@ -87,7 +86,7 @@ export type Settings = {
 const MAX_IN_FLIGHT = 1000;
 const LONGEST_MS = 24 * 60 * 60 * 1000;
 
-/** Throws a TypeError that names the option which is wrong. */
+/** Throws a TypeError that names the wrong option. */
 export function settingsOf(options: AgentClientOptions): Settings {
   const { address, agent, parent, credentialToken, apiKey, onUnreachable = 'deny', deadlines = {}, maxInFlight = MAX_IN_FLIGHT, tls } = options;
   if (!/^\S+:\d{1,5}$/.test(address)) throw new TypeError('address must be host:port, as in 127.0.0.1:50051');

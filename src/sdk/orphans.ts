@@ -1,4 +1,4 @@
-/** Operations that the gateway may hold as running although nobody acts on them any more, to be completed when it can be reached. */
+/** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
 import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 

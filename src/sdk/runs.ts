@@ -111,7 +111,7 @@ export class Runs {
     }
   }
 
-  /** Reports to the gateway, as soon as it can be reached, that nobody acts on the operation any more. */
+  /** Reports the operation as complete as soon as the gateway can be reached. */
   abandon(opId: string): void {
     const { orphans } = this.#options;
     orphans.add(opId);
@@ -172,7 +172,7 @@ export class Runs {
   }
 
   #explainUnreported(op: RunningOp, error: unknown): void {
-    // The gateway has restarted since: it does not know the operation any more.
+    // The gateway has restarted and does not know the operation.
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
     if (this.#options.reach.isLost) this.abandon(op.opId);
     else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));

@@ -1,7 +1,7 @@
 /** Texts that can be sent. Throws a TypeError that names the one which cannot. */
 import type { AgentId } from './types.ts';
 
-/** A surrogate without its other half, which UTF-8 cannot carry: the library would send another character in its place. */
+/** A lone surrogate, which UTF-8 cannot encode: the library would send another character instead. */
 const HALF_A_CHARACTER = /\p{Cs}/u;
 
 export function requireText(value: unknown, name: string): asserts value is string {

@@ -1,4 +1,4 @@
-/** What callers of the SDK hand over and get back. */
+/** The inputs and answers of the SDK. */
 
 /** The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
@@ -15,9 +15,9 @@ export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'termina
 export type Action = {
   /** `tool.call`, `llm.call`, `file.write`, `net.connect`, `process.exec` or any other name, up to 256 bytes. */
   readonly action: string;
-  /** What it acts on: a tool, a model, a path, a host … Up to 2048 bytes. */
+  /** The target: a tool, a model, a path, a host … Up to 2048 bytes. */
   readonly resource?: string | undefined;
-  /** Anything policies may look at. */
+  /** Anything that policy conditions may use. */
   readonly attributes?: JsonObject | undefined;
   /** 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends. */
   readonly estimatedCostUsd?: number | undefined;
@@ -44,17 +44,17 @@ export type CheckAnswer = {
   readonly ruleId: string | undefined;
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
-  /** Where the operation is now; undefined when the gateway holds none. */
+  /** The current state of the operation; undefined when the gateway has none. */
   readonly opState: OpState | undefined;
   /** Number of the audit entry that records the decision; undefined when the gateway recorded none. */
   readonly auditId: number | undefined;
-  /** True when this is not the gateway's decision but what `onUnreachable` says. */
+  /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
 };
 
 export type Signal = 'pause' | 'resume' | 'terminate';
 
-/** What an operator wants of an operation. */
+/** An operator's order to an operation. */
 export type OpSignal = { readonly opId: string; readonly signal: Signal; readonly sequence: number };
 
 export type Usage = {
@@ -75,6 +75,6 @@ export type UsageAnswer =
  * The state of the channel on which signals arrive.
  *
  * `connecting`: not yet connected for the first time. `connected`: signals arrive. `reconnecting`: lost, trying again.
- * `refused`: the gateway does not take the credential, and the client does not try again. `closed`: after `close()`.
+ * `refused`: the gateway rejects the credential, and the client does not try again. `closed`: after `close()`.
  */
 export type ClientState = 'connecting' | 'connected' | 'reconnecting' | 'refused' | 'closed';

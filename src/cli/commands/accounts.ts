@@ -13,7 +13,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'ORG', cell: 'org_id' },
   { title: 'STATE', cell: ({ disabled }) => (disabled === true ? 'disabled' : 'enabled') },
   { title: 'LOGIN', cell: awayAt('last_login_at') },
-  // Half an id is none, and the e-mail does as well.
+  // Ids are not shortened, since part of one cannot be used; the e-mail address identifies the row as well.
   { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
 ];
 

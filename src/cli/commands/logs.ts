@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<void> {
   if (options.isSet('follow')) return follow(api, query, head, entries, globals.output);
   if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
-  // A count that was asked for is as many as are wanted, as with `tail`; one that was not must not pass for all there is.
+  // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
   if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
 }
 
