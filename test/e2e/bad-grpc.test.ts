@@ -38,17 +38,15 @@ test.each([
   ['random bytes', frame(Buffer.from('ffffffffffff', 'hex')), '3'],
   ['a field that is cut off', frame(Buffer.from('1a7f61', 'hex')), '3'],
   ['a field number of 0', frame(Buffer.from('0000', 'hex')), '3'],
-  ['a frame shorter than it says', frame(Buffer.from('0a00', 'hex'), 500), undefined],
-  ['half a frame head', Buffer.from([0, 0]), undefined],
-  ['no frame at all', Buffer.alloc(0), undefined],
-  ['a compressed flag without compression', Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.from('0a00', 'hex')]), undefined],
+  ['a frame shorter than it says', frame(Buffer.from('0a00', 'hex'), 500), '12'],
+  ['half a frame head', Buffer.from([0, 0]), '12'],
+  ['no frame at all', Buffer.alloc(0), '12'],
+  ['a compressed flag without compression', Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.from('0a00', 'hex')]), '3'],
   ['a message of 5 MiB', frame(Buffer.alloc(5 * 1024 * 1024)), '8'],
   ['a frame that says 4 GiB', frame(Buffer.from('0a00', 'hex'), 0xffff_ffff), '8'],
   ['groups in groups, 10,000 deep', frame(Buffer.alloc(10_000, 0x0b)), '3'],
 ])('%s is refused', async (_what, body, status) => {
-  const answer = await call(body);
-  if (status === undefined) expect(['3', '12', '13', '8', '1', 'reset']).toContain(answer.status);
-  else expect(answer.status).toBe(status);
+  expect((await call(body)).status).toBe(status);
 });
 
 test('messages that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
