@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AgentRegistry, type AgentEntry, type AgentRegistration } from '../../src/core/agents.ts';
+import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } from '../../src/core/agents.ts';
 import { agentKeyOf, isName, isOrgName, isOpHalf, parseAgentKey, parseOpId, type AgentIdentity, type AgentKey, type SecretDigest } from '../../src/core/ids.ts';
 
 const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -45,6 +45,21 @@ test('an agent that is deregistered while it has operations is known until the l
   agents.forgetIfUnused(entry);
   expect([agents.get(entry.key), forgotten]).toEqual([undefined, [entry]]);
   expect(agents.deregister(entry.key)).toBe(false);
+});
+
+test('an agent that is registered anew has not been seen yet, and counts as seen once it is', () => {
+  const agents = new AgentRegistry();
+  const entry = agents.register(registration(CRAWLER, 'token'));
+  entry.ops = 1; // which keeps it known
+  agents.saw(entry, 600_000);
+  expect([viewOfAgent(entry).lastSeenMs, agents.groups.seen.count(600_000)]).toEqual([600_000, 1]);
+  for (let round = 0; round < 2; round += 1) {
+    agents.deregister(entry.key);
+    agents.register(registration(CRAWLER, 'again'));
+    expect([viewOfAgent(entry).lastSeenMs, agents.groups.seen.count(600_000)]).toEqual([undefined, 0]);
+  }
+  agents.saw(entry, 600_000);
+  expect(agents.groups.seen.count(600_000)).toBe(1);
 });
 
 test('after any registrations and deregistrations, every index tells the same story', () => {

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 
 const identities = fc.record({ orgId: fc.constantFrom('', 'acme', 'globex'), teamId: fc.constantFrom('a', 'b'), agentId: fc.constantFrom('x', 'y', 'z') });
 const steps = fc.array(fc.oneof(
-  fc.record({ do: fc.constant('register' as const), agent: identities, parent: fc.option(identities) }),
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('register' as const), agent: identities, parent: fc.option(identities) }) },
   fc.record({ do: fc.constant('deregister' as const), agent: identities }),
   fc.record({ do: fc.constant('see' as const), agent: identities }),
   fc.record({ do: fc.constant('begin' as const), agent: identities }),
