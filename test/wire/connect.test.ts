@@ -78,15 +78,15 @@ test('of a large batch, one slice is asked at a time, so that the checks of othe
   let answer: (() => void)[] = [];
   gateway.answer = () => new Promise((resolve) => { answer.push(() => resolve(undefined as never)); });
   const reply = call(BATCH, largeBatch('noisy'));
-  const seen: number[] = [];
-  for (let slice = 1; slice <= 4; slice += 1) {
-    await until(() => gateway.asked.length > (seen.at(-1) ?? 0));
-    seen.push(gateway.asked.length);
+  const slices: number[] = [];
+  for (let asked = 0; asked < 100; asked += slices.at(-1)!) {
+    await until(() => gateway.asked.length > asked);
+    slices.push(gateway.asked.length - asked);
     const waiting = answer;
     answer = [];
     for (const settle of waiting) settle();
   }
-  expect(seen).toEqual([25, 50, 75, 100]);
+  expect(slices).toEqual([...Array.from({ length: 16 }, () => 6), 4]);
   expect(await reply).toMatchObject({ status: 200 });
 });
 

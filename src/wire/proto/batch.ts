@@ -20,14 +20,16 @@ export type Batch = {
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
 };
 
-/** As much of a message as is worked on in one go: some 20 ms where every attribute has a name of its own. A thousand plain checks are less. */
-const SLICE_BYTES = 256 * 1024;
+/** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. */
+const USUAL_BYTES = 256 * 1024;
+/** As much of a larger one is, also in bytes: a few milliseconds where every attribute has a name of its own. */
+const SLICE_BYTES = 64 * 1024;
 
 export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
 
-/** `sliceBytes` is another one only in a test. */
-export const jsonBatch = (sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
-  body.length <= sliceBytes ? whole(usual.json(body)) : attempt(() => {
+/** The sizes are others only in a test. */
+export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
+  body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);
     const items = cutList(text, 'requests');
     if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
@@ -35,8 +37,8 @@ export const jsonBatch = (sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
     return inSlices(items, sliceBytes, read);
   });
 
-export const binaryBatch = (sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
-  body.length <= sliceBytes ? whole(usual.binary(body)) : attempt(() => {
+export const binaryBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
+  body.length <= usualBytes ? whole(usual.binary(body)) : attempt(() => {
     const read = ({ from, to }: Span, index: number): CheckActionRequest => readItem(body.subarray(from, to), `requests[${index}]`);
     return inSlices(spansOf(body), sliceBytes, read);
   });

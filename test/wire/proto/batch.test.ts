@@ -17,7 +17,7 @@ function readAll(decode: BatchDecode, body: Buffer): unknown {
   const refused = slices.find((slice) => !slice.ok);
   return refused === undefined ? { count: batch.value.count, requests } : refused.fault;
 }
-const readJson = (text: string): unknown => readAll(jsonBatch(SLICE_BYTES), Buffer.from(text));
+const readJson = (text: string): unknown => readAll(jsonBatch(SLICE_BYTES, SLICE_BYTES), Buffer.from(text));
 
 // Texts with what the cutting must not mistake for the end of an item.
 const text = fc.oneof(fc.string({ maxLength: 20 }), fc.constantFrom('', '"', '\\', '\\"', ']}', '{"requests":[', ',', '[[', 'ä€😀', '\u2028\n\t')).filter((value) => Buffer.from(value).toString() === value);
@@ -34,7 +34,7 @@ test('a batch that is read in slices holds the same checks as one that is read a
   fc.assert(fc.property(requests, fc.constantFrom(undefined, 1, '\t'), (list, indent) => {
     const body = Buffer.from(JSON.stringify(JSON.parse(json.encode({ requests: list }) || '{}'), undefined, indent));
     const bytes = binary.encode({ requests: list });
-    for (const [decode, once, message] of [[jsonBatch(SLICE_BYTES), json.decode, body], [binaryBatch(SLICE_BYTES), binary.decode, bytes]] as const) {
+    for (const [decode, once, message] of [[jsonBatch(SLICE_BYTES, SLICE_BYTES), json.decode, body], [binaryBatch(SLICE_BYTES, SLICE_BYTES), binary.decode, bytes]] as const) {
       const whole = once(message);
       expect(readAll(decode, message)).toEqual(whole.ok ? { count: list.length, requests: whole.value.requests } : whole.fault);
     }
@@ -52,8 +52,8 @@ test('no slice holds more than one check beyond its size, and a batch of usual s
       return slice.ok ? slice.value.length : slice.fault;
     });
   };
-  expect(sizes(jsonBatch(260))).toEqual([2, 1, 1, 1]);
-  expect(sizes(jsonBatch(10_000))).toEqual([5]);
+  expect(sizes(jsonBatch(260, 260))).toEqual([2, 1, 1, 1]);
+  expect(sizes(jsonBatch(10_000, 260))).toEqual([5]);
   expect(sizes(jsonBatch())).toEqual([5]);
 });
 
@@ -70,6 +70,6 @@ test('what is wrong in a large batch is named as in a small one', () => {
     expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
   }
   const bytes = binaryCodec('BatchCheckActionsRequest').encode({ requests: [{ ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), resource: 'x'.repeat(SLICE_BYTES) }] });
-  expect(readAll(binaryBatch(SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])]))).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
-  expect(readAll(binaryBatch(SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
+  expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])]))).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
+  expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
 });
