@@ -75,6 +75,7 @@ export type AccountsStart = {
   readonly isKeyRevoked: (subject: string) => boolean;
   readonly audit: AuditLog;
   readonly events: AccountEvents;
+  /** The database's time is read off it: one that does not notice when the wall clock is set. */
   readonly clock: Clock;
   readonly log: Logger;
   readonly publicUrl: () => string;

@@ -1,5 +1,5 @@
 /** Puts the gateway together, starts it, and takes it apart again. */
-import { createClock } from './adapters/clock.ts';
+import { createClock, createSteadyClock } from './adapters/clock.ts';
 import type { Logger } from './adapters/log.ts';
 import { createMetrics } from './adapters/metrics.ts';
 import type { LoadedPolicies } from './adapters/policy-file.ts';
@@ -121,7 +121,8 @@ async function assemble(resources: Resources, undo: Undo) {
   };
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log });
   const accounts = database && startAccounts({
-    config, database, audit, clock, log,
+    config, database, audit, log,
+    clock: createSteadyClock(),
     passwords: crypto.passwords,
     tokens: issuer,
     isKeyRevoked: (subject) => apiKeys.isRevoked(subject),

@@ -23,3 +23,9 @@ export function createClock(wallMs: () => number = Date.now, monotonicMs: () => 
     },
   };
 }
+
+/** The wall clock of the start and the time that has passed since: it does not notice when the wall clock is set. */
+export function createSteadyClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()): Clock {
+  const startMs = wallMs() - monotonicMs();
+  return { nowMs: () => Math.floor(startMs + monotonicMs()) };
+}
