@@ -22,6 +22,8 @@ export type Measured = {
   readonly version: string;
 };
 
+const DOORS = ['http', 'connect', 'grpc'] as const;
+
 export function metricsOf({ governor, switchboard, supervisor, audit, crypto, policies, limiters, version }: Measured): readonly Metric[] {
   const { tally } = switchboard;
   const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({ name, type: 'gauge', help, read, labels });
@@ -46,7 +48,7 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
     gauge('svc_budget_reserved_usd', 'Money held for operations, over all orgs.', () => microToUsd(governor.budgets.reservations.microUsd)),
     counter('svc_policy_reloads_total', 'Policy reloads, by result.', () => by('result', policies.reloads), ['result']),
     counter('svc_rate_limited_total', 'Requests refused by a rate limit.', () => Object.entries(limiters).map(([limit, { refused }]) => ({ labels: { limit }, value: refused })), ['limit']),
-    counter('svc_requests_total', 'Requests, by the door they came through.', () => (['http', 'connect', 'grpc'] as const).map((door) => ({ labels: { door }, value: sumOfThreads(({ requests }) => requests[door])() })), ['door']),
+    counter('svc_requests_total', 'Requests, by the door they came through.', () => DOORS.map((door) => ({ labels: { door }, value: sumOfThreads(({ requests }) => requests[door])() })), ['door']),
     gauge('svc_requests_pending', 'Requests that wait for an answer.', sumOfThreads(({ pendingRequests }) => pendingRequests)),
     gauge('svc_websockets', 'Open WebSockets.', sumOfThreads(({ webSockets }) => webSockets)),
     gauge('svc_control_streams', 'Open control streams of agents.', sumOfThreads(({ controlStreams }) => controlStreams)),

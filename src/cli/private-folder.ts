@@ -116,8 +116,17 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
   await rm(aside, { force: true });
 }
 
+const WHY: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'it belongs to another user',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is a file',
+};
+
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException;
-  const why = ({ EACCES: 'permission denied', EPERM: 'it belongs to another user', EROFS: 'the file system is read-only', ENOSPC: 'the disk is full', EISDIR: 'it is a folder', ENOTDIR: 'a part of the path is a file' } as Record<string, string>)[code ?? ''];
+  const why = WHY[code ?? ''];
   return new CliError(`cannot ${verb} ${path}: ${why ?? message}`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
 }

@@ -39,7 +39,10 @@ export class EventBoard {
       }
       case 'violation': {
         const { agent, reason, claimed, action } = effect;
-        return this.publish('violation', orgOf(agent.orgId), agent.agentId, atMs, { reason, action, team_id: agent.teamId, claimed_org_id: orgOf(claimed.orgId), claimed_team_id: claimed.teamId, claimed_agent_id: claimed.agentId });
+        return this.publish('violation', orgOf(agent.orgId), agent.agentId, atMs, {
+          reason, action, team_id: agent.teamId,
+          claimed_org_id: orgOf(claimed.orgId), claimed_team_id: claimed.teamId, claimed_agent_id: claimed.agentId,
+        });
       }
       case 'budget-alert': {
         const { tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd } = effect.alert;

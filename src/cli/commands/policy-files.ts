@@ -18,7 +18,9 @@ export async function needPolicies(format: OutputFormat, paths: readonly string[
 
 export async function refusedFiles(format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<CliError> {
   await showProblems(format, problems);
-  return new CliError(`${problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`} in these files`, problems.some(({ line }) => line !== undefined) ? 'Each is named with its line and column.' : 'Check the names of the files.');
+  const count = problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`;
+  const hint = problems.some(({ line }) => line !== undefined) ? 'Each is named with its line and column.' : 'Check the names of the files.';
+  return new CliError(`${count} in these files`, hint);
 }
 
 const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>

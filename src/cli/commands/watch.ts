@@ -163,7 +163,10 @@ function liveTable(label: string, screen: Screen): Viewer {
 
 const PAINT: Readonly<Record<string, (line: string) => string>> = { running: green, paused: yellow, pending: bold, completing: dim, terminated: red };
 
-function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }: { readonly lost: string | undefined; readonly hasLetGo: boolean }, { rows, columns }: { readonly rows: number; readonly columns: number }): readonly string[] {
+type Watching = { readonly lost: string | undefined; readonly hasLetGo: boolean };
+type ScreenSize = { readonly rows: number; readonly columns: number };
+
+function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }: Watching, { rows, columns }: ScreenSize): readonly string[] {
   const counts = Object.keys(PAINT).flatMap((state) => {
     const count = ops.filter((op) => op.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];

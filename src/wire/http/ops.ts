@@ -23,7 +23,10 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
 }
 
 function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
-  if (op_id !== undefined) return trace_id === undefined && span_id === undefined ? readOpId(op_id, 'op_id') : fail({ kind: 'invalid_argument', field: 'op_id', problem: 'send either op_id or trace_id and span_id, not both' });
+  if (op_id !== undefined) {
+    if (trace_id === undefined && span_id === undefined) return readOpId(op_id, 'op_id');
+    return fail({ kind: 'invalid_argument', field: 'op_id', problem: 'send either op_id or trace_id and span_id, not both' });
+  }
   if (trace_id === undefined || span_id === undefined) return fail({ kind: 'invalid_argument', field: 'op_id', problem: 'is missing; send op_id, or trace_id and span_id' });
   return readOpHalves(trace_id, span_id);
 }
