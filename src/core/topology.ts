@@ -99,7 +99,7 @@ export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage
     if (scanned === TREE_LIMITS.scanned) return ok({ roots, next });
     scanned += 1;
     if (parentOf(agents, agent) === undefined) {
-      if (roots.length === perPage || (roots.length > 0 && budget.nodes <= 0)) return ok({ roots, next });
+      if (roots.length === perPage || budget.nodes <= 0) return ok({ roots, next });
       roots.push(nodeOf(agents, agent, 1, budget));
     }
     next = cursorOf({ org: org.sequence, registration: agent.registration });
