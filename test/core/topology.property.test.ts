@@ -124,6 +124,12 @@ test('the topology says what plain lists would say, after any history, at any pa
     const inOrg = ({ identity }: { readonly identity: AgentIdentity }): boolean => orgId === undefined || identity.orgId === orgId;
     const members = scene.registered.filter(inOrg);
     const keys = members.map(({ identity }) => agentKeyOf(identity));
+    /** Orgs, teams and agents. */
+    const sizes = [
+      distinct(members.flatMap(({ identity }) => (identity.orgId === '' ? [] : [identity.orgId]))),
+      distinct(members.map(({ identity }) => `${identity.orgId}/${identity.teamId}`)),
+      members.length,
+    ];
     /** A deregistered parent is none. */
     const parentOf = (key: string): string | undefined => scene.registered.map(({ identity }) => agentKeyOf(identity) as string)
       .find((other) => other === scene.registered.find(({ identity }) => agentKeyOf(identity) === key)?.parent);
@@ -134,11 +140,7 @@ test('the topology says what plain lists would say, after any history, at any pa
 
     const listed = all(perPage, (cursor) => {
       const { agents: items, teams, next, orgCount, teamCount, agentCount } = valueOf(overview(agents, orgId, { perPage, cursor }, nowMs));
-      expect([orgCount, teamCount, agentCount]).toEqual([
-        distinct(members.flatMap(({ identity }) => (identity.orgId === '' ? [] : [identity.orgId]))),
-        distinct(members.map(({ identity }) => `${identity.orgId}/${identity.teamId}`)),
-        members.length,
-      ]);
+      expect([orgCount, teamCount, agentCount]).toEqual(sizes);
       const teamOf = ({ identity }: { readonly identity: AgentIdentity }): string => `${identity.orgId}/${identity.teamId}`;
       expect(teams.map(({ orgId: org, teamId, agentCount: count }) => [`${org}/${teamId}`, count]))
         .toEqual([...new Set(items.map(teamOf))].map((team) => [team, members.filter((agent) => teamOf(agent) === team).length]));
@@ -174,8 +176,8 @@ test('the topology says what plain lists would say, after any history, at any pa
     }
 
     const groups = all(perPage, (cursor) => {
-      const { groups: items, next, agentsSeen, agentCount, ops } = valueOf(stats(agents, scene.ops.counts, orgId, { perPage, cursor }, nowMs));
-      expect([agentsSeen, agentCount]).toEqual([seenCount(members, nowMs), members.length]);
+      const { groups: items, next, orgCount, teamCount, agentsSeen, agentCount, ops } = valueOf(stats(agents, scene.ops.counts, orgId, { perPage, cursor }, nowMs));
+      expect([orgCount, teamCount, agentCount, agentsSeen]).toEqual([...sizes, seenCount(members, nowMs)]);
       expect(ops).toEqual(countsOf(scene.running.filter(inOrg)));
       return { items, next };
     });
