@@ -64,9 +64,9 @@ test('an explanation leaves out no attribute: what a check is refused for, it is
     });
     return [response.status, (await response.json() as { detail?: string }).detail];
   };
-  expect(await answered('{"size":1}')).toEqual([200, undefined]);
+  for (const attributes of ['{"size":1}', 'null']) expect(await answered(attributes)).toEqual([200, undefined]);
   for (const attributes of ['{"__proto__":{"size":1}}', '{"a":[{"__proto__":1}]}']) expect(await answered(attributes)).toEqual([400, 'attributes: has a key named __proto__']);
-  for (const attributes of ['[]', 'null', '"x"']) expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
+  for (const attributes of ['[]', '7', '"x"']) expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
 });
 
 test('what another org writes does not change the version that an org sees', async () => {

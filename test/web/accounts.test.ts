@@ -78,7 +78,8 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signIn(colleague, 'viewer@example.com', PASSWORD);
     expect(await colleague.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
     await owner.getByRole('button', { name: 'Refresh' }).click();
-    await owner.getByRole('cell', { name: 'viewer@example.com', exact: true }).waitFor();
+    await owner.getByRole('table', { name: 'Accounts' }).getByRole('cell', { name: 'viewer@example.com', exact: true }).waitFor();
+    await owner.getByText('No invite waits for an answer.').waitFor();
     await owner.getByRole('button', { name: 'Disable viewer@example.com' }).click();
     await owner.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await colleague.getByText('Your session has ended').waitFor();
