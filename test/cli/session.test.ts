@@ -204,6 +204,12 @@ test('a corrupt or partial credentials file holds no session, and the next login
   expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
 });
 
+test('a context keeps an API key only when told to, and says so of one that it does not keep', async () => {
+  const added = await cli.run(['context', 'add', 'prod', gateway.url, '--api-key', ADMIN_KEY]);
+  expect(added).toMatchObject({ status: 0, stderr: 'The API key is not stored: that takes --with-key.\n' });
+  expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout).contexts).toMatchObject([{ name: 'prod', api_key_hint: null }]);
+});
+
 test('the session of a context is not shown to another gateway that takes its name', async () => {
   await cli.run(['context', 'add', 'prod', gateway.url]);
   await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });

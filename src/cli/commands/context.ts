@@ -13,7 +13,9 @@ export async function add({ args: [name = '', url = ''], options, globals, env }
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
   const apiUrl = parseApiUrl(url);
   if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted: whoever is on the way can read keys. Use https.`);
-  const apiKey = options.isSet('withKey') ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
+  const isKeyStored = options.isSet('withKey');
+  const apiKey = isKeyStored ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
+  if (!isKeyStored && globals.apiKey !== undefined) note('The API key is not stored: that takes --with-key.');
   const { replaced, isCurrent: wasCurrent } = await putContext(name, { apiUrl, apiKey });
   if (options.isSet('use')) await useContext(name);
   const isCurrent = wasCurrent || options.isSet('use');
