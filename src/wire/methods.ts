@@ -6,7 +6,7 @@ import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
 import { Turns } from '../gateway/turns.ts';
 import type { WirePorts } from './ports.ts';
-import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
+import { binaryBatch, jsonBatch, MAX_BATCH, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
 import type {
@@ -16,7 +16,6 @@ import type {
 } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, undecided, usageOf } from './requests.ts';
 
-const MAX_BATCH = 1000;
 /** Largest message of a method, in bytes. A batch may be larger: it holds up to a thousand checks. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
@@ -73,8 +72,8 @@ export function checkHandler(ports: WirePorts): Handle<CheckActionRequest, Check
 }
 
 /**
- * Batches of more than one slice: one is read while the answers to another's slice are waited for. Each holds its message until
- * then, so there are few places.
+ * Batches of more than one slice. Two at once, so that one can be read while the other waits for the answers to a slice. Few
+ * places in all, because a batch keeps its whole message in memory while it waits.
  */
 const LARGE_BATCHES = { atOnce: 2, places: 32 };
 const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
@@ -87,7 +86,7 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization);
-    // Nobody has looked yet into whose it is; but whoever claims another org for a large batch waits in the queue of that org.
+    // The org is as claimed, and not verified yet. A false claim gains nothing: the batch waits in the queue of the claimed org.
     const orgId = first.value[0]?.agent?.orgId ?? '';
     return turns.run(orgId, async () => {
       const slices = [first.value];
@@ -109,7 +108,7 @@ async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckAct
   const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
   const principal = isBearerNeeded ? await writer(ports, authorization) : ok(undefined);
   if (!principal.ok) return principal;
-  // All are looked at before the first is asked: a malformed batch has no effect at all.
+  // Every item is validated before the first is asked, so a malformed batch has no effect at all.
   const commands: CheckCommand[] = [];
   for (const [index, request] of requests.entries()) {
     const command = checkCommandOf(request, principal.value);

@@ -90,6 +90,17 @@ test('of a large batch, one slice is asked at a time, so that the checks of othe
   expect(await reply).toMatchObject({ status: 200 });
 });
 
+test('a large batch of protobuf is read as it was sent, although the memory of its body is used anew meanwhile', async () => {
+  const item = { ...request, resource: 'x'.repeat(1000), attributes: undefined, estimatedCostUsd: 0, caller: undefined, dryRun: false, correlationId: '' };
+  const body = binaryCodec('BatchCheckActionsRequest').encode({ requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })) });
+  const reply = new Promise<ConnectReply>((resolve) => { methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/proto' : undefined), body }, resolve); });
+  body.fill(0);
+  const { status, content } = await reply;
+  expect(status).toBe(200);
+  const answers = binaryCodec('BatchCheckActionsResponse').decode(content as Buffer);
+  expect(answers.ok && answers.value.responses.map(({ opId }) => opId)).toEqual(Array.from({ length: 300 }, (_, index) => `trace:s${index}`));
+});
+
 test('a check that comes after a large batch is asked before it, and a small batch too', async () => {
   const large = call(BATCH, largeBatch('noisy'));
   const small = call(BATCH, JSON.stringify({ requests: [{ ...request, agent: { ...request.agent, orgId: 'calm' } }] }));

@@ -13,8 +13,11 @@ import { attempt, Malformed } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 import { Reader, WIRE_BYTES } from './reader.ts';
 
+/** How many checks a batch may hold. */
+export const MAX_BATCH = 1000;
+
 export type Batch = {
-  /** How many checks it holds. */
+  /** How many checks it holds. One of more than `MAX_BATCH` need not be counted to its end. */
   readonly count: number;
   /** Each reads its part of them. A batch of usual size is a single slice, and read already. */
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
@@ -31,7 +34,7 @@ export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
   body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);
-    const items = cutList(text, 'requests');
+    const items = cutList(text, 'requests', MAX_BATCH);
     if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
     const read = ({ from, to }: Span, index: number): CheckActionRequest => readCheckActionRequestJson(parseJsonText(text.slice(from, to), from), `requests[${index}].`);
     return inSlices(items, sliceBytes, read);
@@ -39,8 +42,9 @@ export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): B
 
 export const binaryBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
   body.length <= usualBytes ? whole(usual.binary(body)) : attempt(() => {
-    const read = ({ from, to }: Span, index: number): CheckActionRequest => readItem(body.subarray(from, to), `requests[${index}]`);
-    return inSlices(spansOf(body), sliceBytes, read);
+    const bytes = Buffer.from(body); // the slices are read when the memory of the body may be in use for another
+    const read = ({ from, to }: Span, index: number): CheckActionRequest => readItem(bytes.subarray(from, to), `requests[${index}]`);
+    return inSlices(spansOf(bytes), sliceBytes, read);
   });
 
 const usual = { json: jsonCodec('BatchCheckActionsRequest').decode, binary: binaryCodec('BatchCheckActionsRequest').decode };
@@ -68,10 +72,11 @@ function inSlices(items: readonly Span[], sliceBytes: number, read: (item: Span,
 
 const REQUESTS = (1 << 3) | WIRE_BYTES;
 
+/** Of more than `MAX_BATCH` checks, one more than that: a message may hold two million, and to find them all takes everybody's time. */
 function spansOf(body: Buffer): readonly Span[] {
   const reader = new Reader(body);
   const spans: Span[] = [];
-  while (reader.position < reader.end) {
+  while (reader.position < reader.end && spans.length <= MAX_BATCH) {
     const tag = reader.uint32();
     if (tag !== REQUESTS) {
       reader.skip(tag);

@@ -4,9 +4,9 @@ export type ItemSpan = { readonly from: number; readonly to: number };
 
 /**
  * The items of `{"<key>":[…]}`, each still to be parsed: undefined when the text is anything else. Where every item is JSON,
- * the text is, and has these items.
+ * the text is, and has these items. Of a longer list than `most`, one item more than that, whatever comes behind it.
  */
-export function cutList(text: string, key: string): readonly ItemSpan[] | undefined {
+export function cutList(text: string, key: string, most: number): readonly ItemSpan[] | undefined {
   let at = skipSpace(text, 0);
   for (const token of ['{', `"${key}"`, ':', '[']) {
     if (!text.startsWith(token, at)) return undefined;
@@ -17,6 +17,7 @@ export function cutList(text: string, key: string): readonly ItemSpan[] | undefi
     for (;;) {
       const to = endOfItem(text, at);
       items.push({ from: at, to });
+      if (items.length > most) return items;
       if (text[to] !== ',') {
         at = to;
         break;

@@ -73,3 +73,9 @@ test('what is wrong in a large batch is named as in a small one', () => {
   expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])]))).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
   expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
 });
+
+test('of a list that is far too long no more is looked at than tells so', () => {
+  const countOf = (batch: ReturnType<BatchDecode>) => (batch.ok ? batch.value.count : batch.fault);
+  expect(countOf(binaryBatch()(Buffer.alloc(4 * 1024 * 1024, Buffer.from([0x0a, 0]))))).toBe(1001);
+  expect(countOf(jsonBatch()(Buffer.from(`{"requests":[${'{},'.repeat(1_000_000)}{}]}`)))).toBe(1001);
+});
