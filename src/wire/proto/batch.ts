@@ -23,6 +23,8 @@ export type Batch = {
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
 };
 
+/** As large as a check may be that comes by itself, in bytes: one item is one piece of work, however the batch is sliced. */
+const CHECK_BYTES = 1024 * 1024;
 /** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. */
 const USUAL_BYTES = 256 * 1024;
 /** As much of a larger one is, also in bytes: a few milliseconds where every attribute has a name of its own. */
@@ -64,7 +66,10 @@ function inSlices(items: readonly Span[], sliceBytes: number, read: (item: Span,
     const start = first;
     let end = start + 1;
     while (end < items.length && items[end]!.to - items[start]!.from <= sliceBytes) end += 1;
-    slices.push(() => attempt(() => items.slice(start, end).map((item, index) => read(item, start + index))));
+    slices.push(() => attempt(() => items.slice(start, end).map((item, index) => {
+      if (item.to - item.from > CHECK_BYTES) throw new Malformed(`requests[${start + index}]`, 'is larger than a check may be that comes by itself');
+      return read(item, start + index);
+    })));
     first = end;
   }
   return { count: items.length, slices };

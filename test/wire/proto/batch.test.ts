@@ -79,3 +79,11 @@ test('of a list that is far too long no more is looked at than tells so', () => 
   expect(countOf(binaryBatch()(Buffer.alloc(4 * 1024 * 1024, Buffer.from([0x0a, 0]))))).toBe(1001);
   expect(countOf(jsonBatch()(Buffer.from(`{"requests":[${'{},'.repeat(1_000_000)}{}]}`)))).toBe(1001);
 });
+
+test('a check of a batch is no larger than one that comes by itself', () => {
+  const giant = { resource: 'x'.repeat(1024 * 1024) };
+  const refusal = { kind: 'invalid_argument', field: 'requests[1]', problem: 'is larger than a check may be that comes by itself' };
+  expect(readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: [{}, giant] })))).toEqual(refusal);
+  const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
+  expect(readAll(binaryBatch(), binaryCodec('BatchCheckActionsRequest').encode({ requests: [empty, { ...empty, ...giant }] }))).toEqual(refusal);
+});
