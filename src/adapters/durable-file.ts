@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fsyncSync, renameSync, writeSync } from 'node:fs';
+import { fsyncSync, renameSync, writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { withOpenFile } from './open-file.ts';
@@ -36,7 +36,7 @@ async function written(path: string, text: string): Promise<void> {
 export function replaceFileSync(path: string, text: string): void {
   const next = `${path}.tmp`;
   withOpenFile(next, 'w', (fd) => {
-    writeSync(fd, text);
+    writeFileSync(fd, text); // all of it: a disk that is nearly full takes the first part of a single write
     fsyncSync(fd);
   });
   renameSync(next, path);

@@ -3,7 +3,7 @@
  * the anchor, which says what retention has deleted. Somebody who can change the log but has not the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
-import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { ChainHead } from './line.ts';
@@ -91,7 +91,7 @@ function cutHalfLine(path: string): void {
 
 function appendLine(path: string, line: string): void {
   withOpenFile(path, 'a', (fd) => {
-    writeSync(fd, `${line}\n`);
+    writeFileSync(fd, `${line}\n`);
     fdatasyncSync(fd);
   });
 }
