@@ -5,6 +5,7 @@ import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
+import { Turns } from './gateway/turns.ts';
 import { VerifiedCache } from './gateway/verified-cache.ts';
 import { IoLink } from './threads/io-link.ts';
 import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
@@ -16,6 +17,7 @@ import { addressBehind } from './wire/http/client-address.ts';
 import { HttpDoor } from './wire/http/door.ts';
 import { routesOf } from './wire/http/routes.ts';
 import { staticRoutes } from './wire/http/static.ts';
+import { LARGE_BATCHES } from './wire/methods.ts';
 import type { WirePorts } from './wire/ports.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
@@ -65,6 +67,7 @@ class IoThread {
   readonly #link: IoLink;
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
+  readonly #largeBatches = new Turns(LARGE_BATCHES);
   readonly #http: HttpDoor;
   readonly #grpc: GrpcServer | undefined;
   #grpcListener: GrpcListener | undefined;
@@ -83,7 +86,7 @@ class IoThread {
       nowMs: Date.now,
     });
     this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
-    const ports: WirePorts = { link, authenticate: (bearer) => this.#principalOf(bearer) };
+    const ports: WirePorts = { link, authenticate: (bearer) => this.#principalOf(bearer), largeBatches: this.#largeBatches };
     this.#http = this.#createHttpDoor(ports);
     // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
     const servesGrpc = start.place === 0 || canSharePort();
@@ -167,7 +170,7 @@ class IoThread {
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
-    while (this.#link.pending > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
+    while (this.#link.pending + this.#largeBatches.taken > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
     this.#link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
     await sleep(DRAIN_POLL_MS);

@@ -25,6 +25,9 @@ export class Turns {
     this.#shares = new Shares(places);
   }
 
+  /** What is being done or waits for its turn. */
+  get taken(): number { return this.#taken; }
+
   /** Undefined, and nothing is done, where there is no place. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
     if (this.#taken >= this.#places || !this.#shares.take(caller)) return undefined;

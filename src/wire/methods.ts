@@ -4,7 +4,6 @@ import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
-import { Turns } from '../gateway/turns.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, MAX_BATCH, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
@@ -75,11 +74,10 @@ export function checkHandler(ports: WirePorts): Handle<CheckActionRequest, Check
  * Batches of more than one slice. Two at once, so that one can be read while the other waits for the answers to a slice. Few
  * places in all, because a batch keeps its whole message in memory while it waits.
  */
-const LARGE_BATCHES = { atOnce: 2, places: 32 };
+export const LARGE_BATCHES = { atOnce: 2, places: 32 };
 const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
-  const turns = new Turns(LARGE_BATCHES);
   return async (batch, authorization) => {
     const [readFirst, ...rest] = batch.slices;
     if (readFirst === undefined || batch.count === 0 || batch.count > MAX_BATCH) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH} items` });
@@ -88,7 +86,7 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization);
     // The org is as claimed, and not verified yet. A false claim gains nothing: the batch waits in the queue of the claimed org.
     const orgId = first.value[0]?.agent?.orgId ?? '';
-    return turns.run(orgId, async () => {
+    return ports.largeBatches.run(orgId, async () => {
       const slices = [first.value];
       for (const read of rest) {
         await nextTurn();

@@ -72,3 +72,17 @@ test('sign-ins whose turn does not come before the end are told so, and when to 
   expect(refused.length).toBeGreaterThan(0);
   for (const answer of refused) expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
 }, 40_000);
+
+test('large batches that are being read, or wait for their turn, are answered before the end', async () => {
+  const gateway = await start({ SVC_IO_THREADS: '1', SVC_SHUTDOWN_SECS: '20' });
+  const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+  // Ever new names: much to read in few bytes.
+  const requests = Array.from({ length: 25 }, (_, nth) => ({
+    agent, trace_id: `t${nth}`, span_id: 's', action: 'tool.call', attributes: Object.fromEntries(Array.from({ length: 900 }, (__, key) => [`name-${nth}-${key}`, 1])),
+  }));
+  const asked = Array.from({ length: 12 }, () => gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }));
+  const answered = Promise.allSettled(asked);
+  await Promise.race(asked); // the others are at the door
+  expect(await stopped(gateway, 20_000)).toBe(0);
+  expect((await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value.status))).toEqual(Array(12).fill(200));
+}, 40_000);

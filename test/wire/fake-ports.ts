@@ -3,7 +3,9 @@ import type { Command, CommandType, Replies, SignalMessage, UsageAnswer } from '
 import type { OpId } from '../../src/core/ids.ts';
 import { fail, ok } from '../../src/core/result.ts';
 import type { Recorded } from '../../src/gateway/link.ts';
+import { Turns } from '../../src/gateway/turns.ts';
 import { ControlSwitch } from '../../src/wire/control-switch.ts';
+import { LARGE_BATCHES } from '../../src/wire/methods.ts';
 import type { WirePorts } from '../../src/wire/ports.ts';
 
 export const WRITE_KEY = 'svc_write-key';
@@ -38,6 +40,7 @@ export function fakeGateway(): FakeGateway {
         return gateway.isOverLimit ? fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }) : ok(undefined);
       }) as WirePorts['link']['call'],
     },
+    largeBatches: new Turns(LARGE_BATCHES),
     authenticate: async (bearer) => {
       if (bearer === WRITE_KEY) return ok({ subject: 'key:w', scopes: ['read', 'write'], orgId: null });
       if (bearer === READ_KEY) return ok({ subject: 'key:r', scopes: ['read'], orgId: null });

@@ -38,6 +38,7 @@ beforeAll(async () => {
       call: ((name: never, input: never) => scene.gateway.link.call(name, input)) as WirePorts['link']['call'],
     },
     authenticate: (bearer) => scene.gateway.authenticate(bearer),
+    get largeBatches() { return scene.gateway.largeBatches; },
   };
   scene.server = createGrpcServer({ ports, control: scene.control, messageTimeoutMs: 30_000, onDefect: (error) => scene.defects.push(error) });
   listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: scene.server.serve, onError: (error) => scene.defects.push(error) });
