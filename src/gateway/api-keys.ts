@@ -172,7 +172,7 @@ export class ApiKeys {
     return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
   }
 
-  /** Writes revocations that the store could not take, and the times of last use that were noted since the last call. */
+  /** Writes revocations that the store could not take, and noted times of last use. What it does not take now is written by the next call. */
   async flush(): Promise<Result<void, Fault>> {
     const revoked = await this.#saveRevocations();
     const used = await this.#saveUses();
@@ -302,8 +302,10 @@ export class ApiKeys {
   async #saveUses(): Promise<Result<void, Fault>> {
     if (this.#unsavedUses.size === 0) return ok(undefined);
     const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
-    this.#unsavedUses.clear();
-    return this.#deps.store.touch(uses);
+    const saved = await this.#deps.store.touch(uses);
+    // Not those of a key that was used again meanwhile.
+    if (saved.ok) for (const { id, lastUsedAtMs } of uses) if (this.#unsavedUses.get(id) === lastUsedAtMs) this.#unsavedUses.delete(id);
+    return saved;
   }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {

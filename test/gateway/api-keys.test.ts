@@ -316,6 +316,20 @@ test('the last use is noted to the minute and written when it is flushed', async
   expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
 });
 
+test('last uses that the store could not take are written by a later flush', async () => {
+  const { store } = await start();
+  let touch: typeof store.touch = async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
+  const { keys } = await start({ ...store, touch: (uses) => touch(uses) });
+  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  keys.authenticate(record.digest);
+  expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+  touch = () => Promise.reject(new Error('the disk is full'));
+  await expect(keys.flush()).rejects.toThrow('the disk is full');
+  touch = store.touch;
+  must(await keys.flush());
+  expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS);
+});
+
 describe('the first key', () => {
   test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
     const { keys, reopen, audit } = await start();
