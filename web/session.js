@@ -117,15 +117,24 @@ export async function call(method, path, body) {
 /** Tabs share the cookie, and a cookie presented twice ends the session: so one tab at a time. @type {Promise<void> | undefined} */
 let renewing;
 function renew() {
-  const ask = async () => takeAccess(await request('POST', '/api/v1/auth/refresh'));
+  const asked = session;
+  const ask = async () => {
+    const answer = await request('POST', '/api/v1/auth/refresh');
+    // Whoever has signed out meanwhile is not signed in again.
+    if (session !== asked) throw new Problem(401, { detail: 'The session has ended meanwhile.' });
+    await takeAccess(answer);
+  };
   renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => { renewing = undefined; });
   return renewing;
 }
 
-const renewOrEnd = () => renew().catch((problem) => {
-  if (problem.status === 401) end('Your session has ended. Please sign in again.');
-  throw problem;
-});
+function renewOrEnd() {
+  const asked = session;
+  return renew().catch((problem) => {
+    if (problem.status === 401 && session === asked) end('Your session has ended. Please sign in again.');
+    throw problem;
+  });
+}
 
 /** @param {{ access_token: string, expires_in: number, scopes: string[] }} answer */
 async function takeAccess(answer) {

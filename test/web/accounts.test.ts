@@ -168,6 +168,35 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByText('Somebody else has signed in').first().waitFor();
   });
 
+  test('whoever signs out while a token is being renewed is out, and the next who comes is let in', async () => {
+    for (const email of ['leaves@example.com', 'comes@example.com']) await viewer(email);
+    const page = await open();
+    await page.context().clock.install();
+    await page.reload();
+    await signIn(page, 'leaves@example.com', PASSWORD);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    let release = (): void => undefined;
+    const isHeld = new Promise<void>((resolve) => {
+      void page.route('**/auth/refresh', async (route) => {
+        const response = await route.fetch();
+        resolve();
+        await new Promise<void>((go) => { release = go; });
+        await route.fulfill({ response });
+      });
+    });
+    await page.context().clock.fastForward('14:30');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await isHeld;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Password').waitFor();
+    const renewed = page.waitForResponse('**/auth/refresh');
+    release();
+    await renewed;
+    await signIn(page, 'comes@example.com', PASSWORD);
+    await page.getByText('comes@example.com').first().waitFor();
+    expect(await page.getByText('Somebody else has signed in').count()).toBe(0);
+  });
+
   test('whoever comes and goes with a key leaves people of the same browser where they are', async () => {
     await viewer('stays@example.com');
     const page = await open();
