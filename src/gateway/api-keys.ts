@@ -185,9 +185,7 @@ export class ApiKeys {
     return timesMs.length === 0 ? undefined : timesMs.reduce((latest, ms) => Math.max(latest, ms));
   }
 
-  get size(): number {
-    return this.#index.size;
-  }
+  get size(): number { return this.#index.size; }
 
   async #load(read: (store: ApiKeyStore) => ReturnType<ApiKeyStore['all']>): Promise<Result<void, Fault>> {
     const startedMs = this.#deps.clock.nowMs();
@@ -300,8 +298,8 @@ export class ApiKeys {
   }
 
   async #saveUses(): Promise<Result<void, Fault>> {
-    if (this.#unsavedUses.size === 0) return ok(undefined);
     const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
+    if (uses.length === 0) return ok(undefined);
     const saved = await this.#deps.store.touch(uses);
     // Not those of a key that was used again meanwhile.
     if (saved.ok) for (const { id, lastUsedAtMs } of uses) if (this.#unsavedUses.get(id) === lastUsedAtMs) this.#unsavedUses.delete(id);

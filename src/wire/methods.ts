@@ -5,9 +5,10 @@ import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
 import type { WirePorts } from './ports.ts';
-import { binaryBatch, jsonBatch, MAX_BATCH, type Batch } from './proto/batch.ts';
+import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
+import { MAX_ITEMS } from './proto/malformed.ts';
 import type {
   AckOpControlRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
   CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
@@ -80,7 +81,7 @@ const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
   return async (batch, authorization) => {
     const [readFirst, ...rest] = batch.slices;
-    if (readFirst === undefined || batch.count === 0 || batch.count > MAX_BATCH) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH} items` });
+    if (readFirst === undefined || batch.count === 0) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_ITEMS} items` });
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization);

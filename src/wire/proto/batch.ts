@@ -9,15 +9,12 @@ import { readCheckActionRequestJson } from './check-json.ts';
 import { jsonCodec } from './json.ts';
 import { cutList } from './json-list.ts';
 import { parseJsonText, textOf } from './json-body.ts';
-import { attempt, Malformed } from './malformed.ts';
+import { attempt, Malformed, MAX_ITEMS, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 import { Reader, WIRE_BYTES } from './reader.ts';
 
-/** How many checks a batch may hold. */
-export const MAX_BATCH = 1000;
-
 export type Batch = {
-  /** How many checks it holds. One of more than `MAX_BATCH` need not be counted to its end. */
+  /** How many checks it holds. */
   readonly count: number;
   /** Each reads its part of them. A batch of usual size is a single slice, and read already. */
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
@@ -36,8 +33,9 @@ export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
   body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);
-    const items = cutList(text, 'requests', MAX_BATCH);
+    const items = cutList(text, 'requests', MAX_ITEMS);
     if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
+    if (items.length > MAX_ITEMS) throw tooMany('requests');
     const read = ({ from, to }: Span, index: number): CheckActionRequest => readCheckActionRequestJson(parseJsonText(text.slice(from, to), from), `requests[${index}].`);
     return inSlices(items, sliceBytes, read);
   });
@@ -77,16 +75,17 @@ function inSlices(items: readonly Span[], sliceBytes: number, read: (item: Span,
 
 const REQUESTS = (1 << 3) | WIRE_BYTES;
 
-/** Of more than `MAX_BATCH` checks, one more than that: a message may hold two million, and to find them all takes everybody's time. */
+/** Refuses a list that is too long before its end: a message may hold two million empty checks. */
 function spansOf(body: Buffer): readonly Span[] {
   const reader = new Reader(body);
   const spans: Span[] = [];
-  while (reader.position < reader.end && spans.length <= MAX_BATCH) {
+  while (reader.position < reader.end) {
     const tag = reader.uint32();
     if (tag !== REQUESTS) {
       reader.skip(tag);
       continue;
     }
+    if (spans.length === MAX_ITEMS) throw tooMany('requests');
     const outer = reader.open();
     spans.push({ from: reader.position, to: reader.end });
     reader.position = reader.end;

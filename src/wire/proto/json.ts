@@ -12,7 +12,7 @@ import { parseJson } from './json-body.ts';
 import {
   jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
 } from './json-values.ts';
-import { attempt, Malformed } from './malformed.ts';
+import { attempt, Malformed, MAX_ITEMS, tooMany } from './malformed.ts';
 import type { MessageName, Messages } from './messages.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
 
@@ -44,12 +44,15 @@ function readMessage(value: unknown, shape: MessageShape, path: string): object 
   return message;
 }
 
-const readList = (value: unknown, field: FieldShape, path: string): unknown[] =>
-  jsonList(value, path + field.protoName).map((item, index) => {
+function readList(value: unknown, field: FieldShape, path: string): unknown[] {
+  const items = jsonList(value, path + field.protoName);
+  if (items.length > MAX_ITEMS) throw tooMany(path + field.protoName);
+  return items.map((item, index) => {
     const name = `${field.protoName}[${index}]`;
     if (item === null) throw new Malformed(path + name, 'must not be null');
     return readValue(item, field, path, name);
   });
+}
 
 function readValue(value: unknown, field: FieldShape, path: string, name: string): unknown {
   switch (field.kind) {

@@ -12,6 +12,10 @@ export class Malformed extends Error {
   }
 }
 
+/** The most that a list of a message may hold; the lists are those of batches. */
+export const MAX_ITEMS = 1000;
+export const tooMany = (field: string): Malformed => new Malformed(field, `must have 1 to ${MAX_ITEMS} items`);
+
 /** Runs a decoder; what it found malformed is a fault that names the field. */
 export function attempt<T>(decode: () => T): Result<T, Fault> {
   try {

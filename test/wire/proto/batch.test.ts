@@ -74,16 +74,14 @@ test('what is wrong in a large batch is named as in a small one', () => {
   expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
 });
 
-test('of a list that is far too long no more is looked at than tells so', () => {
-  const countOf = (batch: ReturnType<BatchDecode>) => (batch.ok ? batch.value.count : batch.fault);
-  expect(countOf(binaryBatch()(Buffer.alloc(4 * 1024 * 1024, Buffer.from([0x0a, 0]))))).toBe(1001);
-  expect(countOf(jsonBatch()(Buffer.from(`{"requests":[${'{},'.repeat(1_000_000)}{}]}`)))).toBe(1001);
-});
-
-test('a check of a batch is no larger than one that comes by itself', () => {
-  const giant = { resource: 'x'.repeat(1024 * 1024) };
-  const refusal = { kind: 'invalid_argument', field: 'requests[1]', problem: 'is larger than a check may be that comes by itself' };
-  expect(readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: [{}, giant] })))).toEqual(refusal);
-  const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
-  expect(readAll(binaryBatch(), binaryCodec('BatchCheckActionsRequest').encode({ requests: [empty, { ...empty, ...giant }] }))).toEqual(refusal);
+test('a list that is far too long is refused before it is read, in a batch of any size', () => {
+  const TOO_MANY = { ok: false, fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' } };
+  // What comes behind the first thousand is no check, and is not looked at.
+  const bytes = (items: number) => Buffer.concat([Buffer.alloc(2 * items, Buffer.from([0x0a, 0])), Buffer.from([0x0a, 0x02, 0x0a, 0x7f])]);
+  const json = (items: number) => Buffer.from(`{"requests":[${'{},'.repeat(items)}{"nope":1}]}`);
+  for (const items of [1000, 80_000, 1_000_000]) {
+    expect(binaryBatch()(bytes(items))).toEqual(TOO_MANY);
+    expect(jsonBatch()(json(items))).toEqual(TOO_MANY);
+  }
+  expect(jsonBatch()(json(999))).toMatchObject({ fault: { field: 'requests[999].nope' } });
 });
