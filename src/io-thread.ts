@@ -170,13 +170,15 @@ class IoThread {
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
-    while (this.#link.pending + this.#largeBatches.taken > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
+    while (this.#isAnswering() && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
     this.#link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
     await sleep(DRAIN_POLL_MS);
     this.#http.close();
     this.#notify({ type: 'drained' });
   }
+
+  #isAnswering(): boolean { return this.#link.pending + this.#largeBatches.taken > 0 || this.#grpc?.hasUnread() === true; }
 
   #tick(): void {
     const { requests, stream } = this.#http;

@@ -1,8 +1,12 @@
 /** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
 import { readFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
+import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
+import { messageShape } from '../../src/wire/proto/schema.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
@@ -85,4 +89,30 @@ test('large batches that are being read, or wait for their turn, are answered be
   await Promise.race(asked); // the others are at the door
   expect(await stopped(gateway, 20_000)).toBe(0);
   expect((await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value.status))).toEqual(Array(12).fill(200));
+}, 40_000);
+
+test('a large answer over gRPC is read to its end, although the gateway is told to stop midway', async () => {
+  const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
+  const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
+  const requests = Array.from({ length: 1000 }, (_, nth) => ({
+    ...empty, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: `t${nth}`, spanId: 's', action: 'tool.call', correlationId: 'c'.repeat(250),
+  }));
+  const message = binaryCodec('BatchCheckActionsRequest').encode({ requests });
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  const session = connectHttp2(`http://${gateway.grpc}`);
+  onTestFinished(() => session.destroy());
+  session.on('error', () => undefined);
+  const call = session.request({ ':method': 'POST', ':path': '/svc.governance.v1.PolicyService/BatchCheckActions', 'content-type': 'application/grpc', te: 'trailers' });
+  call.on('error', () => undefined).end(Buffer.concat([head, message]));
+  let trailers: unknown = 'cut';
+  call.on('trailers', (sent) => { trailers = sent['grpc-status']; });
+  const isOver = new Promise((resolve) => call.once('close', resolve));
+  await new Promise((resolve) => call.once('response', resolve));
+  const stopping = stopped(gateway, 15_000);
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  await new Promise((resolve) => setTimeout(resolve, 200)); // what a slow link takes
+  call.resume();
+  await isOver;
+  expect([trailers, await stopping]).toEqual(['0', 0]);
 }, 40_000);

@@ -41,6 +41,9 @@ export class Arrivals {
     setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
   }
 
+  /** Whether some client has yet to read what is written to it. */
+  get hasUnread(): boolean { return [...this.#open].some(({ unreadBytes }) => unreadBytes > 0); }
+
   /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
