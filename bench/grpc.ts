@@ -11,9 +11,9 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { assert } from '../src/core/result.ts';
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import type { CheckActionRequest, StreamCheckActionsResponse } from '../src/wire/proto/messages.ts';
-import { isBrief } from './lib/report.ts';
+import { isBrief, median } from './lib/report.ts';
 
-const ROUNDS = isBrief ? 1 : 3;
+const ROUNDS = isBrief ? 1 : 5;
 const UNARY_CALLS = isBrief ? 1_000 : 20_000;
 const STREAM_CHECKS = isBrief ? 1_000 : 20_000;
 /** Checks of a stream that wait for their answer at a time. */
@@ -125,12 +125,10 @@ function loadStream(address: string, credentialToken: string, run: number): Prom
 const ended = (child: ChildProcess): Promise<unknown> =>
   child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : new Promise((resolve) => { child.once('exit', resolve); });
 
-/** The best run of each: on a shared machine the others measure the neighbours. */
-const best = (figures: readonly number[]): number => Math.max(...figures);
-
+/** Compared round by round: the machine's own speed changes from one to the next. */
 function report(what: string, gateway: readonly number[], bare: readonly number[], target: number): void {
-  const ratio = best(gateway) / best(bare);
-  console.log(`${what.padEnd(8)} svc-gateway ${best(gateway).toFixed(0).padStart(6)}/s   bare grpc-js ${best(bare).toFixed(0).padStart(6)}/s   ratio ${ratio.toFixed(2)} (target ${target})`);
+  const ratio = median(gateway.map((rate, round) => rate / bare[round]!));
+  console.log(`${what.padEnd(8)} svc-gateway ${median(gateway).toFixed(0).padStart(6)}/s   bare grpc-js ${median(bare).toFixed(0).padStart(6)}/s   ratio ${ratio.toFixed(2)} (target ${target})`);
 }
 
 const commit = (): string => {
