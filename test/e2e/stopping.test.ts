@@ -1,9 +1,12 @@
 /** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';
@@ -44,6 +47,27 @@ test.each([
   await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
   expect(await stopped(gateway, 10_000)).toBe(0);
   for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
+}, 40_000);
+
+test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  const npm = spawn('npm', ['start'], {
+    cwd: PACKAGE_ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data') },
+  });
+  onTestFinished(() => {
+    try {
+      process.kill(-npm.pid!, 'SIGKILL'); // and what it left running
+    } catch { /* it has left nothing */ }
+    rmSync(folder, { recursive: true, force: true });
+  });
+  let output = '';
+  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+  await eventually(() => expect(output).toContain('svc-gateway is ready'));
+  const ended = new Promise((resolve) => { npm.once('close', (code, signal) => resolve(signal ?? code)); });
+  npm.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  expect(output).toContain('SIGTERM: answering what is in flight');
 }, 40_000);
 
 test('a second signal ends the gateway at once, and its embedded database with it', async () => {
