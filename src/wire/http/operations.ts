@@ -30,6 +30,12 @@ async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
 const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
   request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: undefined });
 
+/** Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit. */
+function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
+  let description: object | undefined;
+  return async () => ok({ status: 200, body: description ??= describeApi(rows()) });
+}
+
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
 const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; without a credential only where the gateway listens on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
@@ -41,5 +47,5 @@ export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () 
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
-  { method: 'get', path: '/openapi.json', access: 'public', limit: 'none', summary: 'This description', handle: async () => ok({ status: 200, body: describeApi(rows()) }) },
+  { method: 'get', path: '/openapi.json', access: 'public', limit: 'none', summary: 'This description', handle: describe(rows) },
 ];
