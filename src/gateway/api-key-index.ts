@@ -1,12 +1,13 @@
 import { isUsable, type ApiKey } from '../core/api-key.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { lowerBound } from '../core/lower-bound.ts';
+import { Multimap } from '../core/multimap.ts';
 
 /** The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). */
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
   readonly #idByDigest = new Map<SecretDigest, string>();
-  readonly #idsByOrg = new Map<string, Set<string>>();
+  readonly #idsByOrg = new Multimap<string, string>();
   /** Oldest first, so that a new key is appended. What identifies a place in it never changes, so updates leave it alone. */
   #order: { readonly id: string; readonly createdAtMs: number }[] = [];
   #sorted = true;
@@ -27,7 +28,7 @@ export class ApiKeyIndex {
   /** How many keys of the org are usable. */
   usableOf(orgId: string, nowMs: number): number {
     let count = 0;
-    for (const id of this.#idsByOrg.get(orgId) ?? []) if (isUsable(this.#byId.get(id)!, nowMs)) count += 1;
+    for (const id of this.#idsByOrg.of(orgId)) if (isUsable(this.#byId.get(id)!, nowMs)) count += 1;
     return count;
   }
 
@@ -40,7 +41,7 @@ export class ApiKeyIndex {
       const last = this.#order.at(-1);
       this.#order.push({ id: key.id, createdAtMs: key.createdAtMs });
       this.#idByDigest.set(key.digest, key.id);
-      if (key.orgId !== null) this.#idsOf(key.orgId).add(key.id);
+      if (key.orgId !== null) this.#idsByOrg.add(key.orgId, key.id);
       this.#sorted &&= last === undefined || oldestFirst(last, key) < 0;
     }
     this.#byId.set(key.id, key);
@@ -52,10 +53,7 @@ export class ApiKeyIndex {
       if (!isGone(key)) continue;
       this.#byId.delete(key.id);
       this.#idByDigest.delete(key.digest);
-      if (key.orgId === null) continue;
-      const ids = this.#idsOf(key.orgId);
-      ids.delete(key.id);
-      if (ids.size === 0) this.#idsByOrg.delete(key.orgId);
+      if (key.orgId !== null) this.#idsByOrg.delete(key.orgId, key.id);
     }
     this.#order = this.#order.filter(({ id }) => this.#byId.has(id));
   }
@@ -74,14 +72,6 @@ export class ApiKeyIndex {
       keys.push(key);
     }
     return { keys, nextCursor: null };
-  }
-
-  #idsOf(orgId: string): Set<string> {
-    const known = this.#idsByOrg.get(orgId);
-    if (known !== undefined) return known;
-    const ids = new Set<string>();
-    this.#idsByOrg.set(orgId, ids);
-    return ids;
   }
 
   #placeOf(key: ApiKey): number {

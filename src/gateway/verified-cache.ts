@@ -1,4 +1,5 @@
 import type { SecretDigest } from '../core/ids.ts';
+import { Multimap } from '../core/multimap.ts';
 import { assert } from '../core/result.ts';
 import type { Authenticated } from './use-cases.ts';
 
@@ -18,7 +19,7 @@ export class VerifiedCache {
   readonly #options: VerifiedCacheOptions;
   /** In the order of use: the first is the next to go. */
   readonly #entries = new Map<SecretDigest, Entry>();
-  readonly #bySubject = new Map<string, Set<SecretDigest>>();
+  readonly #bySubject = new Multimap<string, SecretDigest>();
   #epoch = 0;
 
   constructor(options: VerifiedCacheOptions = { maxEntries: 10_000, maxAgeMs: 60_000 }) {
@@ -55,17 +56,14 @@ export class VerifiedCache {
     if (known !== undefined) this.#remove(bearer, known);
     else if (this.#entries.size >= this.#options.maxEntries) this.#removeOldest();
     this.#entries.set(bearer, { authenticated, freshUntilMs });
-    const { subject } = authenticated.principal;
-    const siblings = this.#bySubject.get(subject);
-    if (siblings === undefined) this.#bySubject.set(subject, new Set([bearer]));
-    else siblings.add(bearer);
+    this.#bySubject.add(authenticated.principal.subject, bearer);
   }
 
   /** Forgets every credential of `key:<id>` or `account:<id>`. */
   drop(subject: string): void {
     this.#epoch += 1;
-    for (const bearer of this.#bySubject.get(subject) ?? []) this.#entries.delete(bearer);
-    this.#bySubject.delete(subject);
+    for (const bearer of this.#bySubject.of(subject)) this.#entries.delete(bearer);
+    this.#bySubject.deleteAll(subject);
   }
 
   #removeOldest(): void {
@@ -77,9 +75,6 @@ export class VerifiedCache {
 
   #remove(bearer: SecretDigest, { authenticated }: Entry): void {
     this.#entries.delete(bearer);
-    const { subject } = authenticated.principal;
-    const siblings = this.#bySubject.get(subject);
-    siblings?.delete(bearer);
-    if (siblings?.size === 0) this.#bySubject.delete(subject);
+    this.#bySubject.delete(authenticated.principal.subject, bearer);
   }
 }

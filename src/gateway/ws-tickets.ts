@@ -2,6 +2,7 @@
 import { fail, ok, type Result } from '../core/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
+import { Multimap } from '../core/multimap.ts';
 import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
 import { Shares } from './shares.ts';
@@ -24,7 +25,7 @@ export class WsTickets {
   readonly #deps: WsTicketsDeps;
   /** In the order of issue, which is that of expiry. */
   readonly #tickets = new Map<SecretDigest, Ticket>();
-  readonly #bySubject = new Map<string, Set<SecretDigest>>();
+  readonly #bySubject = new Multimap<string, SecretDigest>();
   readonly #shares = new Shares(MAX_TICKETS);
   #revocations = 0;
 
@@ -41,14 +42,12 @@ export class WsTickets {
     const refused = refuseWithout('read', principal);
     if (refused !== undefined) return refused;
     this.#forgetExpired();
-    const siblings = this.#bySubject.get(principal.subject);
-    if (siblings !== undefined && siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
+    const siblings = this.#bySubject.of(principal.subject);
+    if (siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
     if (this.#tickets.size >= MAX_TICKETS || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
     const { secret, digest } = mintSecret();
     this.#tickets.set(digest, { authenticated: known.value, untilMs: this.#deps.clock.nowMs() + TICKET_MS });
-    const ofSubject = this.#bySubject.get(principal.subject);
-    if (ofSubject === undefined) this.#bySubject.set(principal.subject, new Set([digest]));
-    else ofSubject.add(digest);
+    this.#bySubject.add(principal.subject, digest);
     return ok({ ticket: secret, expiresInSecs: TICKET_SECS });
   }
 
@@ -75,7 +74,7 @@ export class WsTickets {
 
   #drop(subject: string): void {
     this.#revocations += 1;
-    for (const digest of [...this.#bySubject.get(subject) ?? []]) this.#remove(digest);
+    for (const digest of [...this.#bySubject.of(subject)]) this.#remove(digest);
   }
 
   #forgetExpired(): void {
@@ -92,9 +91,7 @@ export class WsTickets {
     const { subject, orgId } = owner;
     this.#tickets.delete(digest);
     this.#shares.giveBack(orgId);
-    const siblings = this.#bySubject.get(subject);
-    siblings?.delete(digest);
-    if (siblings?.size === 0) this.#bySubject.delete(subject);
+    this.#bySubject.delete(subject, digest);
   }
 }
 
