@@ -5,7 +5,8 @@
 import { explain, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { MAX_MESSAGE_BYTES, unaryMethods, type UnaryMethod } from './methods.ts';
+import { MAX_MESSAGE_BYTES } from './limits.ts';
+import { unaryMethods, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';

@@ -4,6 +4,7 @@ import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
+import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from './limits.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
@@ -15,10 +16,6 @@ import type {
   RegisterAgentResponse, StreamCheckActionsResponse,
 } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, undecided, usageOf } from './requests.ts';
-
-/** Largest message of a method, in bytes. A batch may be larger: it holds up to a thousand checks. */
-export const MAX_MESSAGE_BYTES = 1024 * 1024;
-export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
 
 type Answer<T> = Promise<Result<T, Fault>>;
 /** `authorization` is the header or metadata of that name, as it came. */
@@ -81,7 +78,7 @@ const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
   return async (batch, authorization) => {
     const [readFirst, ...rest] = batch.slices;
-    if (readFirst === undefined || batch.count === 0) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_ITEMS} items` });
+    if (readFirst === undefined) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_ITEMS} items` });
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization);

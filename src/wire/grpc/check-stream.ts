@@ -2,7 +2,8 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
-import { MAX_MESSAGE_BYTES, voucherPrincipal } from '../methods.ts';
+import { MAX_MESSAGE_BYTES } from '../limits.ts';
+import { voucherPrincipal } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';

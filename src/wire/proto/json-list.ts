@@ -1,5 +1,6 @@
 /** Where the items of a list lie in a JSON text. Reads only as much of the grammar as that takes. */
 
+/** Where an item lies in the message: a text here, bytes in protobuf. */
 export type ItemSpan = { readonly from: number; readonly to: number };
 
 /**

@@ -15,7 +15,7 @@ function readAll(decode: BatchDecode, body: Buffer): unknown {
   const slices = batch.value.slices.map((read) => read());
   const requests = slices.flatMap((slice) => (slice.ok ? slice.value : []));
   const refused = slices.find((slice) => !slice.ok);
-  return refused === undefined ? { count: batch.value.count, requests } : refused.fault;
+  return refused === undefined ? { count: requests.length, requests } : refused.fault;
 }
 const readJson = (text: string): unknown => readAll(jsonBatch(SLICE_BYTES, SLICE_BYTES), Buffer.from(text));
 
