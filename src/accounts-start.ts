@@ -10,7 +10,7 @@ import { createPostgresAccountStore } from './adapters/store/postgres-accounts.t
 import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
-import type { Config } from './config.ts';
+import { bracketed, type Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
@@ -154,5 +154,5 @@ function smtpOf(config: Config): SmtpOptions | undefined {
 /** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
 export function publicUrlOf(config: Config, httpPort: number): string {
   const { host } = config.SVC_HTTP_ADDR;
-  return (config.SVC_PUBLIC_URL ?? `http://${host.includes(':') ? `[${host}]` : host}:${httpPort}`).replace(/\/+$/, '');
+  return (config.SVC_PUBLIC_URL ?? `http://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
 }

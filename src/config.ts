@@ -11,6 +11,9 @@ type Variable<T> = { readonly parse: Parse<T>; readonly expects: string; readonl
 
 export type Address = { readonly host: string; readonly port: number };
 
+/** The host as it stands in a URL or before a port. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
 const text: Parse<string> = (value) => value;
 
 const wholeNumber = (least: number, most: number): Parse<number> => (value) => {

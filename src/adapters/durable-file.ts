@@ -40,5 +40,10 @@ export function replaceFileSync(path: string, text: string): void {
     fsyncSync(fd);
   });
   renameSync(next, path);
-  withOpenFile(dirname(path), 'r', fsyncSync);
+  syncDirectory(dirname(path));
+}
+
+/** Makes the names of a folder's files as durable as their content. */
+export function syncDirectory(directory: string): void {
+  withOpenFile(directory, 'r', fsyncSync);
 }

@@ -1,7 +1,7 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
 import { relative } from 'node:path';
 import { createLogger } from '../adapters/log.ts';
-import { readConfig, unknownVariables, type Config } from '../config.ts';
+import { bracketed, readConfig, unknownVariables, type Config } from '../config.ts';
 import { startGateway, type Gateway } from '../main.ts';
 import { StartError } from '../start-checks.ts';
 
@@ -58,12 +58,12 @@ function dieOf(signal: NodeJS.Signals): void {
 }
 
 function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {
-  const http = `http://${hostOf(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
+  const http = `http://${bracketed(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
   const { documents } = policies.policies.summary();
   const lines = [
     'svc-gateway is ready',
     `  HTTP       ${http}  (API, WebSocket, Connect, dashboard)`,
-    `  gRPC       ${hostOf(config.SVC_GRPC_ADDR.host)}:${listening.grpcPort}`,
+    `  gRPC       ${bracketed(config.SVC_GRPC_ADDR.host)}:${listening.grpcPort}`,
     `  data       ${shown(config.SVC_DATA_DIR)}`,
     `  policies   ${documents.length} from ${config.SVC_POLICY_PATH === undefined ? 'the starter policy' : policies.files.map(shown).join(', ')}`,
     `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
@@ -97,8 +97,6 @@ const HTTP_CORE = {
   native: 'uWebSockets.js, native',
   javascript: 'node:http, at a fraction of the speed; for the native one: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
 } as const;
-
-const hostOf = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** Paths below the working directory are shown from there. */
 function shown(path: string): string {

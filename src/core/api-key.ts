@@ -40,7 +40,7 @@ export const isUsable = (key: ApiKey, nowMs: number): boolean =>
 /** How long a revoked or expired key stays in the list: far longer than anything made with it, a token or an invite, is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** How long after its end a key is deleted. What it was and did the audit log tells on. */
+/** How long after its end a key is deleted. The audit log keeps what it was and did. */
 export const DELETED_WHEN_OVER_MS = 90 * 24 * 60 * 60 * 1000;
 
 /**

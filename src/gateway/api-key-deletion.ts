@@ -15,7 +15,7 @@ export type ApiKeyDeletionDeps = {
 /** The rest between two times that the store is gone through. */
 const REST_MS = 60 * 60_000;
 
-/** Deletes the API keys from the store that ended long ago, in small steps. The audit log tells on what they were. */
+/** Deletes the API keys from the store that ended long ago, in small steps. The audit log keeps what they were. */
 export class ApiKeyDeletion {
   readonly #deps: ApiKeyDeletionDeps;
   /** How far the store has been gone through; undefined between two times. */

@@ -122,9 +122,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     await viewer('tabs@example.com');
     const first = await open();
-    await first.context().clock.install();
-    await first.reload();
-    await signIn(first, 'tabs@example.com', PASSWORD);
+    await signInUnderClock(first, 'tabs@example.com');
     const second = await first.context().newPage();
     await second.goto(gateway.url);
     await live(second);
@@ -157,9 +155,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   test('a cookie that was changed without a word is found out when it is used, not used under the old name', async () => {
     for (const email of ['here@example.com', 'there@example.com']) await viewer(email);
     const page = await open();
-    await page.context().clock.install();
-    await page.reload();
-    await signIn(page, 'here@example.com', PASSWORD);
+    await signInUnderClock(page, 'here@example.com');
     await page.evaluate(`fetch('/api/v1/auth/login', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ email: 'there@example.com', password: PASSWORD })}' })`);
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.context().clock.fastForward('14:30');
@@ -171,9 +167,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   test('whoever signs out while a token is being renewed is out, and the next who comes is let in', async () => {
     for (const email of ['leaves@example.com', 'comes@example.com']) await viewer(email);
     const page = await open();
-    await page.context().clock.install();
-    await page.reload();
-    await signIn(page, 'leaves@example.com', PASSWORD);
+    await signInUnderClock(page, 'leaves@example.com');
     await page.getByRole('link', { name: 'Policies' }).click();
     let release = (): void => undefined;
     const isHeld = new Promise<void>((resolve) => {
@@ -304,6 +298,13 @@ async function signIn(page: Page, email: string, password: string): Promise<void
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await live(page);
+}
+
+/** Time passes on the page only as the test lets it. */
+async function signInUnderClock(page: Page, email: string): Promise<void> {
+  await page.context().clock.install();
+  await page.reload();
+  await signIn(page, email, PASSWORD);
 }
 
 async function signInByKey(page: Page, key: string): Promise<void> {

@@ -1,8 +1,7 @@
 /** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
-import { fsyncSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/error-text.ts';
-import { withOpenFile } from '../open-file.ts';
 
 export type Segment = { readonly firstId: number; readonly name: string; readonly path: string };
 
@@ -39,11 +38,6 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
     filled += bytes;
   }
   return filled;
-}
-
-/** Makes a file's name as durable as its content. */
-export function syncDirectory(directory: string): void {
-  withOpenFile(directory, 'r', fsyncSync);
 }
 
 export function readIfThere(path: string): string | undefined {

@@ -8,7 +8,8 @@ import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
 import { acquireLock, type Lock, type LockFault } from './lock.ts';
 import { recoverLog, type RecoveryNotice } from './recovery.ts';
-import { segmentAt, syncDirectory } from './segments.ts';
+import { syncDirectory } from '../durable-file.ts';
+import { segmentAt } from './segments.ts';
 
 export type AuditWriterOptions = {
   readonly directory: string;
