@@ -15,6 +15,7 @@ import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
+import type { AccountsContext } from './gateway/accounts-context.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { Bounds } from './gateway/bounded.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
@@ -72,7 +73,7 @@ export type AccountsStart = {
   readonly database: Database;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
-  readonly isKeyRevoked: (subject: string) => boolean;
+  readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;
   /** The database's time is read off it: one that does not notice when the wall clock is set. */

@@ -1,4 +1,5 @@
 /** The credentials of a gateway: API keys, tokens and their signing keys, revocations, tickets. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { secrets } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
 import type { Fault } from './core/fault.ts';
@@ -19,6 +20,8 @@ export type CredentialsStart = {
   readonly config: Config;
   readonly signingKeys: SigningKeys;
   readonly keyStore: ApiKeyStore;
+  /** Other gateways may write to it. */
+  readonly isKeyStoreShared: boolean;
   readonly revocationStore: RevocationStore;
   readonly crypto: CryptoPool;
   readonly audit: AuditLog;
@@ -36,12 +39,15 @@ export type Credentials = {
   readonly tickets: WsTickets;
 };
 
+/** So often, at most, the database is asked for a key that is not known here. Whoever presents a wrong one may have to wait that long. */
+const LOOK_EVERY_MS = 250;
+
 /** Faults: those of reading the store of API keys. */
-export async function openCredentials({ config, signingKeys, keyStore, revocationStore, crypto, audit, clock, onError }: CredentialsStart): Promise<Result<Credentials, Fault>> {
+export async function openCredentials({ config, signingKeys, keyStore, isKeyStoreShared, revocationStore, crypto, audit, clock, onError }: CredentialsStart): Promise<Result<Credentials, Fault>> {
   const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const revocations = new RevocationList({ store: revocationStore, clock, onError: (message, error) => onError(error, message) });
-  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS });
+  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS, pauseOfLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined });
   if (!opened.ok) return opened;
   const apiKeys = opened.value;
   const ownKey = config.SVC_BOOTSTRAP_API_KEY;

@@ -111,6 +111,7 @@ async function assemble(resources: Resources, undo: Undo) {
   const credentials = valueOrStartError(await openCredentials({
     config, signingKeys, crypto, audit, clock, onError,
     keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
+    isKeyStoreShared: database !== undefined,
     revocationStore: createLmdbRevocationStore(store),
   }));
   const { apiKeys, authenticator, issuer } = credentials;

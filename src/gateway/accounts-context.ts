@@ -12,8 +12,8 @@ export type AccountsContext = {
   readonly store: AccountStore;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
-  /** Whether the key of the subject `key:<id>` was revoked. */
-  readonly isKeyRevoked: (subject: string) => boolean;
+  /** Whether the key of the subject `key:<id>` was revoked. Fault: `store_unreachable`. */
+  readonly isKeyRevoked: (subject: string) => Promise<Result<boolean, Fault>>;
   readonly audit: AuditLog;
   readonly mailer: Mailer;
   readonly events: AccountEvents;

@@ -12,6 +12,8 @@ import { refusalOf, type CreateApiKey } from './api-key-request.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog, Clock } from './ports.ts';
 import type { Secrets } from './secrets.ts';
+import { spaced } from './spaced.ts';
+import { UnsavedKeyChanges } from './unsaved-key-changes.ts';
 
 export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
 
@@ -33,6 +35,8 @@ export type ApiKeysDeps = {
   readonly secrets: Secrets;
   /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
   readonly maxOrgKeys: number;
+  /** What lies between two looks for keys that other gateways have just made. Unset: there are no others on the store. */
+  readonly pauseOfLooks?: (() => Promise<unknown>) | undefined;
 };
 
 const USE_RECORDED_EVERY_MS = 60_000;
@@ -49,17 +53,19 @@ const REFRESH_OVERLAP_MS = 60_000;
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
   readonly #index = new ApiKeyIndex();
-  readonly #unsavedUses = new Map<string, number>();
-  /** Revocations not in the store yet: in force here, but neither in other gateways nor after a restart. */
-  readonly #unsavedRevocations = new Map<string, number>();
+  readonly #unsaved: UnsavedKeyChanges;
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
   #lookThroughAt = LEAST_LOOKED_THROUGH;
   /** Keys of each org that are being created: they count already. */
   readonly #creating = new Map<string, number>();
+  /** However many unknown keys are presented, the store is asked once for all of them, and not all the time. */
+  readonly #look: () => Promise<Result<void, Fault>>;
 
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
+    this.#unsaved = new UnsavedKeyChanges(deps.store);
+    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : spaced(deps.pauseOfLooks, () => this.#takeOver());
   }
 
   /** Loads every key that is not long over. */
@@ -76,11 +82,17 @@ export class ApiKeys {
 
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
-    // Twice, because after it was set back this clock runs at half the speed of the store's.
-    const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
-    const taken = await this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
-    await this.#saveRevocations(); // after it, so that a store that only reads still tells; `flush` says what it does not take
+    const taken = await this.#takeOver();
+    await this.#unsaved.saveRevocations(); // after it, so that a store that only reads still tells; `flush` says what it does not take
     return taken;
+  }
+
+  /**
+   * Call it before `authenticate` or `authenticateId`, with the id of the key: one that is not known here is looked for in a
+   * shared store, because another gateway may have made it a moment ago. Fault: `store_unreachable`, for then nobody knows.
+   */
+  async lookFor(id: string | undefined): Promise<Result<void, Fault>> {
+    return id === undefined || this.#index.byId(id) !== undefined ? ok(undefined) : this.#look();
   }
 
   /** The usable key of this digest; its use is noted. */
@@ -93,10 +105,13 @@ export class ApiKeys {
     return this.#usable(this.#index.byId(id));
   }
 
-  /** Whether the key of this subject was revoked; one that has expired was not. */
-  isRevoked(subject: string): boolean {
-    const key = this.#index.byId(keyIdOf(subject) ?? '');
-    return key === undefined || key.revokedAtMs !== null;
+  /** Whether the key of this subject was revoked; one that has expired was not. Fault: as `lookFor`. */
+  async isRevoked(subject: string): Promise<Result<boolean, Fault>> {
+    const id = keyIdOf(subject);
+    const looked = await this.lookFor(id);
+    if (!looked.ok) return looked;
+    const key = this.#index.byId(id ?? '');
+    return ok(key === undefined || key.revokedAtMs !== null);
   }
 
   /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, `conflict` when the org has as many keys as it may. */
@@ -140,11 +155,12 @@ export class ApiKeys {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+    // A list shows what has been done to it, wherever that was. While the store cannot be reached, what is known here must suffice.
+    await (cursor === undefined ? this.#look() : this.lookFor(cursor));
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
     if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
     const uses = await this.#deps.store.lastUses(page.keys.map(({ id }) => id));
-    // While the store cannot be reached, what is known here must suffice.
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
     return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
@@ -161,7 +177,7 @@ export class ApiKeys {
     if (!found.ok) return found;
     const key = found.value;
     if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
-    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#saveRevocation(id);
+    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#unsaved.saveRevocation(id);
   }
 
   /**
@@ -174,8 +190,8 @@ export class ApiKeys {
 
   /** Writes revocations that the store could not take, and noted times of last use. What it does not take now is written by the next call. */
   async flush(): Promise<Result<void, Fault>> {
-    const revoked = await this.#saveRevocations();
-    const used = await this.#saveUses();
+    const revoked = await this.#unsaved.saveRevocations();
+    const used = await this.#unsaved.saveUses();
     return revoked.ok ? used : revoked;
   }
 
@@ -186,6 +202,12 @@ export class ApiKeys {
   }
 
   get size(): number { return this.#index.size; }
+
+  async #takeOver(): Promise<Result<void, Fault>> {
+    // Twice, because after it was set back this clock runs at half the speed of the store's.
+    const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
+    return this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));
+  }
 
   async #load(read: (store: ApiKeyStore) => ReturnType<ApiKeyStore['all']>): Promise<Result<void, Fault>> {
     const startedMs = this.#deps.clock.nowMs();
@@ -275,35 +297,8 @@ export class ApiKeys {
     const revokedAtMs = this.#deps.clock.nowMs();
     // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
     this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
-    this.#unsavedRevocations.set(key.id, revokedAtMs);
-    return this.#saveRevocation(key.id);
-  }
-
-  /** Succeeds when there is nothing to do. */
-  async #saveRevocation(id: string): Promise<Result<void, Fault>> {
-    const revokedAtMs = this.#unsavedRevocations.get(id);
-    if (revokedAtMs === undefined) return ok(undefined);
-    const saved = await this.#deps.store.revoke(id, revokedAtMs);
-    if (saved.ok) this.#unsavedRevocations.delete(id);
-    return saved;
-  }
-
-  /** What the store cannot take now is written by the next call. */
-  async #saveRevocations(): Promise<Result<void, Fault>> {
-    for (const id of [...this.#unsavedRevocations.keys()]) {
-      const saved = await this.#saveRevocation(id);
-      if (!saved.ok) return saved;
-    }
-    return ok(undefined);
-  }
-
-  async #saveUses(): Promise<Result<void, Fault>> {
-    const uses = Array.from(this.#unsavedUses, ([id, lastUsedAtMs]) => ({ id, lastUsedAtMs }));
-    if (uses.length === 0) return ok(undefined);
-    const saved = await this.#deps.store.touch(uses);
-    // Not those of a key that was used again meanwhile.
-    if (saved.ok) for (const { id, lastUsedAtMs } of uses) if (this.#unsavedUses.get(id) === lastUsedAtMs) this.#unsavedUses.delete(id);
-    return saved;
+    this.#unsaved.noteRevocation(key.id, revokedAtMs);
+    return this.#unsaved.saveRevocation(key.id);
   }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
@@ -330,7 +325,7 @@ export class ApiKeys {
   /** Without the keys whose revocation the store does not know yet. */
   #forgetLongOver(): void {
     const longAgoMs = this.#longAgoMs();
-    this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsavedRevocations.has(key.id));
+    this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsaved.hasRevocationOf(key.id));
     this.#lookThroughAt = Math.max(LEAST_LOOKED_THROUGH, 2 * this.#index.size);
   }
 
@@ -338,7 +333,7 @@ export class ApiKeys {
     const nowMs = this.#deps.clock.nowMs();
     if (key === undefined || !isUsable(key, nowMs)) return undefined;
     if (key.lastUsedAtMs !== null && nowMs - key.lastUsedAtMs < USE_RECORDED_EVERY_MS) return key;
-    this.#unsavedUses.set(key.id, nowMs);
+    this.#unsaved.noteUse(key.id, nowMs);
     const used = { ...key, lastUsedAtMs: nowMs };
     this.#index.set(used);
     return used;

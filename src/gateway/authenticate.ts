@@ -30,13 +30,17 @@ export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: A
   return {
     authenticate: async (bearer) => {
       if (bearer.length > MAX_BEARER_LENGTH) return unauthenticated('the credential is too long to be one');
+      const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
+      if (!looked.ok) return looked;
       // Keys first: a key that the operator chose may have any shape, also that of a token.
       const key = apiKeys.authenticate(secrets.digestOf(bearer));
       if (key !== undefined) return ok(ofKey(key));
       if (bearer.split('.').length !== 3) return unauthenticated(problemOf(bearer));
       const token = await tokens.verify(bearer);
-      // Checked after the wait and in the same turn as the answer, so that a revocation in between is not missed.
       if (!token.ok) return token;
+      const itsKeyLooked = await apiKeys.lookFor(keyIdOf(token.value.subject));
+      if (!itsKeyLooked.ok) return itsKeyLooked;
+      // Checked after the waits and in the same turn as the answer, so that a revocation in between is not missed.
       return isInForce(token.value) ? ok(ofToken(token.value)) : unauthenticated('the token was revoked; sign in again');
     },
     onRevoked: (listener) => {

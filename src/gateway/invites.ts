@@ -101,16 +101,22 @@ async function redeem(context: AccountsContext, digest: SecretDigest, passwordHa
 
 async function usable(context: AccountsContext, reads: AccountReads, found: StoredInvite | undefined): Promise<Result<Invite, Fault>> {
   const isPending = found !== undefined && found.usedAtMs === null && found.revokedAtMs === null && found.expiresAtMs > context.clock.nowMs();
-  return isPending && (await isVouchedFor(context, reads, found)) ? ok(found) : fail({ kind: 'invalid_invite' });
+  if (!isPending) return fail({ kind: 'invalid_invite' });
+  const vouched = await isVouchedFor(context, reads, found);
+  if (!vouched.ok) return vouched;
+  return vouched.value ? ok(found) : fail({ kind: 'invalid_invite' });
 }
 
 /**
  * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older invite.
  * A key that has merely expired still counts, because it was valid when it was used.
  */
-async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<boolean> {
+async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<Result<boolean, Fault>> {
   const id = accountIdOf(invitedBy);
-  if (id === undefined) return !context.isKeyRevoked(invitedBy);
+  if (id === undefined) {
+    const revoked = await context.isKeyRevoked(invitedBy);
+    return revoked.ok ? ok(!revoked.value) : revoked;
+  }
   const inviter = await reads.accountById(id);
-  return inviter !== undefined && !inviter.disabled && holds(SCOPES_OF_ROLE[inviter.role], 'admin') && mayManageRole(inviter.role, role);
+  return ok(inviter !== undefined && !inviter.disabled && holds(SCOPES_OF_ROLE[inviter.role], 'admin') && mayManageRole(inviter.role, role));
 }

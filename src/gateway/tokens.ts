@@ -1,4 +1,4 @@
-import { keySubject, type ApiKey } from '../core/api-key.ts';
+import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -48,6 +48,8 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
 
   return {
     exchange: async (bearer, scopes) => {
+      const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
+      if (!looked.ok) return looked;
       const key = apiKeys.authenticate(secrets.digestOf(bearer));
       if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'an API key is exchanged here, and this is none that is in force' });
       const granted = grantedScopes(key, scopes);

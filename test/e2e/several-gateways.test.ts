@@ -36,6 +36,27 @@ test('an account that is disabled, and an API key that is revoked, at one gatewa
   expect(await statuses(there)).toEqual([401, 401, 401]);
 }, 60_000);
 
+test('an API key made at one gateway works at the other at once, with its tokens and invites, and stands in its list', async () => {
+  const url = await newDatabase();
+  const [here, there] = await Promise.all([start(url), start(url)]);
+  const make = async () => (await here.call('POST', '/api/v1/iam/api-keys', { name: 'new', scopes: ['admin'] })).body;
+  const answers: unknown[] = [];
+  const note = async (asked: Promise<{ status: number }>) => answers.push((await asked).status);
+  await note(there.call('GET', '/api/v1/ops', undefined, (await make()).key));
+  await note(there.call('POST', '/api/v1/auth/token', undefined, (await make()).key));
+  await note(there.call('GET', '/api/v1/ops', undefined, (await here.call('POST', '/api/v1/auth/token', undefined, (await make()).key)).body.token));
+  const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' }, (await make()).key);
+  await note(there.call('POST', '/api/v1/auth/invite/accept', { invite_token: invited.body.invite_token, password: PASSWORD }, null));
+  expect(answers).toEqual([200, 200, 200, 201]);
+
+  const { id, key } = await make();
+  const listed = async () => (await there.call('GET', '/api/v1/iam/api-keys')).body.api_keys.find((each: { id: string }) => each.id === id);
+  expect(await listed()).toMatchObject({ revoked_at: null });
+  await here.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
+  expect(await listed()).toMatchObject({ revoked_at: expect.any(String) });
+  expect((await there.call('GET', '/api/v1/ops', undefined, key)).status).toBe(401);
+}, 60_000);
+
 test('a gateway that cannot find out whose tokens others ended does not start', async () => {
   const url = new URL(await newDatabase());
   const proxy = await startProxy(url.host);

@@ -52,7 +52,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
         ok({ token: `${id} ${role} ${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
       revokeSubject: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
     },
-    isKeyRevoked: (subject) => revokedKeys.has(subject),
+    isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     mailer: { send: async (mail) => void mails.push(mail) },
     events: { publish: (event) => void events.push(event) },

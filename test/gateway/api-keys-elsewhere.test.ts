@@ -1,0 +1,67 @@
+/** API keys that another gateway on the same store made a moment ago. */
+import { expect, test } from 'vitest';
+import { secrets } from '../../src/adapters/secrets.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
+import { fail } from '../../src/core/result.ts';
+import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
+import { ADMIN, START_MS, must, temporaryStore, testAudit, testClock } from './harness.ts';
+
+const AWAY = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
+
+/** A gateway on a store that another one writes to as well, where a test says when the store may be asked again. */
+async function startBeside() {
+  const store = createLmdbApiKeyStore(temporaryStore());
+  const seen = { looks: 0, isAway: false, endPause: () => {} };
+  const changedWithin: ApiKeyStore['changedWithin'] = async (ms) => {
+    seen.looks += 1;
+    return seen.isAway ? AWAY : store.changedWithin(ms);
+  };
+  const open = async (from: ApiKeyStore, pauseOfLooks?: () => Promise<unknown>) => must(await ApiKeys.open({ store: from, audit: testAudit(), clock: testClock(), secrets, maxOrgKeys: 10_000, pauseOfLooks }));
+  const other = await open(store);
+  const keys = await open({ ...store, changedWithin }, () => new Promise<void>((resolve) => { seen.endPause = resolve; }));
+  const make = async () => must(await other.create(ADMIN, { name: 'n', scopes: ['read'] })).record;
+  return { keys, other, make, seen };
+}
+
+test('it is looked for in the store, for whoever presents it, lists it or asks whether it was revoked; one that is known is not, in force or revoked', async () => {
+  const { keys, other, make, seen } = await startBeside();
+  const first = await make();
+  must(await keys.lookFor(first.id));
+  expect(keys.authenticate(first.digest)?.id).toBe(first.id);
+  must(await other.revoke(ADMIN, first.id));
+  seen.endPause();
+  expect(must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.revokedAtMs).toBe(START_MS);
+  must(await keys.lookFor(first.id));
+  expect(seen.looks).toBe(2);
+  seen.endPause();
+  expect(must(await keys.isRevoked(`key:${(await make()).id}`))).toBe(false);
+  expect(seen.looks).toBe(3);
+});
+
+test('however many keys are unknown at once, the store is asked once for all that came before, and not again before the pause is over', async () => {
+  const { keys, make, seen } = await startBeside();
+  await Promise.all(Array.from({ length: 1000 }, (_, n) => keys.lookFor(`wrong${n}`)));
+  expect(seen.looks).toBe(1);
+  const late = Array.from({ length: 1000 }, (_, n) => keys.lookFor(`late${n}`));
+  const { id, digest } = await make();
+  late.push(keys.lookFor(id));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(seen.looks).toBe(1);
+  seen.endPause();
+  await Promise.all(late);
+  expect(seen.looks).toBe(2);
+  expect(keys.authenticate(digest)?.id).toBe(id);
+});
+
+test('it is not taken for a wrong one while the store cannot be asked; the next look finds it', async () => {
+  const { keys, make, seen } = await startBeside();
+  const { id } = await make();
+  seen.isAway = true;
+  expect(await keys.lookFor(id)).toEqual(AWAY);
+  seen.endPause();
+  expect(await keys.isRevoked('key:unknown')).toEqual(AWAY);
+  seen.isAway = false;
+  seen.endPause();
+  expect(must(await keys.isRevoked(`key:${id}`))).toBe(false);
+});
