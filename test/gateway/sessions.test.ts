@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
+import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
 import { withPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/proxy.ts';
 
 const newDatabase = withPostgres();
 const HOUR_MS = 3_600_000;
@@ -103,6 +104,23 @@ test('a refresh or a logout that cannot be answered leaves the cookie good', asy
   expect((await scene.refresh({ refreshToken })).ok).toBe(true);
   // Nor does one that was exchanged already end a session that nobody would know the end of.
   expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
+});
+
+test('a database that takes a refresh or an invite and is cut off before it says so ends no session and loses no invite', async () => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  const scene = await openScene(url.href);
+  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'developer', orgId: undefined }));
+  proxy.cutAt('COMMIT', 'answered');
+  expect(valueOf(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).email).toBe('dev@example.com');
+  const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+  proxy.cutAt('COMMIT', 'answered');
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  proxy.cutAt('COMMIT', 'asked');
+  expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(AWAY);
+  expect((await scene.refresh({ refreshToken: next.refreshToken })).ok).toBe(true);
 });
 
 test('an account that is changed while its cookie is exchanged gets no token of what it was before, and its cookie stays good', async () => {

@@ -13,6 +13,8 @@ export type TestProxy = {
   refuse(): void;
   /** As `refuse`, from the moment at which a client sends this text. */
   refuseFrom(text: string): void;
+  /** Cuts the one connection on which a client sends this text next: before it has passed, or when the answer to it comes. */
+  cutAt(text: string, when: 'asked' | 'answered'): void;
   serve(): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
@@ -25,6 +27,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
   let isFrozen = false;
   let isRefusing = false;
   let last: string | undefined;
+  let cutting: { readonly text: string; readonly when: 'asked' | 'answered' } | undefined;
   let accepted = 0;
   const server = createServer((near) => {
     accepted += 1;
@@ -33,8 +36,14 @@ export async function startProxy(target: string): Promise<TestProxy> {
     for (const [from, to] of [[near, far], [far, near]] as const) {
       sockets.add(from);
       from.on('data', (bytes) => {
-        if (from === near && last !== undefined && bytes.includes(last)) refuse();
-        else to.write(bytes);
+        if (from === near && last !== undefined && bytes.includes(last)) return refuse();
+        if (from === near && cutting !== undefined && bytes.includes(cutting.text)) {
+          const { when } = cutting;
+          cutting = undefined;
+          if (when === 'asked') return void near.destroy();
+          far.removeAllListeners('data').once('data', () => near.destroy());
+        }
+        to.write(bytes);
       });
       from.on('error', () => {});
       from.on('close', () => {
@@ -63,6 +72,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
     },
     refuse,
     refuseFrom: (text) => { last = text; },
+    cutAt: (text, when) => { cutting = { text, when }; },
     serve: () => {
       isRefusing = false;
       last = undefined;

@@ -29,6 +29,8 @@ export type Queryable = {
 const WAITERS_PER_CONNECTION = 50;
 const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
+/** How often a database that was cut off during a commit is asked what became of it. */
+const VERDICT_PAUSE_MS = 100;
 /** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
 const SETTLED_MS = 5000;
 /** In milliseconds. Readiness probes often give up after a second. */
@@ -40,6 +42,9 @@ const UNREACHABLE: Fault = { kind: 'store_unreachable', retryAfterSecs: RETRY_AF
 class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
+
+/** A transaction whose end has been asked for. */
+type Commit<T> = { sent: { readonly transactionId: string | null; readonly result: Result<T, Fault> } | undefined };
 
 export class Postgres {
   readonly #pool: pg.Pool;
@@ -103,29 +108,71 @@ export class Postgres {
     });
   }
 
-  /** Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. */
+  /**
+   * Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. When the database is cut off
+   * before it says whether it has committed, as in a fail-over, it is asked again: a caller who was told that nothing has happened
+   * would do again what can be done only once. Fault: `store_unreachable`.
+   */
   transact<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
     return this.#faulting(async () => {
       await this.#migrated();
-      const client = await this.#connect();
-      // While a connection is out, the pool does not listen for it; without a listener a lost one ends the process.
-      const onError = (error: Error): void => this.#lost(error);
-      client.on('error', onError);
-      let broken = false;
+      const commit: Commit<T> = { sent: undefined };
       try {
-        await this.#query(client, 'BEGIN');
-        const result = await work({ query: (text, values) => this.#query(client, text, values) });
-        await this.#query(client, result.ok ? 'COMMIT' : 'ROLLBACK');
-        return result;
+        return await this.#transactOnce(work, commit);
       } catch (error) {
-        // The server rolls back whatever a lost connection left open; asking a silent one would only take longer.
-        broken = error instanceof Unreachable || (await this.#query(client, 'ROLLBACK').then(() => false, () => true));
-        throw error;
-      } finally {
-        client.off('error', onError);
-        client.release(broken);
+        const { sent } = commit;
+        if (sent === undefined || !(error instanceof Unreachable) || !(await this.#hasCommitted(sent.transactionId))) throw error;
+        return sent.result;
       }
     });
+  }
+
+  async #transactOnce<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>, commit: Commit<T>): Promise<Result<T, Fault>> {
+    const client = await this.#connect();
+    // While a connection is out, the pool does not listen for it; without a listener a lost one ends the process.
+    const onError = (error: Error): void => this.#lost(error);
+    client.on('error', onError);
+    let broken = false;
+    try {
+      await this.#query(client, 'BEGIN');
+      const result = await work({ query: (text, values) => this.#query(client, text, values) });
+      if (result.ok) {
+        const { rows: [row] } = await this.#query<{ id: string | null }>(client, 'SELECT pg_current_xact_id_if_assigned()::text AS id');
+        commit.sent = { transactionId: row?.id ?? null, result };
+      }
+      await this.#query(client, result.ok ? 'COMMIT' : 'ROLLBACK');
+      return result;
+    } catch (error) {
+      // The server rolls back whatever a lost connection left open; asking a silent one would only take longer.
+      broken = error instanceof Unreachable || (await this.#query(client, 'ROLLBACK').then(() => false, () => true));
+      throw error;
+    } finally {
+      client.off('error', onError);
+      client.release(broken);
+    }
+  }
+
+  /** False also when that cannot be found out in the time of a statement. What has written nothing has no number, and nothing to lose. */
+  async #hasCommitted(transactionId: string | null): Promise<boolean> {
+    if (transactionId === null) return true;
+    const endMs = performance.now() + this.#options.statementTimeoutMs;
+    while (this.#closing === undefined && performance.now() < endMs) {
+      const status = await this.#statusOf(transactionId);
+      if (status !== 'in progress') return status === 'committed';
+      await new Promise<void>((resolve) => setTimeout(resolve, VERDICT_PAUSE_MS));
+    }
+    return false;
+  }
+
+  /** While the database is away, nothing is decided. Null: it has forgotten a transaction of long ago. */
+  async #statusOf(transactionId: string): Promise<'in progress' | 'committed' | 'aborted' | null> {
+    try {
+      const { rows: [row] } = await this.#query<{ status: 'in progress' | 'committed' | 'aborted' | null }>(this.#pool, 'SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
+      return row?.status ?? null;
+    } catch (error) {
+      if (error instanceof Unreachable) return 'in progress';
+      throw error;
+    }
   }
 
   /**

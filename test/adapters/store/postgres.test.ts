@@ -65,6 +65,21 @@ test('a transaction that ends in a fault or an exception is undone', async () =>
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rows)).toEqual(ok([{ n: 1 }]));
 });
 
+test.each([
+  ['answered', 'the caller learns that it is done', ok('done'), 1],
+  ['asked for', 'the caller learns that nothing is done', fail({ kind: 'store_unreachable', retryAfterSecs: 2 }), 0],
+] as const)('when the database is cut off as a commit is %s, %s', async (when, _, answer, rowsLeft) => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  const postgres = open(url.href, { maxConnections: 1 });
+  await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
+  proxy.cutAt('COMMIT', when === 'answered' ? when : 'asked');
+  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(answer);
+  expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rowCount)).toEqual(ok(rowsLeft));
+});
+
 test('a statement that takes too long is given up, and the connection is used again', async () => {
   const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
   expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
