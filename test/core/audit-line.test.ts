@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { encodeDraft } from '../../src/core/audit-line.ts';
 import { AUDIT_EVENTS, NO_LINEAGE, type AuditDraft } from '../../src/core/audit.ts';
 import type { OpId } from '../../src/core/ids.ts';
@@ -69,4 +69,27 @@ test('any draft, whatever its characters, is one line of JSON that says what the
       expect(`{${body.slice(1)}}`).toBe(JSON.stringify(expected));
     }
   }));
+});
+
+test.each<[string, Partial<AuditDraft>, string]>([
+  ['decision', { decision: 'deny' }, ',"decision":"deny","reason":"r","policy":"p","rule_id":"i",'],
+  ['reason', { reason: 'other' }, ',"decision":"allow","reason":"other","policy":"p","rule_id":"i",'],
+  ['policy', { policy: 'other' }, ',"decision":"allow","reason":"r","policy":"other","rule_id":"i",'],
+  ['rule', { ruleId: 'other' }, ',"decision":"allow","reason":"r","policy":"p","rule_id":"other",'],
+])('an entry that differs from the one before it only in its %s carries its own', (_what, change, expected) => {
+  const draft: AuditDraft = { eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: 'gateway', decision: 'allow', reason: 'r', policy: 'p', ruleId: 'i' };
+  expect(encodeDraft(draft, NOON_MS)).toContain(',"decision":"allow","reason":"r","policy":"p","rule_id":"i",');
+  expect(encodeDraft({ ...draft, ...change }, NOON_MS)).toContain(expected);
+});
+
+test('the first entry of a process is whole when nothing was decided for it', async () => {
+  vi.resetModules();
+  const { encodeDraft: encodeFirst } = await import('../../src/core/audit-line.ts');
+  expect(encodeFirst({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS)).toContain(
+    ',"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":"gateway"',
+  );
+});
+
+test('what JSON has no word for is left out of a payload', () => {
+  expect(encodeDraft({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway', payload: { before: undefined, size: 12, after: undefined } }, NOON_MS)).toMatch(/,"payload":\{"size":12\}$/);
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { OpId } from '../../src/core/ids.ts';
@@ -6,6 +7,8 @@ import { HASH_KEY } from '../support/governor.ts';
 
 /** With this key every id has the same hash. */
 const ALL_COLLIDE = new Int32Array(HASH_KEY_LENGTH);
+/** As good as random, and the same in every run. */
+const RANDOM_KEY = new Int32Array(Uint8Array.from(createHash('shake256', { outputLength: HASH_KEY_LENGTH * 4 }).update('key').digest()).buffer);
 
 function open(hashKey: Int32Array) {
   const ids: (OpId | undefined)[] = [];
@@ -68,4 +71,31 @@ test('an id written in other letters than ASCII is found', () => {
   add('трасса:ρ');
   expect(find('трасса:π')).toBe('трасса:π');
   expect(find('трасса:σ')).toBeUndefined();
+});
+
+test.each([
+  ['the first character', (nth: number) => `${String.fromCharCode(0x4e00 + nth)}${'t'.repeat(255)}:${'s'.repeat(256)}`],
+  ['the last character', (nth: number) => `${'t'.repeat(256)}:${'s'.repeat(255)}${String.fromCharCode(0x4e00 + nth)}`],
+  ['a number in the middle', (nth: number) => `trace-${nth}:span`],
+  ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + nth % 510, '\0') + String(Math.floor(nth / 510))],
+])('ids that differ only in %s do not collide: each is found without a look at another', (_, idOf) => {
+  let looks = 0;
+  const ids = Array.from({ length: 2_000 }, (_, nth) => idOf(nth) as OpId);
+  const index = new OpIndex(RANDOM_KEY, (slot) => {
+    looks += 1;
+    return ids[slot];
+  });
+  ids.forEach((id, slot) => index.add(id, slot));
+  ids.forEach((id, slot) => expect(index.find(id)).toBe(slot));
+  expect(looks).toBe(2_000);
+});
+
+test('it does not grow with what has come and gone, only with what is in it', () => {
+  const { index } = open(HASH_KEY);
+  const bytesBefore = process.memoryUsage().arrayBuffers;
+  for (let nth = 0; nth < 500_000; nth += 1) {
+    index.add(`trace-${nth}:span` as OpId, nth);
+    index.remove(`trace-${nth}:span` as OpId, nth);
+  }
+  expect(process.memoryUsage().arrayBuffers - bytesBefore).toBeLessThan(1_000_000);
 });

@@ -47,13 +47,60 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.takeBack(undos, [], 2_000, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
   });
 
-  test('what came after it stands', () => {
+  test.each([['later', 2_100], ['in the same millisecond', 2_000]])('what came after it stands: %s', (_when, terminatedAtMs) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    applyAll(governor, [controlOf('t:s', 'terminate')], 2_100);
+    applyAll(governor, [controlOf('t:s', 'terminate')], terminatedAtMs);
     expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
     expect(stateOf(governor, 't:s')).toBe('terminated');
+  });
+
+  test('a later move into the same state stands', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
+    applyAll(governor, [controlOf('t:s', 'resume'), controlOf('t:s', 'pause')], 2_100);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(stateOf(governor, 't:s')).toBe('paused');
+  });
+
+  test('an operation that was registered and has begun since goes on, and so does every other', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:first'), 1_000);
+    const undos = applyAll(governor, [registerOp('t:new')], 2_000);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_100);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect([stateOf(governor, 't:first'), stateOf(governor, 't:new')]).toEqual(['running', 'running']);
+  });
+
+  test('what was registered and is gone by now takes no other operation with it', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [registerOp('t:gone')], 2_000);
+    applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
+    governor.sweep(200_000, 0);
+    governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
+    expect(governor.takeBack(undos, [opId('t:gone')], 2_000, 200_000)).toEqual([]);
+    expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
+  });
+
+  test('an agent that is known only by such an operation is known no longer', () => {
+    const governor = openGovernor();
+    const ghost = { ...CRAWLER, agentId: 'ghost' };
+    const undos = applyAll(governor, [{ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: ghost }], 2_000);
+    expect(governor.agents.get(agentKeyOf(ghost))).toBeDefined();
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.agents.get(agentKeyOf(ghost))).toBeUndefined();
+  });
+
+  test('who reads events is told of the operations whose Allow nobody received, and of none that had ended before', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 2_000);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
+    applyAll(governor, [controlOf('t:ended', 'terminate')], 2_100);
+    expect(governor.takeBack([], [opId('t:s'), opId('t:ended')], 2_000, 2_500)).toEqual([
+      { kind: 'op-changed', op: { opId: 't:s', state: 'terminated', registeredAtMs: 2_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
+    ]);
   });
 
   test('what the agent has acknowledged is acknowledged still', () => {
@@ -94,6 +141,21 @@ describe('a registration of an agent that could not be recorded', () => {
     expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
     governor.takeBack(undos, [], 2_000, 2_500);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
+  });
+
+  test('that changed all but the token leaves everything as it was', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 2_000);
+    governor.takeBack(undos, [], 2_000, 2_500);
+    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual([agentKeyOf(CRAWLER), undefined]);
+  });
+
+  test('does not undo a later one', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
+    governor.apply<'register-agent'>(register(CRAWLER, 'later') as never, 2_100);
+    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.agents.ownerOf('later' as never)?.key).toBe(agentKeyOf(CRAWLER));
   });
 
   test('does not take a token from an agent that has it by now', () => {
