@@ -27,11 +27,14 @@ let session;
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
 
-/** All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null: nobody's. */
-const tabs = new BroadcastChannel('svc.account');
-tabs.onmessage = ({ data: subject }) => {
+/**
+ * All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null: nobody's. In a
+ * browser without such a channel they find out when they next renew their token.
+ */
+const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('svc.account') : undefined;
+tabs?.addEventListener('message', ({ data: subject }) => {
   if (session?.kind === 'account' && session.subject !== subject) leaveTo(subject === null ? 'You have signed out in another tab.' : SOMEBODY_ELSE);
-};
+});
 const SOMEBODY_ELSE = 'Somebody else has signed in, in another tab of this browser.';
 
 export const current = () => session;
@@ -86,7 +89,7 @@ export async function signOut() {
   const ended = session;
   forget();
   if (ended?.kind !== 'account') return;
-  tabs.postMessage(null);
+  tabs?.postMessage(null);
   await request('POST', '/api/v1/auth/logout');
 }
 
@@ -146,7 +149,7 @@ async function takeAccess(answer) {
   const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
   session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, subject, ...(role === undefined ? {} : { role }) };
   localStorage.setItem(ACCOUNT_HINT, '1');
-  tabs.postMessage(subject);
+  tabs?.postMessage(subject);
 }
 
 /** @param {string} bearer @returns {Promise<string>} */

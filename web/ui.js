@@ -190,6 +190,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     const mine = generation;
     questions += 1;
     clearTimeout(retry);
+    if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Reading …');
     const { rows, next } = await read(from, wanted, () => mine === generation).catch((problem) => {
       if (mine === generation) fails(() => fill(from, wanted), problem);
       throw problem;

@@ -171,6 +171,24 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await rowOf(page, 'brief-1:s').count()).toBe(0);
   });
 
+  test('an operation that the gateway has forgotten while another view was open is not shown again', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await gateway().call('POST', '/api/v1/ops', { op_id: 'forgotten-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await gateway().call('POST', '/api/v1/ops/forgotten-1:s/terminate');
+    await eventually(async () => {
+      await page.clock.runFor(200);
+      expect(await rowOf(page, 'forgotten-1:s').getByText('terminated').count()).toBe(1);
+    });
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    await page.clock.runFor(65_000);
+    await page.getByRole('link', { name: 'Operations', exact: true }).click();
+    await page.getByRole('heading', { name: 'Operations' }).waitFor();
+    expect(await rowOf(page, 'forgotten-1:s').count()).toBe(0);
+  });
+
   test('until the snapshot has come, nobody is told that nothing is in flight', async () => {
     const page = await openPage();
     let release = (): void => {};
@@ -190,6 +208,50 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     release();
     await rowOf(page, 'slow-1:s').waitFor();
     await page.getByText('Reading').waitFor({ state: 'detached' });
+  });
+
+  test('a pointer that rests on the first rows of a snapshot does not keep out the others', async () => {
+    const page = await openPage();
+    const held: (string | Buffer)[] = [];
+    let deliver = (message: string | Buffer): void => { held.push(message); };
+    let release = (_count: number): void => {};
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      release = (count) => { for (const message of held.splice(0, count)) socket.send(message); };
+      socket.connectToServer().onMessage((message) => deliver(message));
+    });
+    const ask = await agent('acme', 'search', 'rested-on');
+    for (const trace of ['rest-1', 'rest-2', 'rest-3']) await ask(trace);
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Reading what is in flight …').waitFor();
+    await eventually(async () => expect(held.filter((message) => String(message).includes('"rest-')).length).toBe(3));
+    release(1);
+    await page.locator('tr[data-op] a').first().hover();
+    deliver = (message) => { held.push(message); release(Infinity); };
+    release(Infinity);
+    for (const opId of ['rest-1:s', 'rest-2:s', 'rest-3:s']) await rowOf(page, opId).waitFor();
+    expect(await page.getByRole('button', { name: 'new operation' }).count()).toBe(0);
+  });
+
+  test('a browser in which tabs cannot talk to each other shows the dashboard too', async () => {
+    const page = await openPage();
+    await page.addInitScript('delete window.BroadcastChannel');
+    await page.reload();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').waitFor();
+  });
+
+  test('a list that is long in coming says that it is being read', async () => {
+    const page = await signedIn();
+    let answer = (): void => {};
+    const asked = new Promise<void>((resolve) => { answer = resolve; });
+    await page.route('**/api/v1/logs?*', async (route) => { await asked; await route.continue(); });
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('main').getByText('Reading …').waitFor();
+    answer();
+    await page.getByRole('button', { name: /, entry / }).first().waitFor();
+    expect(await page.getByText('Reading …').count()).toBe(0);
   });
 
   test('a name that is written from right to left does not change places with the names beside it', async () => {
