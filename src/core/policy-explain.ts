@@ -3,12 +3,13 @@ import type { Effect } from './policy-document.ts';
 import type { CompiledDocument } from './policy-index.ts';
 import { covered, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { covers, formatPolicyScope } from './policy-scope.ts';
+import type { RuleOutcome } from './rule-outcome.ts';
 
 /** Why a rule did or did not take part. */
 export type RuleTrace = {
   readonly id: string;
   readonly effect: Effect;
-  readonly outcome: 'action-differs' | 'resource-differs' | 'condition-false' | 'condition-failed' | 'matched';
+  readonly outcome: RuleOutcome;
   /** The outcome in words: `action does not match`, `condition failed: No such key: size`, `matched: allow`. */
   readonly detail: string;
   /** True for the one rule that the decision names. */

@@ -57,9 +57,12 @@ type Batch = {
   readonly appliedAtMs: number;
 };
 
-/** Commands that change nothing, so that they are answered even while nothing can be recorded. */
-const READS: ReadonlySet<CommandType> = new Set(['get-op', 'list-ops', 'list-agents', 'list-budgets', 'topology-overview', 'topology-team', 'topology-tree', 'topology-lineage', 'topology-stats',
-  'open-control', 'ack-signal']);
+/** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
+const CHANGES = {
+  check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
+  'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
+  'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
+} as const satisfies Record<CommandType, boolean>;
 
 /** Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its caller. */
 export class Switchboard {
@@ -185,7 +188,7 @@ export class Switchboard {
 
   /** The refusal of a command whose change could not be recorded; undefined where it may go on. */
   #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
-    if (READS.has(command.type)) return undefined;
+    if (!CHANGES[command.type]) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
     if (!audit.isWritable && onAuditFailure === 'deny') return unrecordedCommand(command.type);
     if (audit.entriesInFlight + unsentEntries >= maxUnrecorded) return BEHIND;

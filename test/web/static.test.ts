@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AUDIT_EVENTS } from '../../src/core/audit.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -65,4 +67,9 @@ test('nothing but the files of the dashboard is served', async () => {
   const paths = ['/tsconfig.json', '/package.json', '/../package.json', '/%2e%2e/package.json', '/views', '/views/', '/index.html.bak'];
   expect(await Promise.all(paths.map(async (path) => (await ask(path)).status))).toEqual(paths.map(() => 404));
   expect((await ask('/', {}, 'POST')).status).toBe(405);
+});
+
+test('the audit view offers every kind of entry to choose from', () => {
+  const [, listed = ''] = /EVENTS = \[([^\]]*)\]/.exec(readFileSync('web/views/audit.js', 'utf8')) ?? [];
+  expect([...listed.matchAll(/'(\w+)'/g)].map(([, event]) => event)).toEqual([...AUDIT_EVENTS]);
 });

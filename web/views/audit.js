@@ -7,6 +7,7 @@ import { holdOf } from '../hold.js';
 import { call, current } from '../session.js';
 import { attempt, labelled, pagedTable, viewHead } from '../ui.js';
 
+/** Every kind of entry (`core/audit.ts`). */
 const EVENTS = [
   'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
   'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted', 'AgentRegistered', 'AgentDeregistered',

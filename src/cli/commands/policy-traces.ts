@@ -1,5 +1,6 @@
 /** How documents and rules took part in a check, as lines: the same for policies on disk and for those in force. */
 import type { DocumentTrace, RuleTrace } from '../../core/policy.ts';
+import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
 import { bold, dim, green, red } from '../output.ts';
 import { padded, printable, widthOf } from '../printable.ts';
 import type { Row } from '../table.ts';
@@ -25,12 +26,10 @@ export const tracesIn = ({ documents }: Row): readonly DocumentTrace[] =>
 
 const rowsOf = (value: unknown): readonly Row[] => (Array.isArray(value) ? (value as Row[]) : []);
 
-const OUTCOMES: readonly RuleTrace['outcome'][] = ['action-differs', 'resource-differs', 'condition-false', 'condition-failed', 'matched'];
-
 const ruleIn = ({ id, effect, outcome, detail, decided }: Row): RuleTrace => ({
   id: String(id),
   effect: effect === 'allow' ? 'allow' : 'deny',
-  outcome: OUTCOMES.find((known) => known === outcome) ?? 'condition-failed',
+  outcome: RULE_OUTCOMES.find((known) => known === outcome) ?? 'condition-failed',
   detail: String(detail),
   decided: decided === true,
 });

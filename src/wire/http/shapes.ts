@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { OP_STATES } from '../../core/op-state.ts';
+import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
 import { ROLES, SCOPES } from '../../core/scope.ts';
 import { PERIODS, TIERS } from '../../core/budget-config.ts';
 
@@ -45,7 +46,7 @@ export const policyExplanation = z.strictObject({
     rules: z.array(z.strictObject({
       id: z.string(),
       effect: z.enum(['allow', 'deny']),
-      outcome: z.enum(['action-differs', 'resource-differs', 'condition-false', 'condition-failed', 'matched']),
+      outcome: z.enum(RULE_OUTCOMES),
       detail: z.string(),
       decided: z.boolean().meta({ description: 'True for the one rule that the decision names.' }),
     })),
