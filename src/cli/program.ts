@@ -22,6 +22,7 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
     const words = wordsOf(row);
     const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
     describe(command, row).action(async () => {
+      requireOptions(command, row);
       chosen = { kind: 'command', run: await row.load(), invocation: { args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() } };
     });
   }
@@ -53,9 +54,15 @@ function describe(command: Command, row: CommandRow): Command {
   return styled(command, { kind: 'command', row });
 }
 
-function optionOf({ flags, meaning, choices, isRequired = false }: OptionRow): Option {
+/** Here, and not by the parser, which would report that `--action` is missing to somebody who has mistyped it as `--actoin`. */
+function requireOptions(command: Command, { options = [] }: CommandRow): void {
+  const missing = options.find((row) => row.isRequired === true && command.getOptionValue(optionOf(row).attributeName()) === undefined);
+  if (missing !== undefined) command.error(`error: required option '${optionOf(missing).flags}' not specified`);
+}
+
+function optionOf({ flags, meaning, choices }: OptionRow): Option {
   const isRepeated = flags.endsWith('...>');
-  const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaning).makeOptionMandatory(isRequired);
+  const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaning);
   if (isRepeated) return option.argParser((value: string, before: readonly string[] = []) => [...before, chosenFrom(choices, value)]);
   return choices === undefined ? option : option.choices(choices);
 }

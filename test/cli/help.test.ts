@@ -44,6 +44,8 @@ test('a mistake on the command line is status 2, told on standard error, with wh
     [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
     [['ops', 'pause'], "error: missing required argument 'op_id'\nRun `svc ops pause --help` to see how it is used.\n"],
     [['ops', 'ls', '--limit', '0'], 'error: --limit must be a whole number of at least 1\n'],
+    [['check', '--agent', 'acme/search/a1', '--actoin', 'tool.call'], "error: unknown option '--actoin'\n(Did you mean --action?)\nRun `svc check --help` to see how it is used.\n"],
+    [['check', '--agent', 'acme/search/a1'], "error: required option '--action <action>' not specified\nRun `svc check --help` to see how it is used.\n"],
     [['agents', 'rm', 'search/crawler'], 'error: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org\nDid you mean /search/crawler?\n'],
     [['whoami', '--api-url', 'ftp://x'], 'error: the gateway URL must be http://host:port or https://host, with nothing behind its path\nFor example http://127.0.0.1:8080.\n'],
     [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'error: --attr must be <name>=<value>\n'],
