@@ -93,7 +93,7 @@ type Measure = {
 type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<Measure | undefined, Fault>>;
 
 /**
- * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `not_found` (also
+ * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `unauthenticated`, `not_found` (also
  * for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last owner,
  * and those of the store and the audit log.
  */
@@ -113,6 +113,7 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
     if (!decided.ok) return decided;
     const measure = decided.value;
     if (measure === undefined) return ok({ account, measure });
+    if (!(await stands(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     const nowMs = context.clock.nowMs();
     const change = { ...measure.change, tokenEpoch: account.tokenEpoch + 1 };
@@ -129,6 +130,14 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
     announce(context, measure.announcement, account);
   }
   return ok(publicAccount(account));
+}
+
+/** Whether the caller, when it is an account, is still what its token says: another gateway may have demoted or disabled it a moment ago. */
+async function stands(reads: AccountReads, { subject, role }: Principal): Promise<boolean> {
+  const id = accountIdOf(subject);
+  if (id === undefined) return true;
+  const account = await reads.accountById(id);
+  return account !== undefined && !account.disabled && account.role === role;
 }
 
 async function accountOf(reads: AccountReads, accountId: string): Promise<StoredAccount | undefined> {

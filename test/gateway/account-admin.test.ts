@@ -62,6 +62,32 @@ test('the last owner stays, and two owners cannot remove each other at once', as
   expect(both.filter((result) => !result.ok)).toEqual([LAST_OWNER]);
 });
 
+test('an owner who was demoted or disabled at another gateway a moment ago neither undoes it here nor changes others', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  const first = await registerOwner(scene);
+  const principal = principalOf(first);
+  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+  const owner = async (email: string) => valueOf(await scene.changeRole({ principal, accountId: (await inviteAccount(scene, email, 'admin')).id, role: 'owner' }));
+  const [demoted, disabled] = [await owner('second@example.com'), await owner('third@example.com')];
+  valueOf(await scene.changeRole({ principal, accountId: demoted.id, role: 'developer' }));
+  valueOf(await scene.setDisabled({ principal, accountId: disabled.id, disabled: true }));
+  const there = await openScene(url);
+  for (const former of [demoted, disabled]) {
+    const asFormer = principalOf(former);
+    const tried = [
+      await there.changeRole({ principal: asFormer, accountId: demoted.id, role: 'owner' }),
+      await there.setDisabled({ principal: asFormer, accountId: disabled.id, disabled: false }),
+      await there.changeRole({ principal: asFormer, accountId: dev.id, role: 'owner' }),
+      await there.setDisabled({ principal: asFormer, accountId: dev.id, disabled: true }),
+      await there.revokeSessions({ principal: asFormer, accountId: first.id }),
+    ];
+    expect(tried.map((each) => (each.ok ? 'done' : each.fault.kind))).toEqual(Array(5).fill('unauthenticated'));
+  }
+  expect(there.audit).toEqual([]);
+  valueOf(await there.setDisabled({ principal, accountId: disabled.id, disabled: false }));
+});
+
 test('nobody touches an account that stands higher, nor makes one', async () => {
   const scene = await openScene(await newDatabase());
   const owner = await registerOwner(scene);
