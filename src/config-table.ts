@@ -1,7 +1,7 @@
 import { VARIABLES } from './config.ts';
 
 /** Their defaults depend on the machine, so the table says how. */
-const DEFAULT_IN_WORDS: Readonly<Record<string, string>> = { SVC_IO_THREADS: 'cores − 1, at least 1', SVC_CRYPTO_THREADS: 'cores − 1, at least 1' };
+const DEFAULT_IN_WORDS: Readonly<Record<string, string>> = { SVC_IO_THREADS: 'cores − 1, from 1 to 64', SVC_CRYPTO_THREADS: 'cores − 1, from 1 to 64' };
 
 /** The README's table of variables, in Markdown. */
 export function configTable(): string {

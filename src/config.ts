@@ -1,6 +1,6 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { isIP } from 'node:net';
-import { availableParallelism } from 'node:os';
+import { usableCores } from './adapters/cores.ts';
 import { isBootstrapKey } from './core/api-key.ts';
 import { fail, ok, type Result } from './core/result.ts';
 
@@ -62,7 +62,9 @@ function variable<T>(parse: Parse<T>, expects: string, fallback: string | undefi
 
 const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true });
 
-const cores = availableParallelism();
+const MAX_THREADS = 64;
+const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
+const threads = (meaning: string): Variable<number> => variable(wholeNumber(1, MAX_THREADS), `a whole number from 1 to ${MAX_THREADS}`, defaultThreads, meaning);
 
 /** The rows of the README's table, in its order. */
 export const VARIABLES = {
@@ -75,8 +77,8 @@ export const VARIABLES = {
   SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10',
     'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`'),
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
-  SVC_IO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that serve HTTP and gRPC'),
-  SVC_CRYPTO_THREADS: variable(wholeNumber(1, 64), 'a whole number from 1 to 64', String(Math.max(1, cores - 1)), 'threads that hash passwords'),
+  SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
+  SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
   SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined,
     'the admin key; unset: one is minted on the first start')),
   SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined,

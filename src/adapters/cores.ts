@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+
+const CGROUP = '/sys/fs/cgroup';
+
+/**
+ * The cores this process may use: those of the machine, or fewer where a container has a CPU limit, of which Node.js 20 does not
+ * know. Part of a core beyond the first does not count, as in later releases of Node.js.
+ */
+export function usableCores(ofMachine = availableParallelism(), cgroup = CGROUP): number {
+  // Version 2 of the kernel's control groups, else version 1. No limit is the word `max`, or −1.
+  const [quota, period] = words(join(cgroup, 'cpu.max')) ?? [...(words(join(cgroup, 'cpu/cpu.cfs_quota_us')) ?? []), ...(words(join(cgroup, 'cpu/cpu.cfs_period_us')) ?? [])];
+  const limit = Number(quota) / Number(period);
+  return limit > 0 ? Math.min(ofMachine, Math.max(1, Math.floor(limit))) : ofMachine;
+}
+
+function words(path: string): readonly string[] | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim().split(/\s+/);
+  } catch {
+    return undefined; // no such control group here
+  }
+}
