@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
+import { constants } from 'node:os';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { codeOf } from '../core/error-text.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
@@ -14,6 +15,13 @@ process.stdout.on('error', (error) => {
 process.stderr.on('error', (error) => {
   if (codeOf(error) !== 'EPIPE') process.exit(EXIT.failed); // there is nowhere left to tell it
 });
+
+// For process 1, as in a container, signals that nobody handles do nothing: also until `serve` has been loaded.
+if (process.pid === 1) {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => { if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]); });
+  }
+}
 
 try {
   const status = await runCommandLine(process.argv.slice(2));

@@ -1,4 +1,5 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
+import { constants } from 'node:os';
 import { relative } from 'node:path';
 import { createLogger } from '../adapters/log.ts';
 import { bracketed, readConfig, unknownVariables, type Config } from '../config.ts';
@@ -54,7 +55,7 @@ function dieOf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   // Runs after the other exit handlers: by then the log is written, and the database is stopping.
   process.once('exit', () => process.kill(process.pid, signal));
-  process.exit();
+  process.exit(128 + constants.signals[signal]); // process 1 of a container outlives its own signal
 }
 
 function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {
