@@ -59,18 +59,12 @@ export function redactAttributes(attributes: Attributes, keys: RedactedKeys): At
 type Walk = { readonly keys: RedactedKeys; bytesLeft: number };
 
 function redactValue(value: unknown, walk: Walk, depth: number): unknown {
-  switch (typeof value) {
-    case 'string':
-      walk.bytesLeft -= jsonBytes(value, walk.bytesLeft);
-      return walk.bytesLeft >= 0 ? redactText(value) : value;
-    case 'object':
-      if (value === null) break;
-      return Array.isArray(value) ? redactArray(value, walk, depth) : redactObject(value as Attributes, walk, depth);
-    case 'bigint': // JSON has none, and JSON.stringify would throw.
-      return redactValue(String(value), walk, depth);
-    default:
-      break;
+  if (typeof value === 'string') {
+    walk.bytesLeft -= jsonBytes(value, walk.bytesLeft);
+    return walk.bytesLeft >= 0 ? redactText(value) : value;
   }
+  if (Array.isArray(value)) return redactArray(value, walk, depth);
+  if (typeof value === 'object' && value !== null) return redactObject(value as Attributes, walk, depth);
   walk.bytesLeft -= 6;
   return value;
 }

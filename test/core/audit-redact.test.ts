@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DEFAULT_REDACTED_KEYS, MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys, redactText } from '../../src/core/audit-redact.ts';
@@ -161,4 +163,50 @@ test('whatever goes in, what comes out is JSON near the limit and never holds th
     expect(out).not.toContain(`"token":"${secret}"`);
     expect(out).not.toContain(`["${secret}"]`);
   }));
+});
+
+test.each<[string, number, number]>([['many keys', 300_000, 60], ['long keys', 4_000, 20_000]])('a caller who names ever other attributes fills no memory: %s', (_what, count, length) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const keys = redactedKeys();
+  collect();
+  const bytesBefore = process.memoryUsage().heapUsed;
+  for (let nth = 0; nth < count; nth += 1) keys.covers(String(nth).padEnd(length, 'x'));
+  collect();
+  expect(process.memoryUsage().heapUsed - bytesBefore).toBeLessThan(8_000_000);
+  expect(keys.covers('api_key')).toBe(true);
+});
+
+test('every secret of a list is redacted, and what only stands behind the name of one and is no text is not', () => {
+  expect(redact({ argv: ['password', 'one', 'keep', 'token', 'two', 'svc_live_0123456789abcdefghijklmnop', 'end'] }))
+    .toEqual({ argv: ['password', '[redacted]', 'keep', 'token', '[redacted]', '[redacted]', 'end'] });
+  expect(redact({ argv: ['password', 12, 'token', { keep: 1 }] })).toEqual({ argv: ['password', 12, 'token', { keep: 1 }] });
+});
+
+test('numbers, flags and nulls count too: a long list of them is not logged', () => {
+  const truncated = { truncated: true, limit_bytes: 4096, keys: ['list'] };
+  for (const item of [0, true, null]) expect(redact({ list: Array.from({ length: 5_000 }, () => item) })).toEqual(truncated);
+});
+
+test('nothing behind the limit is looked at', () => {
+  const unread = { get: () => { throw new Error('was read'); }, enumerable: true };
+  const list = Object.defineProperty(Array.from({ length: 5_000 }, () => 'text'), 4_999, unread);
+  const object = Object.defineProperty(Object.fromEntries(Array.from({ length: 5_000 }, (_, nth) => [`key-${nth}`, 1])), 'last', unread);
+  expect(redact({ list })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['list'] });
+  expect(redact({ object })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['object'] });
+});
+
+test('a credential that is the name of an attribute is not logged, whatever its value and however large the rest', () => {
+  const key = 'svc_live_0123456789abcdefghijklmnop';
+  expect(redact({ first: 1, [key]: 1 })).toEqual({ first: 1, '[redacted]': 1 });
+  expect(redact({ first: 1, [key]: 'x'.repeat(5_000) })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['first', '[redacted]'] });
+});
+
+test.each(['https://example.org/?token=', 'password: ', '--password=', 'cookie:', '{"secret":""}'])('a name without a value stays as it is: %s', (text) => {
+  expect(redactText(text)).toBe(text);
+});
+
+test('of a header all is redacted, of any other name its value alone', () => {
+  expect(redactText('Authorization: Digest one two')).toBe('Authorization: [redacted]');
+  expect(redactText('token: one two')).toBe('token: [redacted] two');
 });
