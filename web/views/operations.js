@@ -30,14 +30,12 @@ export function operationsView({ model, status, onChange }, asked) {
   /** @type {readonly Op[]} */
   let shown = [];
   let movedAtMs = -Infinity;
-  /** Whether all there is has once been shown: the first lines of a snapshot are no places to be kept. */
-  let hasBeenWhole = false;
 
   /** @param {boolean} [isWanted] the operator has asked for the newest */
   function refresh(isWanted = false) {
     const found = model.list(filters.read());
     if (isWanted) list.toTop();
-    const isHeld = !isWanted && hasBeenWhole && list.isHeld();
+    const isHeld = !isWanted && list.isHeld();
     const nowMs = performance.now();
     const inPlace = isHeld || (!isWanted && nowMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
     if (inPlace === found && found[0] !== shown[0]) movedAtMs = nowMs;
@@ -46,7 +44,6 @@ export function operationsView({ model, status, onChange }, asked) {
     setText(held, `${plural(waiting, 'new operation')} – show`);
     shown = inPlace;
     const knowledge = knowledgeOf(model, status());
-    hasBeenWhole ||= knowledge.isKnown && shown === found;
     list.show(shown, knowledge);
     // Read out when the operator has asked; what merely happens would never be silent.
     summary.ariaLive = isWanted ? 'polite' : 'off';
