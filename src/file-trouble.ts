@@ -4,7 +4,11 @@ import { getSystemErrorName } from 'node:util';
 
 type Trouble = { readonly reason: string; readonly remedy: string };
 
-const NOT_OURS: Trouble = { reason: 'the account that runs the gateway may not', remedy: 'give it to that account' };
+const uid = process.getuid?.();
+const ACCOUNT = `the account that runs the gateway${uid === undefined ? '' : ` (user ${uid})`}`;
+const NOT_OURS: Trouble = { reason: `${ACCOUNT} may not`, remedy: 'give it to that account' };
+/** What holds it may belong to others, rightly: that is not to be given away. */
+const NOT_OURS_TO_MAKE: Trouble = { reason: `${ACCOUNT} may not make it`, remedy: 'make it and give it to that account' };
 const FULL: Trouble = { reason: 'the disk is full', remedy: 'make room' };
 const IN_THE_WAY: Trouble = { reason: 'there is a file where a folder must be', remedy: 'move that file away' };
 
@@ -39,7 +43,8 @@ function troubleOf(error: unknown): { readonly name: string; readonly path: stri
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   // Errors of listening and connecting are reported with their address elsewhere.
   const name = syscall === 'connect' || 'port' in error ? undefined : nameOf(code);
-  const trouble = name === undefined ? undefined : TROUBLES[name];
+  const found = name === undefined ? undefined : TROUBLES[name];
+  const trouble = found === NOT_OURS && syscall === 'mkdir' ? NOT_OURS_TO_MAKE : found;
   return name === undefined || trouble === undefined ? undefined : { name, path, trouble };
 }
 
