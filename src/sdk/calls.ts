@@ -8,7 +8,7 @@ import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, PERIODS, TIERS, type MethodName, type Methods } from './schema.ts';
 import { requireText } from './text.ts';
 import type { Transport } from './transport.ts';
-import type { Usage, UsageAnswer } from './types.ts';
+import type { OpState, Usage, UsageAnswer } from './types.ts';
 
 export type CallsOptions = {
   readonly settings: Settings;
@@ -17,6 +17,8 @@ export type CallsOptions = {
   readonly reach: Reachability;
   readonly sleeper: Sleeper;
   readonly isClosed: () => boolean;
+  /** The state of an operation of one's own at the gateway; undefined when it is not known. */
+  readonly stateOf: (opId: string) => Promise<OpState | undefined>;
 };
 
 const BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
@@ -29,7 +31,18 @@ export class Calls {
   }
 
   async complete(opId: string, costUsd: number | undefined): Promise<void> {
-    await this.#untilAnswered('CompleteOp', this.#completion(opId, costUsd));
+    const requestOf = this.#completion(opId, costUsd);
+    let attempts = 0;
+    try {
+      await this.#untilAnswered('CompleteOp', (credentialToken) => {
+        attempts += 1;
+        return requestOf(credentialToken);
+      });
+    } catch (error) {
+      // An attempt before has completed it where only the answer was lost. Anything else is the caller's mistake.
+      const isRetry = attempts > 1 && error instanceof GatewayError && error.fault === 'invalid_transition';
+      if (!isRetry || (await this.#options.stateOf(opId)) !== 'completing') throw error;
+    }
   }
 
   /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */

@@ -11,7 +11,7 @@ import type { Reachability } from './reachability.ts';
 import { DECISIONS, numberOf, OP_STATES, type CheckMessage, type CheckReply, type StreamCheckReply } from './schema.ts';
 import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
-import type { CheckAnswer } from './types.ts';
+import type { CheckAnswer, OpState } from './types.ts';
 
 /** The parts of a check that are the same in every attempt. */
 export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
@@ -76,6 +76,16 @@ export class Checker {
       return await this.#untilAnswered(body, isFresh && onUnreachable === 'deny', endMs);
     } finally {
       this.#slots.give();
+    }
+  }
+
+  /** A check that is not carried out tells the state of an operation of one's own, and changes nothing. Undefined when none is told. */
+  async stateOf(body: CheckBody): Promise<OpState | undefined> {
+    try {
+      return (await this.check({ ...body, dryRun: true }, false)).opState;
+    } catch (error) {
+      if (error instanceof GatewayError || error instanceof ClientClosedError) return undefined;
+      throw error;
     }
   }
 

@@ -5,7 +5,7 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
-import { checkBodyOf } from './messages.ts';
+import { checkBodyOf, nameIn } from './messages.ts';
 import type { Op } from './op.ts';
 import { settingsOf, type AgentClientOptions, type Settings } from './options.ts';
 import { Orphans } from './orphans.ts';
@@ -111,8 +111,13 @@ class ConnectedAgent implements AgentClient {
     this.#transport = transport;
     this.#reach = reach;
     this.#credential = credential;
-    this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed });
     this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#runs.abandon(opId) });
+    this.#calls = new Calls({
+      ...parts,
+      sleeper: this.#sleeper,
+      isClosed: () => this.#isClosed,
+      stateOf: (opId) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' }),
+    });
     const orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
       isConnected: () => this.state === 'connected',

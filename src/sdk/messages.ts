@@ -6,6 +6,12 @@ import type { AgentId, CheckRequest } from './types.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
 
+/** Of an operation id that the gateway knows, which is well-formed therefore. */
+export function nameIn(opId: string): OpName {
+  const [traceId = '', spanId = ''] = opId.split(':');
+  return { traceId, spanId };
+}
+
 /** The gateway validates requests; only values that cannot be encoded are found here. */
 export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, spanId }: OpName): CheckBody {
   const { action, resource, attributes, estimatedCostUsd, caller, dryRun } = request;

@@ -11,7 +11,7 @@ import { RunningOp, type Op } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
-import type { Action, CheckAnswer } from './types.ts';
+import type { Action } from './types.ts';
 
 export type RunsOptions = {
   readonly settings: Settings;
@@ -106,7 +106,7 @@ export class Runs {
     else if (opState === 'running' && op.state === 'paused') {
       // Or it was resumed just now, and is about to be told.
       await sleeper.sleep(SIGNAL_MS);
-      if (op.state !== 'paused' || op.signal.aborted || (await this.#stateAtGateway(check)) !== 'running') return;
+      if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
       settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
     }
   }
@@ -141,7 +141,7 @@ export class Runs {
    * is paused and `isPatient` is false: the body has thrown, and its error must not wait for an operator.
    */
   async #report(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<boolean> {
-    const { calls, sleeper } = this.#options;
+    const { calls, checker, sleeper } = this.#options;
     if (op.answer.unreachable) {
       this.abandon(op.opId);
       return true;
@@ -164,7 +164,7 @@ export class Runs {
         this.#explainUnreported(op, reported.error);
         return true;
       }
-      const state = await this.#stateAtGateway(check);
+      const state = await checker.stateOf(check);
       if (state === 'terminated') op.obey('terminate', () => {});
       if (state !== 'paused' && state !== 'running') return true;
       if (state === 'paused' && op.state !== 'paused') await sleeper.sleep(PAUSE_POLL_MS);
@@ -176,12 +176,6 @@ export class Runs {
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
     if (this.#options.reach.isLost) this.abandon(op.opId);
     else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
-  }
-
-  /** A check that is not carried out tells the state of an operation of one's own, and changes nothing. */
-  async #stateAtGateway(check: CheckBody): Promise<CheckAnswer['opState']> {
-    const asked = await settled(() => this.#options.checker.check({ ...check, dryRun: true }, false));
-    return asked.ok ? asked.value.opState : undefined;
   }
 }
 

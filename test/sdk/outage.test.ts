@@ -120,6 +120,26 @@ test('what was spent and what is done rides out a restart for as long as calls m
   expect((await back.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map((row: any) => `${row.tier} ${row.daily.spent_usd}`)).toContain('agent 0.25');
 });
 
+test('a completion whose answer is lost is a success, its cost counted once; of an operation that was terminated it is none', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address);
+  await agent.ready();
+  const { opId } = await agent.check(SEARCH);
+  proxy.cutAt(opId, 'answered');
+  await agent.complete(opId, { costUsd: 0.5 });
+  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
+  expect((await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map((row: any) => `${row.tier} ${row.daily.spent_usd}`)).toContain('agent 0.5');
+  // Completing it once more is the mistake that it was.
+  expect(await failureOf(agent.complete(opId))).toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
+
+  const stopped = await agent.check(SEARCH);
+  expect((await gateway.call('POST', `/api/v1/ops/${stopped.opId}/terminate`)).status).toBe(200);
+  proxy.cutAt(stopped.opId, 'answered');
+  expect(await failureOf(agent.complete(stopped.opId))).toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition', message: `cannot complete operation ${stopped.opId}: it is terminated` });
+});
+
 test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
   const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
