@@ -2,13 +2,14 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { codeOf } from '../core/error-text.ts';
 import { isPolicyFileName } from './policy-file.ts';
 
 export type PolicyWatcher = { close(): void };
 
 export type WatchOptions = {
-  /** Quiet time after the last sign of a change: editors and `kubectl` make several in a row. */
+  /** How long files must stay as they are before a change is told: editors and `kubectl` make several in a row. */
   readonly debounceMs?: number;
   /** How often contents are compared where the system reports nothing, as on network file systems. */
   readonly pollMs?: number;
@@ -33,24 +34,25 @@ class FingerprintWatcher implements PolicyWatcher {
   readonly #debounceMs: number;
   readonly #poll: NodeJS.Timeout;
   #watchers: readonly FSWatcher[];
-  #settle: NodeJS.Timeout | undefined;
-  #known: Promise<string>;
+  #known: string | undefined;
+  #isLooking = false;
+  /** Something may have changed since the last look. */
+  #isWoken = false;
   #closed = false;
 
   constructor(path: string, onChange: () => void, debounceMs: number, pollMs: number) {
     this.#path = path;
     this.#onChange = onChange;
     this.#debounceMs = debounceMs;
-    this.#known = fingerprint(path);
     this.#watchers = this.#watchAll();
-    this.#poll = setInterval(() => this.#compare(), pollMs);
+    this.#wake();
+    this.#poll = setInterval(() => this.#wake(), pollMs);
     this.#poll.unref();
   }
 
   close(): void {
     this.#closed = true;
     clearInterval(this.#poll);
-    clearTimeout(this.#settle);
     for (const watcher of this.#watchers) watcher.close();
   }
 
@@ -71,23 +73,31 @@ class FingerprintWatcher implements PolicyWatcher {
   }
 
   #wake(): void {
-    clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => this.#compare(), this.#debounceMs);
-    this.#settle.unref();
+    this.#isWoken = true;
+    if (!this.#isLooking) void this.#look();
   }
 
-  /** One comparison at a time, so that a change is reported once. */
-  #compare(): void {
-    if (this.#closed) return;
-    const before = this.#known;
-    this.#known = before.then(async (known) => {
+  /**
+   * A change is told when two looks in a row find the same. What the system reports cannot say that all is quiet: it reports
+   * nothing on a network file system, and without end in a folder that other programs write to.
+   */
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    let seen = this.#known ??= await fingerprint(this.#path);
+    while (!this.#closed && (this.#isWoken || seen !== this.#known)) {
+      this.#isWoken = false;
       const now = await fingerprint(this.#path);
-      if (now !== known && !this.#closed) {
-        this.#rewatch();
-        this.#onChange();
-      }
-      return now;
-    });
+      if (now === seen && now !== this.#known && !this.#closed) this.#tell(now);
+      seen = now;
+      await setTimeout(this.#debounceMs, undefined, { ref: false });
+    }
+    this.#isLooking = false;
+  }
+
+  #tell(now: string): void {
+    this.#known = now;
+    this.#rewatch();
+    this.#onChange();
   }
 
   /** A watch stays with its file, which may just have been replaced. So this sets new ones, then looks for changes in between. */

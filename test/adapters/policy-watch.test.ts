@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,6 +85,38 @@ test('where the system reports nothing, polling finds the change', async () => {
   await start(join(folder, 'watched'), { debounceMs: 20, pollMs: 50 });
   await writeFile(join(target, 'p.yaml'), 'another');
   await changesReach(1);
+});
+
+test('a set that is still being written when polling comes by is told once, when it is complete', async () => {
+  const target = join(folder, 'elsewhere');
+  await mkdir(target);
+  await mkdir(join(folder, 'watched'));
+  for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
+    await writeFile(join(target, name), 'old');
+    await symlink(join(target, name), join(folder, 'watched', name)); // as above
+  }
+  const told: string[] = [];
+  const read = () => ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml'].map((name) => readFileSync(join(target, name), 'utf8')).join(' ');
+  watcher = watchPolicies(join(folder, 'watched'), () => { told.push(read()); changes += 1; }, { debounceMs: 500, pollMs: 10 });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
+    await writeFile(join(target, name), 'changed');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  await changesReach(1);
+  expect(told).toEqual(['changed changed changed changed']);
+});
+
+test('a change is told in time in a folder where other programs never stop writing', async () => {
+  await writeFile(join(folder, 'p.yaml'), 'one');
+  await start(join(folder, 'p.yaml'), { debounceMs: 100, pollMs: 60_000 });
+  const noise = setInterval(() => writeFileSync(join(folder, 'log.txt'), 'x'), 10);
+  try {
+    await writeFile(join(folder, 'p.yaml'), 'another');
+    await changesReach(1);
+  } finally {
+    clearInterval(noise);
+  }
 });
 
 test('several writes in a row are told once, other files not at all, and nothing after closing', async () => {
