@@ -18,7 +18,7 @@ export type BudgetOwner = {
   readonly agentId: string | null;
 };
 
-/** Raised once per period and threshold, by the usage record that reached the threshold. */
+/** Raised once per period and threshold of a cap, by the usage record that reached the threshold. */
 export type BudgetAlert = BudgetOwner & {
   readonly period: Period;
   readonly percent: AlertPercent;
@@ -119,6 +119,8 @@ export class Envelope {
   /** True when an alert is due. Spend stops growing at the largest exact number, far above every possible cap. */
   add(microUsd: number, epoch: Epoch): boolean {
     this.#roll(epoch);
+    this.#monthlyAlerted = stillAlerted(this.#monthlyAlerted, this.#cells[this.#at + MONTHLY]!, this.#caps.monthly);
+    this.#dailyAlerted = stillAlerted(this.#dailyAlerted, this.#cells[this.#at + DAILY]!, this.#caps.daily);
     const monthly = Math.min(this.#cells[this.#at + MONTHLY]! + microUsd, MOST);
     const daily = Math.min(this.#cells[this.#at + DAILY]! + microUsd, MOST);
     this.#cells[this.#at + MONTHLY] = monthly;
@@ -210,6 +212,12 @@ export class Envelope {
 // A cap of 0 counts as unused until the first micro-dollar is spent.
 const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: number): boolean =>
   spentMicroUsd > 0 && spentMicroUsd >= (limitMicroUsd * percent) / 100;
+
+/** What an alert has said holds no longer when the cap was raised: then it is due anew, for the new cap. */
+const stillAlerted = (alertedPercent: number, spentMicroUsd: number, limitMicroUsd: number): number =>
+  alertedPercent === 0 || hasReached(alertedPercent, spentMicroUsd, limitMicroUsd)
+    ? alertedPercent
+    : (ALERT_PERCENTS.findLast((percent) => percent < alertedPercent && hasReached(percent, spentMicroUsd, limitMicroUsd)) ?? 0);
 
 const isAlertDue = (spentMicroUsd: number, limitMicroUsd: number, alertedPercent: number): boolean =>
   alertedPercent < LAST_ALERT && hasReached(alertedPercent < FIRST_ALERT ? FIRST_ALERT : LAST_ALERT, spentMicroUsd, limitMicroUsd);

@@ -274,6 +274,27 @@ test('80 % and 100 % of a cap are each said once per period, from the widest tie
   ]);
 });
 
+test('a cap that is raised after its alerts is said again when spend comes near it, and one that is not is not', () => {
+  const budget = tracker({ agent_monthly_limit_usd: 10 });
+  const said = (microUsd: number) => budget.record(ada, microUsd, {}, NOON).alerts.map(({ percent, limitMicroUsd }) => `${percent} of ${limitMicroUsd / USD}`);
+  const caps = (agent_monthly_limit_usd: number | undefined) =>
+    budget.reconfigure(agent_monthly_limit_usd === undefined ? undefined : budgetConfig({ agent_monthly_limit_usd }), NOON);
+  expect(said(10 * USD)).toEqual(['80 of 10', '100 of 10']);
+  caps(100);
+  expect(said(69 * USD)).toEqual([]);
+  expect(said(1 * USD)).toEqual(['80 of 100']);
+  caps(90); // still over 80 %
+  expect(said(1 * USD)).toEqual([]);
+  caps(undefined);
+  caps(90); // lifted and put back with nothing spent in between
+  expect(said(1 * USD)).toEqual([]);
+  expect(said(8 * USD)).toEqual(['100 of 90']);
+  expect(said(50 * USD)).toEqual([]);
+  caps(150); // 140 of it are spent: the 80 % were said, the 100 % are said anew
+  expect(said(9 * USD)).toEqual([]);
+  expect(said(1 * USD)).toEqual(['100 of 150']);
+});
+
 test('who has spent in the running month, or holds money, is not forgotten with those who are idle', () => {
   const budget = tracker({ agent_monthly_limit_usd: 10 });
   budget.record(ada, 5 * USD, {}, NOON);
