@@ -2,6 +2,7 @@
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
+import { isOrgName } from '../core/ids.ts';
 import { ok, type Result } from '../core/result.ts';
 import { orgInReach, refuseWithout } from '../core/scope.ts';
 import type { AccountListing, AccountReads } from './account-store.ts';
@@ -24,6 +25,8 @@ export async function listForAdmin<Row extends { readonly id: string; readonly s
   if (refused !== undefined) return refused;
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
+  // The store is not asked for a text that cannot be an org: PostgreSQL refuses some of them, such as U+0000.
+  if (org.value !== undefined && !isOrgName(org.value)) return ok({ items: [], next: undefined });
   const found = await store.read(async (reads) => {
     // The id of the last row, and not its place in the list of all, which would tell an org how many others there are.
     const last = cursor === undefined ? undefined : await seen(reads, cursor);

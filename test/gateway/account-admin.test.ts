@@ -141,6 +141,15 @@ test('the list goes on where it stopped', async () => {
   expect(await scene.listAccounts({ principal: { ...principal, scopes: ['write'] }, orgId: undefined, perPage: 2, cursor: undefined })).toMatchObject({ fault: { kind: 'insufficient_scope' } });
 });
 
+test('an org that cannot be has no accounts and no invites, and the database is not asked about it', async () => {
+  const scene = await openScene(await newDatabase());
+  const principal = principalOf(await registerOwner(scene));
+  for (const orgId of ['', '-', 'a b', '\u0000', 'acme\u0000', '\ud800', 'x'.repeat(100_000)]) {
+    expect(await scene.listAccounts({ principal, orgId, perPage: 50, cursor: undefined })).toEqual({ ok: true, value: { items: [] } });
+    expect(await scene.listInvites({ principal, orgId, perPage: 50, cursor: undefined })).toEqual({ ok: true, value: { items: [] } });
+  }
+});
+
 test('an org does not learn from the cursor of the list how many accounts others have, and cannot go on from theirs', async () => {
   const scene = await openScene(await newDatabase());
   const owner = await registerOwner(scene);
