@@ -31,13 +31,11 @@ const POSTING_BYTES = 6;
 const HASH_BYTES = 4;
 /** Starts and CRCs, and one more number so that a field's table is a multiple of 8 bytes. */
 const FIELD_NUMBERS = BUCKETS + 1 + BUCKETS + 1;
+/** Three times as many chunks as a segment of the largest size has. A file that says more is not believed. */
 const CHUNK_RANGE = 0x10000;
 
 const fixedBytes = (chunks: number): number =>
   (PRELUDE.length + chunks * ROW.length) * 8 + INDEXED_FIELDS.length * FIELD_NUMBERS * 4;
-
-/** The place of chunk numbers ends at 65536; larger segments are read without an index. */
-export const fitsIndexFile = (builder: IndexBuilder): boolean => builder.chunkCount <= CHUNK_RANGE;
 
 /** Writes beside and renames, so that a reader finds a whole index or none. */
 export function writeIndexFile(path: string, builder: IndexBuilder): void {

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';
 import { IndexBuilder } from './index-builder.ts';
-import { fitsIndexFile, loadIndexFile, writeIndexFile } from './index-file.ts';
+import { loadIndexFile, writeIndexFile } from './index-file.ts';
 import type { SegmentIndex } from './segment-index.ts';
 import type { Segment } from './segments.ts';
 
@@ -66,7 +66,7 @@ export class SegmentIndexes {
 
   #seal(segment: Segment, builder: IndexBuilder, size: number): SegmentIndex {
     // A torn end in the middle of a log is not indexed; then nothing is stored, and verification names it.
-    if (builder.endOffset !== size || !fitsIndexFile(builder)) return builder;
+    if (builder.endOffset !== size) return builder;
     try {
       writeIndexFile(indexPath(segment), builder);
     } catch (error) {

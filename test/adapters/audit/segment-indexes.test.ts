@@ -1,0 +1,48 @@
+import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { AuditReader } from '../../../src/adapters/audit/reader.ts';
+import { append, freshDirectory, openWriter } from './log.ts';
+
+const indexesIn = (directory: string): string[] => readdirSync(directory).filter((name) => name.endsWith('.idx')).sort();
+
+/** The directory of a log of so many segments of one entry each, closed. */
+function logOfSegments(count: number): string {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 1 });
+  for (let nth = 0; nth < count; nth += 1) append(writer, [{}]);
+  writer.close();
+  return directory;
+}
+
+test('an index that could not be written for a reason nobody knows is an error, and the next query is answered once the reason is gone', async () => {
+  const directory = logOfSegments(2);
+  const reader = new AuditReader(directory);
+  const inTheWay = join(directory, `0000000000000001.idx.${process.pid}.tmp`);
+  mkdirSync(inTheWay);
+  await expect(reader.query({}, { perPage: 10 })).rejects.toThrow('EISDIR');
+  rmdirSync(inTheWay);
+  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 2 }, { id: 1 }], nextCursor: null } });
+});
+
+test('a segment that lost its end gets no index file: it would be wrong, and written again by every query', async () => {
+  const directory = logOfSegments(3);
+  const torn = join(directory, '0000000000000002.ndjson');
+  truncateSync(torn, statSync(torn).size - 20);
+  expect(await new AuditReader(directory).query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 3 }, { id: 1 }] } });
+  expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
+});
+
+test('of a log of many segments, 512 indexes stay in memory, those used last; the others are read from their files', async () => {
+  const directory = logOfSegments(515);
+  const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
+  const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
+  // From the newest to the oldest: of the 514 that are sealed, 514 and 513 are the first to go.
+  expect(await reader.query({ orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { nextCursor: null } });
+  expect(indexesIn(directory)).toHaveLength(514);
+  for (const name of indexesIn(directory)) rmSync(join(directory, name));
+  await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(513) });
+  expect(indexesIn(directory)).toEqual([]);
+  await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(515) });
+  expect(indexesIn(directory)).toContain('0000000000000514.idx');
+});
