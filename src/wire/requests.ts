@@ -31,6 +31,9 @@ export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 // A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
 const isLongerThan = (text: string, bytes: number): boolean => text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
 
+export const USAGE_ID_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
+export const isUsageId = (text: string): boolean => text !== '' && !isLongerThan(text, MAX_LABEL_BYTES);
+
 /** `principal` is the bearer's, already known to hold the write scope. */
 export function checkCommandOf(request: CheckActionRequest, principal: Principal | undefined): Result<CheckCommand, Fault> {
   const { traceId, spanId, action, resource, attributes, dryRun, correlationId } = request;
@@ -122,7 +125,7 @@ export function usageOf(request: RecordUsageRequest, principal: Principal | unde
   const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
   if (opId === undefined && request.opId !== undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
   const { usageId } = request;
-  if (usageId !== undefined && (usageId === '' || isLongerThan(usageId, MAX_LABEL_BYTES))) return invalid('usage_id', `must be 1 to ${MAX_LABEL_BYTES} bytes`);
+  if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
   return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
 }
 

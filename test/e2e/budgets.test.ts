@@ -55,6 +55,20 @@ test('a usage record that no budget can mean is refused, with the field that doe
   expect((await gateway.call('POST', '/api/v1/usage', { cost_usd: 1 })).body.field).toBe('agent');
 });
 
+test('the name of a usage record may be as long over HTTP as over Connect and gRPC: 256 bytes, however few characters they are', async () => {
+  const gateway = await start({});
+  const record = (usageId: string) => Promise.all([
+    spend(gateway, 1, { usage_id: usageId }),
+    gateway.call('POST', '/svc.governance.v1.AgentService/RecordUsage', { agent: agent(), costUsd: 1, usageId }),
+  ]);
+  for (const usageId of ['ü'.repeat(129), 'x'.repeat(257)]) {
+    const [http, connect] = await record(usageId);
+    expect([http.status, http.body.detail]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
+    expect([connect.status, connect.body.message]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
+  }
+  for (const usageId of ['ü'.repeat(128), 'x'.repeat(256)]) expect((await record(usageId)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
 test('what was answered is there after kill -9, and a retry of it counts once', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

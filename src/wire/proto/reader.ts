@@ -65,7 +65,7 @@ export class Reader {
       if (byte === undefined) throw truncated();
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) {
-        if (!Number.isSafeInteger(value)) throw new Malformed(field, 'must be less than 2^53');
+        if (!Number.isSafeInteger(value)) throw new Malformed(field, `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
         return value;
       }
     }

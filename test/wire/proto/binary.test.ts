@@ -92,6 +92,12 @@ test.each([
   expect(decode(Buffer.from(bytes))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field, problem } });
 });
 
+test('a number that is too large is refused in the words of JSON', () => {
+  expect(binaryCodec('AckOpControlRequest').decode(Buffer.from([0x20, ...Array<number>(7).fill(0x80), 0x10]))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'sequence', problem: 'must be a whole number from 0 to 9007199254740991' },
+  });
+});
+
 test('fields of a newer schema are passed over, groups too', () => {
   const bytes = Buffer.from([0x1a, 0x01, 0x74, 0xa0, 0x06, 0x07, 0xa3, 0x06, 0x08, 0x01, 0xa4, 0x06, 0xaa, 0x06, 0x01, 0x00, 0xa1, 0x06, ...Array<number>(8).fill(0)]);
   expect(decode(bytes)).toEqual({ ok: true, value: { ...empty, traceId: 't' } });
