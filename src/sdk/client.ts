@@ -181,8 +181,9 @@ class ConnectedAgent implements AgentClient {
   async #close(): Promise<void> {
     this.#isClosing = true;
     await this.#idleWithin(this.#settings.closeMs);
+    const { count } = this.#runs;
     this.#runs.abortAll();
-    if (this.#runs.count > 0) await this.#idleWithin(LAST_WORDS_MS);
+    if (count > 0) await this.#idleWithin(LAST_WORDS_MS);
     const sleeper = new Sleeper();
     await Promise.race([this.#control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
     sleeper.end();

@@ -119,6 +119,9 @@ export class RunningOp implements Op {
     }
   }
 
+  /** Resolves when the operation, which is paused, is so no longer, or is aborted. As at a checkpoint, the body stands still by now. */
+  pauseOver(): Promise<void> { return this.#change(this); }
+
   recordUsage(costUsd: number): Promise<UsageAnswer> { return this.#recordUsage(costUsd, this.opId); }
 
   #pausedAround(): RunningOp | undefined {

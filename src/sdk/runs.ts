@@ -40,6 +40,9 @@ export class Runs {
   readonly #options: RunsOptions;
   /** Operations whose bodies run, with the checks that allowed them. */
   readonly #live = new Map<RunningOp, CheckBody>();
+  /** Ends the waits of operations whose bodies are over, and which are paused. */
+  readonly #resting = new Set<() => void>();
+  #isClosing = false;
 
   constructor(options: RunsOptions) {
     this.#options = options;
@@ -72,18 +75,22 @@ export class Runs {
     return this.#act(op, check, body);
   }
 
-  /** Aborts all bodies. */
+  /** Aborts all bodies, and waits for no operator any longer. */
   abortAll(): void {
+    this.#isClosing = true;
     for (const op of this.#live.keys()) op.abort(new ClientClosedError());
+    this.#rouse();
   }
 
-  get count(): number { return this.#live.size; }
+  /** Operations that have something left to say: their bodies run, or are over during a pause. */
+  get count(): number { return this.#live.size + this.#resting.size; }
 
   /**
    * The gateway was away and may have forgotten its operations, as it does when it restarts. It is asked for each again, so that
    * operators see them and can stop them; one that may not go on is stopped. To a gateway that knows them this changes nothing.
    */
   announceAll(): void {
+    this.#rouse();
     for (const [op, check] of this.#live) {
       this.#announce(op, check).catch((error: unknown) => {
         if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be announced again`, { cause: error }));
@@ -147,14 +154,14 @@ export class Runs {
       return true;
     }
     for (;;) {
-      if (op.state === 'paused') {
+      if (op.state === 'paused' && !this.#isClosing) {
         if (!isPatient) {
-          void op.checkpoint().then(() => this.#report(op, check, true), () => true).then(() => this.#options.control.detach(op));
+          void this.#report(op, check, true).then(() => this.#options.control.detach(op));
           return false;
         }
-        const resumed = await settled(() => op.checkpoint());
-        if (!resumed.ok) return true;
+        await this.#rest(op);
       }
+      if (op.state === 'terminated') return true;
       const reported = await settled(() => calls.completeUnlessLost(op.opId));
       if (reported.ok) {
         op.complete();
@@ -164,11 +171,28 @@ export class Runs {
         this.#explainUnreported(op, reported.error);
         return true;
       }
+      if (this.#isClosing) return true;
       const state = await checker.stateOf(check);
       if (state === 'terminated') op.obey('terminate', () => {});
       if (state !== 'paused' && state !== 'running') return true;
       if (state === 'paused' && op.state !== 'paused') await sleeper.sleep(PAUSE_POLL_MS);
     }
+  }
+
+  /** Until the pause is over, or may be: a gateway that comes back may have forgotten it. */
+  #rest(op: RunningOp): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#resting.delete(wake);
+        resolve();
+      };
+      this.#resting.add(wake);
+      void op.pauseOver().then(wake);
+    });
+  }
+
+  #rouse(): void {
+    for (const wake of this.#resting) wake();
   }
 
   #explainUnreported(op: RunningOp, error: unknown): void {

@@ -13,7 +13,7 @@ import { messageShape } from '../../src/wire/proto/schema.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startProxy } from '../support/proxy.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -336,4 +336,63 @@ test('a body that is over before the gateway is back is told to it then', async 
   expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'running' });
   proxy.serve();
   await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' }));
+});
+
+/** An operation whose body is over, and which is paused at the gateway: the pause came while the body returned. */
+async function endedWhilePaused(agent: AgentClient, gateway: TestGateway, proxy: TestProxy): Promise<{ readonly op: Op; readonly result: Promise<string> }> {
+  let begun: Op | undefined;
+  const result = agent.run(SEARCH, async (op) => {
+    begun = op;
+    proxy.freeze();
+    expect((await gateway.call('POST', `/api/v1/ops/${op.opId}/pause`)).status).toBe(200);
+    return 'the work is done';
+  });
+  const op = await eventually(async () => {
+    expect((await gateway.call('GET', `/api/v1/ops/${begun?.opId}`)).body.state).toBe('paused');
+    return begun!;
+  });
+  proxy.thaw();
+  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${op.opId}`)).body.acknowledged_at).toEqual(expect.any(String)));
+  return { op, result };
+}
+
+test('a run that is over but for a pause ends when the gateway that knew of the pause is gone', async () => {
+  const { gateway, restart } = await startRestartable();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const { op, result } = await endedWhilePaused(connect(proxy.address), gateway, proxy);
+  await gateway.stop('SIGKILL');
+  const back = await restart();
+  expect(await result).toBe('the work is done');
+  expect((await back.call('GET', `/api/v1/ops/${op.opId}`)).status).toBe(404);
+});
+
+test('a run that is over but for a pause ends at close', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { deadlines: { closeMs: 50 } });
+  const { result } = await endedWhilePaused(agent, gateway, proxy);
+  await agent.close();
+  expect(await result).toBe('the work is done');
+});
+
+test('an operation that was paused before a restart does not stay open at the gateway when its client is closed', async () => {
+  const { gateway, restart } = await startRestartable();
+  const warnings: string[] = [];
+  const agent = connect(gateway.grpc, { onWarning: ({ message }) => warnings.push(message), deadlines: { closeMs: 50 } });
+  let begun: Op | undefined;
+  const result = failureOf(agent.run(SEARCH, async (op) => {
+    begun = op;
+    return workForEver(op);
+  }));
+  await eventually(() => expect(begun?.state).toBe('running'));
+  await gateway.call('POST', `/api/v1/ops/${begun?.opId}/pause`);
+  await eventually(() => expect(begun?.state).toBe('paused'));
+  await gateway.stop('SIGKILL');
+  const back = await restart();
+  await eventually(() => expect(warnings).toEqual([expect.stringContaining('was paused when the gateway restarted, and still is')]));
+  await agent.close();
+  expect(await result).toMatchObject({ name: 'ClientClosedError' });
+  expect((await back.call('GET', `/api/v1/ops/${begun?.opId}`)).body).toMatchObject({ state: 'completing' });
 });
