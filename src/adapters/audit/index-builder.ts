@@ -64,7 +64,7 @@ export class IndexBuilder implements SegmentIndex {
     let [events, decisions] = [0, 0];
     for (let start = from; start < to; start = text.indexOf('\n', start) + 1) {
       if (!scanner.read(text, start)) continue; // `svc audit verify` names such a line; a query cannot show it.
-      if (firstId === 0) firstId = scanner.id();
+      if (!(firstId > 0)) firstId = scanner.id(); // that of a damaged line may be no number
       const stamp = scanner.token(FIELD.timestamp);
       if (stamp < minStamp) minStamp = stamp;
       if (stamp > maxStamp) maxStamp = stamp;

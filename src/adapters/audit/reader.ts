@@ -27,6 +27,7 @@ const MAX_MS_PER_PAGE = 400;
 /** About 2 ms of work between two turns of the event loop. */
 const CHUNKS_PER_TURN = 16;
 const EXPORT_PIECE_CHARACTERS = 64 * 1024;
+const LINE_FEED = 10;
 const NO_CURSOR = Number.MAX_SAFE_INTEGER;
 
 type Match = { readonly id: number; readonly line: string };
@@ -150,9 +151,15 @@ export class AuditReader {
 /** The lines after the last indexed chunk, which are always looked at. */
 function tailOf(fd: number, from: number, to: number): ChunkRange[] {
   if (from >= to) return [];
-  const start = Buffer.alloc(32);
-  const firstId = idOf(start.subarray(0, readFully(fd, start, from)));
-  return firstId === undefined ? [] : [{ from, to, firstId }];
+  const bytes = Buffer.allocUnsafe(to - from);
+  const lines = bytes.subarray(0, readFully(fd, bytes, from));
+  let start = 0;
+  do {
+    const firstId = idOf(lines.subarray(start));
+    if (firstId !== undefined) return [{ from, to, firstId }];
+    start = lines.indexOf(LINE_FEED, start) + 1; // that line is damaged, not those behind it
+  } while (start > 0);
+  return [];
 }
 
 /** In the order asked for. A line that is not complete yet is left for later. */

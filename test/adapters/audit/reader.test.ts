@@ -352,6 +352,16 @@ test('a line that is no JSON any more is left out of pages and stands in exports
   expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
 });
 
+test.each([['in the part that is indexed', 129, 300], ['behind it', 129, 140], ['at the beginning of the log', 1, 10]])('a line whose id is damaged, the first of those read together %s, hides none of the others', async (_where, damaged, count) => {
+  const directory = logOf(count);
+  const path = join(directory, SEGMENT_ONE);
+  writeFileSync(path, readFileSync(path, 'utf8').replace(`{"id":${damaged},`, `{"id":${String(damaged).replace('1', 'q')},`));
+  const expected = Array.from({ length: count }, (_entry, at) => count - at).filter((id) => id !== damaged);
+  const reader = new AuditReader(directory);
+  for (const perPage of [1_000, 50]) expect(await ids(reader, {}, perPage)).toEqual(expected);
+  expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), {})).toEqual(expected);
+});
+
 async function exported(reader: AuditReader, filter: AuditFilter, request: Parameters<AuditReader['export']>[1]): Promise<string> {
   let text = '';
   for await (const piece of reader.export(filter, request)) text += piece;

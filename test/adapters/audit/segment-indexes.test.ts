@@ -33,6 +33,16 @@ test('a segment that lost its end gets no index file: it would be wrong, and wri
   expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
 });
 
+test('a segment of long entries is indexed to its end as any other', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory, { segmentBytes: 1_000_000 });
+  // The first 128 entries, which one row of the index covers, are more than is read at once.
+  for (let nth = 0; nth < 2; nth += 1) append(writer, Array.from({ length: 130 }, () => ({ payload: { text: 'x'.repeat(8_000) } })));
+  writer.close();
+  await new AuditReader(directory).refresh();
+  expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
+});
+
 test('of a log of many segments, 512 indexes stay in memory, those used last; the others are read from their files', async () => {
   const directory = logOfSegments(515);
   const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
