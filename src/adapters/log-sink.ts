@@ -28,7 +28,10 @@ export class LogSink {
   write(line: string): void {
     if (this.#waiting.length + line.length > MAX_WAITING_CHARACTERS) this.#lost += 1;
     else this.#waiting += line;
-    if (!this.#isBusy) this.#go();
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    // Not in this turn: if it ends in an exit, another thread would hold the first line, and the last words could not follow it.
+    setImmediate(() => this.#go());
   }
 
   #go(): void {

@@ -65,3 +65,17 @@ test('of more than a mebibyte that waits the rest is lost and counted, and what 
   sink.write('after\n');
   await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
 });
+
+test('what is said in the turn of an exit is written to its last line', () => {
+  const program = `
+    import { LogSink } from ${JSON.stringify(new URL('../../dist/src/adapters/log-sink.js', import.meta.url).href)};
+    const sink = new LogSink(2);
+    sink.write('before\\n');
+    setTimeout(() => {
+      for (let line = 1; line <= 3; line += 1) sink.write('line ' + line + '\\n');
+      void Promise.resolve().then(() => { sink.write('last words\\n'); process.exit(3); });
+    }, 50);
+  `;
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 3, stderr: 'before\nline 1\nline 2\nline 3\nlast words\n' });
+});
