@@ -145,6 +145,8 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
     if (!info.isFile()) return fail(unreadable(file, 'is not a file'));
     if (info.size > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     const bytes = await readFile(file);
+    // Between being emptied and being written again, a file must not leave the gateway without its policies.
+    if (bytes.length === 0) return fail(unreadable(file, 'is empty; write a comment into a file that is to hold nothing'));
     if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
   } catch (error) {

@@ -36,7 +36,7 @@ function readDocuments(text: string): ReadYaml {
   const parsed = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, stringKeys: true, merge: false, version: '1.2' });
   const documents = Array.isArray(parsed) ? (parsed as Document.Parsed[]) : [];
   if (documents.length > MAX_DOCUMENTS) return { documents: [], problems: [{ line: 1, column: 1, problem: `more than ${MAX_DOCUMENTS} documents` }] };
-  const problems = documents.flatMap((document) => [...syntaxProblems(document, lines), ...aliasProblems(document, lines)]);
+  const problems = documents.flatMap((document) => [...syntaxProblems(document, text, lines), ...aliasProblems(document, lines)]);
   if (problems.length > 0) return { documents: [], problems };
   return {
     documents: documents.filter(({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null)).map((document) => ({
@@ -53,24 +53,39 @@ const positionAt = (offset: number, lines: LineCounter): Position => {
 };
 
 /** The first mistake at each place: what follows from it at the same place would only hide it. */
-function syntaxProblems({ errors, warnings }: Document.Parsed, lines: LineCounter): readonly YamlProblem[] {
+function syntaxProblems({ errors, warnings }: Document.Parsed, text: string, lines: LineCounter): readonly YamlProblem[] {
   const byPlace = new Map<number, YamlProblem>();
   for (const { message, pos } of [...errors, ...warnings]) {
     // The library passes on how the engine says that a stack is full.
     if (/call stack|stack overflow/i.test(message)) return [{ ...positionAt(pos[0], lines), problem: TOO_DEEP }];
     // It also adds its own position and an excerpt of the text.
     const problem = (message.split('\n', 1)[0] ?? message).replace(/ at line \d+, column \d+:?$/, '');
-    if (!byPlace.has(pos[0])) byPlace.set(pos[0], { ...positionAt(pos[0], lines), problem });
+    if (problem === EMPTY_ALIAS) continue; // told as an alias
+    if (!byPlace.has(pos[0])) byPlace.set(pos[0], { ...positionAt(pos[0], lines), problem: `${problem}${hintAt(pos[0], text)}` });
   }
   return [...byPlace.values()].slice(0, MAX_SYNTAX_PROBLEMS);
+}
+
+const EMPTY_ALIAS = 'Alias cannot be an empty string';
+
+/** Much of CEL means something else to YAML: `!has(…)` is a tag, `"a" in …` text after a value, `a ? b : c` a mapping in a line. */
+function hintAt(offset: number, text: string): string {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
+  return /^\s*(?:- +)?when:\s/.test(line) ? "; an expression that YAML would misread is written after `when: |` on lines of its own, or in '…'" : '';
 }
 
 /** An alias is never needed in a policy, and a few of them can stand for more memory than there is. */
 function aliasProblems(document: Document.Parsed, lines: LineCounter): readonly YamlProblem[] {
   const problems: YamlProblem[] = [];
+  const anchors = new Set<string>();
   visit(document, {
-    Alias: (_key, alias) => {
-      problems.push({ ...positionAt(alias.range?.[0] ?? 0, lines), problem: `aliases such as *${alias.source} are not allowed in policies` });
+    Node: (_key, node) => {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+        return;
+      }
+      const problem = anchors.has(node.source) ? `aliases such as *${node.source} are not allowed in policies` : `a pattern that begins with * is written in quotes: "*${node.source}"`;
+      problems.push({ ...positionAt(node.range?.[0] ?? 0, lines), problem });
     },
   });
   return problems;

@@ -58,19 +58,24 @@ type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
 /** A call of `matches`, whose pattern is to be compiled beforehand. */
 export type MatchesCall = { readonly call: NodeOf<'rcall'>; readonly pattern: NodeOf<'value'> };
 
+/** A number that is written out, without its sign. */
+export type NumberNode = NodeOf<'value'> & { readonly args: number | bigint };
+
 export type ConditionSurvey = {
   readonly problems: readonly ConditionProblem[];
   readonly cost: ConditionCost;
   readonly matchesCalls: readonly MatchesCall[];
+  /** The numbers of each list, of the values of each mapping and of the branches of each choice, where all of these are numbers. */
+  readonly numbers: readonly (readonly NumberNode[])[];
 };
 
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined });
-  const { problems, factor, degree, countsCharacters, matchesCalls } = surveyor;
+  const { problems, factor, degree, countsCharacters, matchesCalls, numbers } = surveyor;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost: { factor, degree, countsCharacters }, matchesCalls };
+  return { problems, cost: { factor, degree, countsCharacters }, matchesCalls, numbers };
 }
 
 /**
@@ -103,6 +108,7 @@ type Loops = { readonly factor: number; readonly degree: number; readonly variab
 class Surveyor {
   readonly problems: ConditionProblem[] = [];
   readonly matchesCalls: MatchesCall[] = [];
+  readonly numbers: (readonly NumberNode[])[] = [];
   factor = 1;
   degree = 0;
   countsCharacters = false;
@@ -122,9 +128,14 @@ class Surveyor {
         return this.#visitCall(node, node.args[0], node.args[1], node.args[2], loops);
       }
       case '!_': case '-_': return this.visit(node.args, loops);
-      case 'map': return node.args.forEach((entry) => entry.forEach((part) => this.visit(part, loops)));
+      case 'map': {
+        this.#noteNumbers(node.args.map(([, value]) => value));
+        return node.args.forEach((entry) => entry.forEach((part) => this.visit(part, loops)));
+      }
       default: {
         const operands: readonly ASTNode[] = node.args;
+        if (node.op === 'list') this.#noteNumbers(operands);
+        if (node.op === '?:') this.#noteNumbers(operands.slice(1));
         this.#charge(OPERATORS[node.op] ?? 'constant', operands, loops);
         for (const operand of operands) this.visit(operand, loops);
       }
@@ -184,11 +195,21 @@ class Surveyor {
     if (pattern?.op === 'value') this.matchesCalls.push({ call, pattern });
   }
 
+  #noteNumbers(nodes: readonly ASTNode[]): void {
+    const numbers = nodes.map(numberIn).filter((node) => node !== undefined);
+    if (numbers.length > 1 && numbers.length === nodes.length) this.numbers.push(numbers);
+  }
+
   /** `caller` may be null, which leaves its fields to the moment of evaluation; a field that never exists is a typing mistake. */
   #checkCallerField(owner: ASTNode, field: string, node: ASTNode): void {
     if (owner.op !== 'id' || owner.args !== 'caller' || CALLER_FIELDS.includes(field)) return;
     this.problems.push({ offset: node.start, problem: `caller has no ${field}; it has ${CALLER_FIELDS.join(', ')}` });
   }
+}
+
+function numberIn(node: ASTNode): NumberNode | undefined {
+  if (node.op === '-_') return numberIn(node.args);
+  return node.op === 'value' && (typeof node.args === 'number' || typeof node.args === 'bigint') ? (node as NumberNode) : undefined;
 }
 
 /** The variable that a path such as `file.owners["x"]` starts from; undefined for anything but a path. */

@@ -6,7 +6,7 @@ import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import { cutText } from './cut-text.ts';
 import type { AgentIdentity } from './ids.ts';
-import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall } from './policy-condition-cost.ts';
+import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -143,6 +143,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   }
   const survey = surveyCondition(parsed.ast);
   const problems = [...survey.problems, ...survey.matchesCalls.flatMap(makeLinear)];
+  survey.numbers.forEach(makeAlike);
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
@@ -164,6 +165,12 @@ function makeLinear({ call, pattern }: MatchesCall): readonly ConditionProblem[]
   } catch (error) {
     return refuse(`not a pattern of RE2 syntax: ${messageOf(error)}`);
   }
+}
+
+/** Of numbers written side by side, as in `[1, 2.5]`, whole ones become doubles where one is a double: the library takes one type only. */
+function makeAlike(numbers: readonly NumberNode[]): void {
+  if (!numbers.some(({ args }) => typeof args === 'number')) return;
+  for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }
 
 function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition['evaluate'] {
@@ -211,8 +218,16 @@ function problemOf(error: unknown): ConditionProblem {
   return { offset: range?.start ?? 0, problem: messageOf(error) };
 }
 
-/** The library's first line without its drawing of the expression. */
+/** The library's first line without its drawing of the expression, in the terms of the author. */
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return cutText(text.split('\n', 1)[0] ?? '', 300);
+  const line = text.split('\n', 1)[0] ?? '';
+  return cutText(REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line), 300);
 }
+
+const REWORDED: readonly (readonly [RegExp, string])[] = [
+  [new RegExp(`^found no matching overload for '(.*)\\.${LINEAR_MATCHES}\\(Pattern\\)'$`), 'no such overload: $1.matches(string)'],
+  [/^(no such overload: double in list<int>)$/, '$1; write its numbers as in [1.0, 2.0]'],
+  [/^(no such overload: int in list<double>)$/, '$1; put double(…) around what is looked for'],
+  [/^((?:List elements must have|Map value uses) .*)$/, '$1; dyn(…) around each lets them differ'],
+];

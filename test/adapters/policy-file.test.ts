@@ -67,6 +67,8 @@ test.each([
   ['a budget out of place', 'name: a\nscope: org:x\nrules: []\nbudget: { daily_limit_usd: 5 }\n', 'p.yaml:4:1: budget: a budget stands in a document of global scope only'],
   ['a budget with a mistake', 'name: a\nscope: global\nbudget:\n  daily_limit_usd: lots\n', 'p.yaml:4:20: budget.daily_limit_usd: must be an amount in US dollars from 0 to 1000000000'],
   ['an unknown key of a budget', 'name: a\nscope: global\nbudget:\n  weekly_limit_usd: 5\n', 'p.yaml:4:3: budget.weekly_limit_usd: unknown key; a budget knows monthly_limit_usd, daily_limit_usd, org_monthly_limit_usd, org_daily_limit_usd, team_monthly_limit_usd, team_daily_limit_usd, agent_monthly_limit_usd, agent_daily_limit_usd, timezone, action_on_exceed'],
+  ['a pattern that YAML takes for an alias', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: allow\n    actions: [*.read]\n', 'p.yaml:6:15: a pattern that begins with * is written in quotes: "*.read"'],
+  ['a lone star', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: allow\n    actions: [*]\n', 'p.yaml:6:15: a pattern that begins with * is written in quotes: "*"'],
   ['a name given twice', 'name: a\nscope: global\nrules: []\n---\nname: a\nscope: org:x\nrules: []\n', 'p.yaml:5:7: name: a is also the name of a policy in p.yaml; names are unique'],
 ])('%s is refused where it stands', (_, text, problem) => {
   expect(refusals(text)).toEqual([problem]);
@@ -89,6 +91,17 @@ test.each([
   ['that is no condition', 'resource', 'p.yaml:6:11: rules[0].when: must be true or false, this is string'],
 ])('a bad condition %s is refused at its character', (_, when, problem) => {
   expect(refusals(rule(when))).toEqual([problem]);
+});
+
+const QUOTE = "; an expression that YAML would misread is written after `when: |` on lines of its own, or in '…'";
+test.each([
+  ['a negation, which YAML takes for a tag', '!has(attributes.x)', `p.yaml:6:11: Unresolved tag: !has(attributes.x)${QUOTE}`],
+  ['a text at the beginning', '"a" in attributes.tags', `p.yaml:6:15: Unexpected scalar at node end${QUOTE}`],
+  ['a choice', 'attributes.a ? attributes.b : false', `p.yaml:6:11: Nested mappings are not allowed in compact mappings${QUOTE}`],
+])('a condition that YAML misreads is refused with how to write it: %s', (_, when, problem) => {
+  expect(refusals(rule(when))).toEqual([problem]);
+  expect(loadText(rule(`|\n      ${when}`)).ok).toBe(true);
+  expect(loadText(rule(`'${when}'`)).ok).toBe(true);
 });
 
 test('all mistakes are told at once, from top to bottom', () => {
@@ -178,6 +191,10 @@ test('a file that cannot be read as a policy says why', async () => {
   };
   await writeFile(join(folder, 'large.yaml'), `# ${'x'.repeat(1024 * 1024)}`);
   await writeFile(join(folder, 'bytes.yaml'), new Uint8Array([0xff, 0xfe, 0x00]));
+  await writeFile(join(folder, 'emptied.yaml'), '');
+  await writeFile(join(folder, 'nothing.yaml'), '# nothing yet');
+  expect(await refusal('emptied.yaml')).toEqual([[undefined, undefined, 'is empty; write a comment into a file that is to hold nothing']]);
+  expect(await refusal('nothing.yaml')).toEqual([]);
   expect(await refusal('absent.yaml')).toEqual([[undefined, undefined, 'does not exist']]);
   expect(await refusal('large.yaml')).toEqual([[undefined, undefined, 'is larger than 1048576 bytes']]);
   expect(await refusal('bytes.yaml')).toEqual([[undefined, undefined, 'is not UTF-8 text']]);

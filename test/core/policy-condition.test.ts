@@ -31,6 +31,9 @@ test.each([
   'estimated_cost_usd * 4 == 1 && 1 == estimated_cost_usd * 4 && estimated_cost_usd != 1 && 1 != estimated_cost_usd',
   'attributes.size % attributes.half == 0 && attributes.size - attributes.half == 9.5',
   'attributes.half < 1',
+  'estimated_cost_usd in [0.25, 1] && attributes.half in [1, 0.5] && attributes.half in [0.5, 1, -2] && [1, -2.5][1] == -2.5',
+  'estimated_cost_usd < (agent.team_id == "search" ? 5 : 0.5) && (attributes.size > 100 ? 1.5 : 2) == 2',
+  'estimated_cost_usd < {"search": 5, "ops": 1.5}[agent.team_id]',
   // Fields that may be missing.
   'has(attributes.size) && !has(attributes.absent)',
   '"size" in attributes && !("absent" in attributes)',
@@ -60,6 +63,7 @@ test.each([
 test.each([
   ['attributes.absent < 3', 'No such key: absent'],
   ['attributes.path < 3', 'no such overload: dyn<string> < int'],
+  ['attributes.size.matches("1")', 'no such overload: double.matches(string)'],
   ['attributes.tags[7] == "x"', 'No such key: index out of bounds, index 7 >= size 2'],
   ['attributes.size', 'it is neither true nor false but a number'],
   ['attributes.nothing', 'it is neither true nor false but null'],
@@ -108,6 +112,12 @@ test('without attributes and caller the one is empty and the other null', () => 
 });
 
 test.each([
+  ['estimated_cost_usd in [1, 2]', 0, 'no such overload: double in list<int>; write its numbers as in [1.0, 2.0]'],
+  ['size(resource) in [1.0, 2]', 0, 'no such overload: int in list<double>; put double(…) around what is looked for'],
+  ['resource in ["a", 5]', 18, "List elements must have the same type, expected type 'string' but found 'int'; dyn(…) around each lets them differ"],
+  ['1 in [attributes.size, 1]', 23, "List elements must have the same type, expected type 'dyn' but found 'int'; dyn(…) around each lets them differ"],
+  ['attributes.nested == {"deep": true, "n": 1}', 41, "Map value uses wrong type, expected type 'bool' but found 'int'; dyn(…) around each lets them differ"],
+  ['size(action).matches("c")', 0, 'no such overload: int.matches(string)'],
   ['agnet.org_id == "acme"', 0, 'Unknown variable: agnet'],
   ['agent.org == "acme"', 6, 'No such key: org'],
   ['caller != null && caller.orgid == "x"', 18, 'caller has no orgid; it has org_id, team_id, agent_id'],
