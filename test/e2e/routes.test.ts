@@ -72,8 +72,8 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
 };
 
 let gateway: TestGateway;
-/** `/openapi.json`, as far as it says what may be answered. */
-let paths: Record<string, Record<string, { readonly responses: object }>>;
+/** `/openapi.json`. */
+let api: any;
 const bearers = {} as Record<(typeof CALLERS)[number], string | null>;
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 let made = 0;
@@ -97,7 +97,7 @@ beforeAll(async () => {
   });
   await gateway.call('POST', '/api/v1/auth/register', { email: 'owner@example.com', password: 'a horse that nobody corrects' });
   await gateway.call('POST', '/api/v1/agents', { agent: AGENT });
-  ({ paths } = (await gateway.call('GET', '/openapi.json')).body);
+  api = (await gateway.call('GET', '/openapi.json')).body;
   await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, expiring.key)).status).toBe(401));
 }, 60_000);
 afterAll(async () => { await gateway.stop(); });
@@ -179,24 +179,29 @@ const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
   'get /api/v1/topology/lineage/:agent_id': () => ({ path: '/api/v1/topology/lineage/crawler' }),
 };
 
+const atReference = (part: any): any => (part.$ref === undefined ? part : part.$ref.slice(2).split('/').reduce((at: any, step: string) => at[step], api));
+
 test('the table says of every row of the API what it answers to whom, and of no other', () => {
   expect(Object.keys(STATUS).sort()).toEqual(ROWS.map(nameOf).sort());
 });
 
 test.each(ROWS.map((row) => ({ name: nameOf(row), row })))('$name answers each caller as the table says, and as its description does', async ({ name, row }) => {
-  const described = Object.keys(paths[templateOf(row.path)]![row.method]!.responses);
+  const { responses } = api.paths[templateOf(row.path)][row.method];
   const statuses: number[] = [];
   for (const caller of CALLERS) {
     const { path, body } = await (SAMPLES[name]?.() ?? { path: row.path });
     const reply = await gateway.call(row.method.toUpperCase(), path, body, bearers[caller]);
     statuses.push(reply.status);
-    expect(described).toContain(String(reply.status));
+    expect(Object.keys(responses)).toContain(String(reply.status));
+    const response = atReference(responses[reply.status]);
+    expect(Object.keys(response.headers ?? {})).toEqual(expect.arrayContaining(Object.keys(api.components.headers).filter((name) => reply.headers.has(name))));
     const answer = row.answers?.[reply.status];
     if (answer !== undefined && typeof answer === 'object' && 'safeParse' in answer) expect((answer as z.ZodType).safeParse(reply.body).error).toBeUndefined();
     if (answer === 'empty') expect(reply.body).toBe('');
     if (reply.status >= 400) {
       expect(reply.headers.get('content-type')).toBe('application/problem+json');
       expect(reply.body).toMatchObject({ status: reply.status, code: expect.any(String), detail: expect.any(String) });
+      expect(Object.keys(api.components.schemas.Problem.properties)).toEqual(expect.arrayContaining(Object.keys(reply.body)));
     }
   }
   expect(statuses).toEqual(STATUS[name]);

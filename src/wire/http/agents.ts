@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
-import { agentIdentity, optional, readBody, readPage } from './body.ts';
+import { agentIdentity, optional, readBody, readPage, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
@@ -11,7 +11,7 @@ import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-cr
 
 const registration = z.strictObject({
   agent: agentIdentity,
-  credential_token: optional(z.string().refine(isAgentCredential, CREDENTIAL_RULE)),
+  credential_token: optional(ruled(isAgentCredential, CREDENTIAL_RULE)),
   parent: optional(agentIdentity),
 });
 

@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { isOnCalendar } from '../../core/calendar.ts';
 import type { Fault } from '../../core/fault.ts';
 import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
+import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
+import { COST_RULE } from '../requests.ts';
 
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
   const parsed = schema.safeParse(body === undefined ? {} : body, { error: explainType });
@@ -30,14 +32,19 @@ export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>
 
 export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /, and not . or ..';
 
-export const name = z.string().refine(isName, NAME_RULE);
+/** A text that keeps to a rule, which the description of the API says too. */
+export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
+
+export const name = ruled(isName, NAME_RULE);
 
 const ORG_RULE = `${NAME_RULE}, nor - alone`;
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z
-  .strictObject({ org_id: optionalOr(z.string().refine((text) => text === '' || isOrgName(text), ORG_RULE), ''), team_id: name, agent_id: name })
+  .strictObject({ org_id: optionalOr(ruled((text) => text === '' || isOrgName(text), ORG_RULE), ''), team_id: name, agent_id: name })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
+
+export const moneyUsd = z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).meta({ minimum: 0, maximum: MAX_COST_USD });
 
 export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
 

@@ -5,16 +5,16 @@ import { parseOpId } from '../../core/ids.ts';
 import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { COST_RULE, isUsageId, USAGE_ID_RULE } from '../requests.ts';
-import { agentIdentity, optional, OP_ID_RULE, readBody, readPage, rfc3339 } from './body.ts';
+import { isUsageId, USAGE_ID_RULE } from '../requests.ts';
+import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readPage, rfc3339, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 
 const usage = z.strictObject({
   agent: agentIdentity,
-  cost_usd: z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE),
-  op_id: optional(z.string().refine((text) => parseOpId(text) !== undefined, OP_ID_RULE)),
-  usage_id: optional(z.string().refine(isUsageId, USAGE_ID_RULE)),
+  cost_usd: moneyUsd,
+  op_id: optional(ruled((text) => parseOpId(text) !== undefined, OP_ID_RULE)),
+  usage_id: optional(ruled(isUsageId, USAGE_ID_RULE)),
 });
 
 async function record({ principal, body }: Authorized, link: Link): Promise<HttpReply> {

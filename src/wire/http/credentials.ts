@@ -9,7 +9,7 @@ import { name, optional, readBody, readPage, rfc3339 } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 
 const SCOPES_RULE = `must be a list of ${SCOPES.join(', ')}`;
-const scopes = z.array(z.enum(SCOPES, SCOPES_RULE), SCOPES_RULE);
+const scopes = z.array(z.enum(SCOPES, SCOPES_RULE), SCOPES_RULE).meta({ minItems: 1 });
 
 const exchangeRequest = z.strictObject({ scopes: optional(scopes) });
 
@@ -86,7 +86,7 @@ const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
 ];
 
 export const credentialRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/auth/token', access: 'public', summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, refusals: [401, 403], handle: exchange },
+  { method: 'post', path: '/api/v1/auth/token', access: 'public', credentials: ['bearer'], summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, refusals: [401, 403], handle: exchange },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
   { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Makes a new key sign access tokens; the one before verifies on', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },

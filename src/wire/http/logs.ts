@@ -97,5 +97,5 @@ async function nextPiece(request: Authorized, link: Link, filter: AuditFilter, f
 
 export const logRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/logs', access: { scope: 'read' }, summary: 'Lists audit entries, newest first', query: [...FILTERS, 'per_page', 'cursor'], answers: { 200: logPage }, handle: list },
-  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams every audit entry that matches, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, handle: exportAll },
+  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams every audit entry that matches, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, headers: ['Content-Disposition'], handle: exportAll },
 ];

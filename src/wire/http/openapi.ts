@@ -1,7 +1,10 @@
 /** The description of the API (OpenAPI 3.1), made from the table of routes, so that it is always complete. */
 import { z } from 'zod';
+import { OP_STATES, OP_TRIGGERS } from '../../core/op-state.ts';
+import { SCOPES } from '../../core/scope.ts';
 import { QUERY, type QueryName } from './query-names.ts';
-import { HTTP_STATUS } from './reply.ts';
+import { REFRESH_COOKIE } from './refresh-cookie.ts';
+import { HTTP_STATUS, TITLE } from './reply.ts';
 import type { Answer, Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -13,7 +16,7 @@ export function describeApi(rows: readonly Route[]): Json {
   for (const row of rows) (paths[templateOf(row.path)] ??= {})[row.method] = operationOf(row);
   const { document, schemas } = liftDefinitions({
     openapi: OPENAPI_VERSION,
-    info: { title: 'svc-gateway', version: 'v1', summary: 'Governs software agents: policy, operations in flight, budgets, audit.' },
+    info: { title: 'svc-gateway', version: 'v1', summary: 'Governs software agents: policy, operations in flight, budgets, audit.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     paths,
   });
@@ -21,10 +24,12 @@ export function describeApi(rows: readonly Route[]): Json {
     ...document,
     components: {
       schemas: { ...schemas, Problem: PROBLEM },
-      responses: { Problem: { description: 'A problem document (RFC 9457)', content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } } },
+      headers: HEADERS,
+      responses: problemResponses(rows.flatMap(problemsOf)),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or an access token.' },
         ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'Of POST /api/v1/auth/ws-ticket; opens one stream.' },
+        refresh_cookie: { type: 'apiKey', in: 'cookie', name: REFRESH_COOKIE, description: 'Set by POST /api/v1/auth/login and renewed by POST /api/v1/auth/refresh.' },
       },
     },
   };
@@ -41,24 +46,73 @@ const PROBLEM: Json = {
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: { type: 'string', description: 'One sentence for a human.' },
-    code: { enum: Object.keys(HTTP_STATUS), description: 'One word for a program.' },
-    field: { type: 'string', description: 'Which part of the request does not fit.' },
+    code: { type: 'string', enum: Object.keys(HTTP_STATUS), description: 'One word for a program.' },
+    field: { type: 'string', description: 'Which part of the request does not fit: with `invalid_argument`.' },
+    needed_scope: { type: 'string', enum: SCOPES, description: 'With `insufficient_scope`.' },
+    op_id: { type: 'string', description: 'With `invalid_transition`.' },
+    from: { type: 'string', enum: OP_STATES, description: 'The state of the operation: with `invalid_transition`.' },
+    trigger: { type: 'string', enum: OP_TRIGGERS, description: 'What was to be done with it: with `invalid_transition`.' },
+    problems: { type: 'array', items: { type: 'string' }, description: 'What is wrong in which file: with `policy_invalid`.' },
+    retry_after_secs: { type: 'integer', description: 'As in the header `Retry-After`.' },
   },
 };
 
+const header = (description: string, type = 'string'): Json => ({ description, schema: { type } });
+
+/** What answers may carry, besides the headers of every answer. */
+const HEADERS = {
+  'WWW-Authenticate': header('`Bearer`; with the scope that is needed, where that is what the credential lacks.'),
+  'Retry-After': header('After how many seconds it makes sense to try again.', 'integer'),
+  RateLimit: header('How many requests are left, and after how many seconds there are more.'),
+  'RateLimit-Policy': header('How many requests there are in a window of how many seconds.'),
+  Upgrade: header('`websocket`'),
+  'Sec-WebSocket-Version': header('`13`'),
+  'Set-Cookie': header('Sets, renews or clears the refresh cookie.'),
+  'Content-Disposition': header('A name for the file to save it as.'),
+} as const;
+type HeaderName = keyof typeof HEADERS;
+
+const headersOf = (names: readonly HeaderName[] = []): Json =>
+  (names.length === 0 ? {} : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) });
+
+const PROBLEM_HEADERS: Readonly<Record<number, readonly HeaderName[]>> = {
+  401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
+  423: ['Retry-After'],
+  426: ['Upgrade', 'Sec-WebSocket-Version'],
+  429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
+  503: ['Retry-After'],
+};
+
+const problemResponse = (description: string, headers?: readonly HeaderName[]): Json =>
+  ({ description, ...headersOf(headers), content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } });
+
+/** By the name of the status, `NotFound`; `Problem` is any of them. */
+const nameOfProblem = (status: number): string => (TITLE[status] ?? '').replaceAll(' ', '');
+
+const problemResponses = (statuses: readonly number[]): Json => ({
+  Problem: problemResponse('A problem document (RFC 9457)'),
+  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(TITLE[status] ?? '', PROBLEM_HEADERS[status])])),
+});
+
 function operationOf(row: Route): Json {
   const { access, summary, body } = row;
-  const security = access === 'public' ? [] : [{ bearer: [] }, ...(row.query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
   return {
     operationId: operationIdOf(row),
     summary,
     tags: [tagOf(row.path)],
     ...(access === 'public' ? {} : { description: `Needs the \`${access.scope}\` scope.` }),
-    security,
+    security: securityOf(row),
     parameters: [...pathParameters(row.path), ...(row.query ?? []).map(queryParameter)],
     ...(body === undefined ? {} : { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: schemaOf(body, 'input') } } } }),
     responses: responsesOf(row),
   };
+}
+
+/** The list beside `bearer` says which scope it needs. */
+function securityOf({ access, query, credentials = [] }: Route): readonly Json[] {
+  if (access === 'public') return credentials.map((name) => (name === 'none' ? {} : { [name]: [] }));
+  return [{ bearer: [access.scope] }, ...(query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
 }
 
 /** `get /api/v1/ops/:id` is `get_ops_id`; a path that is served twice has its prefix in the name. */
@@ -71,21 +125,23 @@ const pathParameters = (path: string): readonly Json[] =>
 
 const queryParameter = (name: QueryName): Json => ({ name, in: 'query', required: false, schema: schemaOf(QUERY[name], 'input') });
 
-const PROBLEM_RESPONSE = { $ref: '#/components/responses/Problem' };
+const problemNamed = (name: string): Json => ({ $ref: `#/components/responses/${name}` });
 
-function responsesOf({ access, limit, path, body, query, answers, refusals }: Route): Json {
-  const problems = [
-    ...(body !== undefined || query !== undefined || path.includes('/:') ? [400] : []),
-    ...(access === 'public' ? [] : [401, 403]),
-    ...(path.includes('/:') ? [404] : []),
-    ...(body === undefined ? [] : [413]),
-    ...(limit === 'none' ? [] : [429, 503]),
-    ...(refusals ?? []),
-  ];
+/** The statuses that follow from a row's input and its access, and those that only it has. */
+const problemsOf = ({ access, limit, path, body, query, refusals }: Route): readonly number[] => [
+  ...(body !== undefined || query !== undefined || path.includes('/:') ? [400] : []),
+  ...(access === 'public' ? [] : [401, 403]),
+  ...(path.includes('/:') ? [404] : []),
+  ...(body === undefined ? [] : [413, 415]),
+  ...(limit === 'none' ? [] : [429, 503]),
+  ...(refusals ?? []),
+];
+
+function responsesOf(row: Route): Json {
   return {
-    ...Object.fromEntries(Object.entries(answers ?? { 200: ANYTHING }).map(([status, answer]) => [status, responseOf(answer)])),
-    ...Object.fromEntries(problems.map((status) => [status, PROBLEM_RESPONSE])),
-    default: PROBLEM_RESPONSE,
+    ...Object.fromEntries(Object.entries(row.answers ?? { 200: ANYTHING }).map(([status, answer]) => [status, { ...responseOf(answer), ...headersOf(row.headers) }])),
+    ...Object.fromEntries(problemsOf(row).map((status) => [status, problemNamed(nameOfProblem(status))])),
+    default: problemNamed('Problem'),
   };
 }
 

@@ -3,7 +3,7 @@ import { fail, ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { describeApi } from './openapi.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
-import { readiness } from './shapes.ts';
+import { liveness, readiness } from './shapes.ts';
 
 export type OperationsRouteOptions = {
   /** Where the gateway listens. If not only on this machine, metrics need a credential that sees every org. */
@@ -42,7 +42,7 @@ const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metr
 
 /** `rows` is the whole table as it is described, these rows among it. */
 export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
-  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', handle: health },
+  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', answers: { 200: liveness }, handle: health },
   { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, refusals: [503], handle: ready },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }

@@ -11,7 +11,7 @@ import { opView } from './views.ts';
 import { opPage, opShape } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
 
-const registration = z.strictObject({ op_id: optional(z.string()), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
+const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`: either this, or its two halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 
 async function register(request: Authorized, link: Link): Promise<HttpReply> {
   const body = readBody(registration, request.body);

@@ -6,12 +6,12 @@ import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
-import { COST_RULE, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
-import { agentIdentity, optional, optionalOr, readBody, readPage, rfc3339 } from './body.ts';
+import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
+import { agentIdentity, moneyUsd, optional, optionalOr, readBody, readPage, rfc3339, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
 
-const textOf = (bytes: number) => z.string().refine((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
+const textOf = (bytes: number) => ruled((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
 
 const check = z.strictObject({
   agent: agentIdentity,
@@ -20,7 +20,7 @@ const check = z.strictObject({
   resource: optionalOr(textOf(MAX_RESOURCE_BYTES), ''),
   // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
   attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
-  estimated_cost_usd: optionalOr(z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE), 0),
+  estimated_cost_usd: optionalOr(moneyUsd, 0),
 });
 
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {

@@ -35,7 +35,7 @@ export const HTTP_STATUS = {
   overloaded: 503,
 } as const satisfies Record<FaultKind, number>;
 
-const TITLE: Readonly<Record<number, string>> = {
+export const TITLE: Readonly<Record<number, string>> = {
   400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 409: 'Conflict',
   413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content', 423: 'Locked', 426: 'Upgrade Required', 429: 'Too Many Requests',
   500: 'Internal Server Error', 503: 'Service Unavailable',

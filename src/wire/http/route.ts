@@ -60,8 +60,12 @@ type Common = {
   readonly query?: readonly QueryName[];
   /** The successful answers by status. */
   readonly answers?: Readonly<Record<number, Answer>>;
+  /** Headers of its successful answers. */
+  readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
   readonly refusals?: readonly number[];
+  /** What a public row reads by itself, any one of them. */
+  readonly credentials?: readonly ('bearer' | 'refresh_cookie' | 'none')[];
 };
 
 /** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */

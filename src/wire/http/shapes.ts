@@ -116,6 +116,8 @@ export const topologyStats = z.strictObject({
   next_cursor: nextCursor,
 });
 
+export const liveness = z.strictObject({ status: z.literal('ok') });
+
 export const readiness = z.strictObject({
   status: z.enum(['ready', 'degraded']).meta({ description: '`degraded`: checks are answered, but a part named below is away.' }),
   audit: z.enum(['writable', 'unwritable']).meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered and nothing is recorded.' }),

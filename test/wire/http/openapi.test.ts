@@ -45,27 +45,27 @@ test('a row that takes a body says which, and one that answers JSON says what', 
     type: 'object', required: ['agent', 'cost_usd'], additionalProperties: false,
   });
   expect(api.paths['/api/v1/topology/tree'].get.responses[200].content['application/json'].schema.properties.orgs.type).toBe('array');
-  const undescribed = rows.filter(({ answers, path }) => answers === undefined && !['/healthz', '/openapi.json'].includes(path));
+  const undescribed = rows.filter(({ answers, path }) => answers === undefined && path !== '/openapi.json');
   expect(undescribed.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });
 
 test.each([
-  ['post', '/api/v1/auth/token', ['200', '400', '401', '403', '413', '429', '503']],
-  ['post', '/api/v1/auth/register', ['201', '400', '403', '409', '413', '422', '429', '503']],
-  ['post', '/api/v1/auth/login', ['200', '400', '401', '413', '423', '429', '503']],
+  ['post', '/api/v1/auth/token', ['200', '400', '401', '403', '413', '415', '429', '503']],
+  ['post', '/api/v1/auth/register', ['201', '400', '403', '409', '413', '415', '422', '429', '503']],
+  ['post', '/api/v1/auth/login', ['200', '400', '401', '413', '415', '423', '429', '503']],
   ['post', '/api/v1/auth/refresh', ['200', '401', '403', '409', '429', '503']],
   ['post', '/api/v1/auth/logout', ['204', '403', '429', '503']],
-  ['post', '/api/v1/auth/invite', ['201', '400', '401', '403', '409', '413', '429', '503']],
-  ['post', '/api/v1/auth/invite/accept', ['201', '400', '409', '413', '422', '429', '503']],
+  ['post', '/api/v1/auth/invite', ['201', '400', '401', '403', '409', '413', '415', '429', '503']],
+  ['post', '/api/v1/auth/invite/accept', ['201', '400', '409', '413', '415', '422', '429', '503']],
   ['get', '/api/v1/auth/invites', ['200', '400', '401', '403', '429', '503']],
   ['post', '/api/v1/auth/invites/{id}/revoke', ['204', '400', '401', '403', '404', '409', '429', '503']],
-  ['post', '/api/v1/auth/password/reset', ['202', '400', '413', '429', '503']],
-  ['post', '/api/v1/auth/password/reset/confirm', ['204', '400', '413', '422', '429', '503']],
-  ['post', '/api/v1/ops', ['200', '201', '400', '401', '403', '409', '413', '429', '503']],
+  ['post', '/api/v1/auth/password/reset', ['202', '400', '413', '415', '429', '503']],
+  ['post', '/api/v1/auth/password/reset/confirm', ['204', '400', '413', '415', '422', '429', '503']],
+  ['post', '/api/v1/ops', ['200', '201', '400', '401', '403', '409', '413', '415', '429', '503']],
   ['post', '/api/v1/ops/{id}/pause', ['200', '400', '401', '403', '404', '409', '429', '503']],
   ['post', '/api/v1/ops/{id}/complete', ['200', '400', '401', '403', '404', '409', '429', '503']],
   ['get', '/api/v1/ops/{id}', ['200', '400', '401', '403', '404', '429', '503']],
-  ['post', '/api/v1/agents', ['200', '201', '400', '401', '403', '409', '413', '429', '503']],
+  ['post', '/api/v1/agents', ['200', '201', '400', '401', '403', '409', '413', '415', '429', '503']],
   ['post', '/api/v1/policies/reload', ['200', '401', '403', '409', '429', '503']],
   ['get', '/api/v1/stream', ['101', '400', '401', '403', '426', '429', '503']],
   ['get', '/healthz', ['200']],
@@ -79,8 +79,24 @@ test('a body that may be left out is not required', () => {
   expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
 });
 
+test('a generated client knows which credential to send also where the route reads it by itself', () => {
+  const securityOf = (path: string) => api.paths[path].post.security;
+  expect(securityOf('/api/v1/auth/token')).toEqual([{ bearer: [] }]);
+  expect(securityOf('/api/v1/auth/refresh')).toEqual([{ refresh_cookie: [] }]);
+  expect(securityOf('/api/v1/auth/logout')).toEqual([{ refresh_cookie: [] }, {}]);
+  expect(securityOf('/api/v1/auth/login')).toEqual([]);
+  expect(securityOf('/api/v1/agents')).toEqual([{ bearer: ['write'] }]);
+  expect(api.components.securitySchemes.refresh_cookie).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'svc_refresh' });
+});
+
+test('a rule that a field must keep to is described with it', () => {
+  const { properties } = api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema;
+  expect(properties.agent.properties.team_id).toEqual({ type: 'string', description: 'must be 1 to 256 bytes without white space, control characters or /, and not . or ..' });
+  expect(properties.cost_usd).toEqual({ type: 'number', minimum: 0, maximum: 1_000_000 });
+});
+
 test('the stream opens with a bearer or with a ticket', () => {
-  expect(api.paths['/api/v1/stream'].get.security).toEqual([{ bearer: [] }, { ticket: [] }]);
+  expect(api.paths['/api/v1/stream'].get.security).toEqual([{ bearer: ['read'] }, { ticket: [] }]);
   expect(api.components.securitySchemes.ticket).toMatchObject({ type: 'apiKey', in: 'query', name: 'ticket' });
 });
 
@@ -97,6 +113,6 @@ test('the API is described alike where there is no account store, the account ro
   expect(Object.keys(login.requestBody.content['application/json'].schema.properties)).toEqual(['email', 'password', 'remember_me']);
   expect(Object.keys(login.responses)).toEqual(expect.arrayContaining(['200', '401', '423', '503']));
   expect(Object.keys(without.paths['/api/v1/auth/password/reset'].post.responses)).toContain('202');
-  expect(without.paths['/api/v1/accounts'].get).toMatchObject({ security: [{ bearer: [] }], description: 'Needs the `admin` scope.' });
+  expect(without.paths['/api/v1/accounts'].get).toMatchObject({ security: [{ bearer: ['admin'] }], description: 'Needs the `admin` scope.' });
   expect(Object.keys(without.paths['/api/v1/accounts'].get.responses)).toEqual(expect.arrayContaining(['401', '403', '503']));
 });
