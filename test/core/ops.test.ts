@@ -290,6 +290,19 @@ test('a place whose operation has gone meanwhile is found again in pages of boun
   expect(found.ops.map(({ opId }) => opId)).toEqual(['t:120002', 't:120003']);
 });
 
+test('a cursor from before a restart, when there were many more operations, is no error: the list goes on behind it or ends', () => {
+  const registry = new OpsRegistry(HASH_KEY);
+  const agents = new AgentRegistry();
+  const agent = owner('crawler', 'acme', agents);
+  for (const name of ['t:1', 't:2', 't:3']) registry.ingest(id(name), agent, 0);
+  const page = (cursor: string) => {
+    const { ops, next } = pageOfOps(registry, agents, { orgId: 'acme' }, 10, cursor) ?? expect.unreachable();
+    return [ops.map(({ opId }) => opId), next];
+  };
+  expect(page('1.0.900001.900000.900001')).toEqual([[], undefined]);
+  expect(page('1.0.2.900000.900001')).toEqual([['t:2', 't:3'], undefined]);
+});
+
 test('more operations than fit one block of slots are kept, found and listed like any other', () => {
   const registry = new OpsRegistry(HASH_KEY);
   const total = 70_000;
