@@ -39,8 +39,13 @@ export type Gateway = {
   readonly bootstrap: Bootstrap;
   /** Reads policies and signing keys again. Where one cannot be read or is wrong, that is logged and the old one stays in force. */
   reload(actor: string): Promise<void>;
-  /** Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened. */
-  stop(): Promise<void>;
+  /**
+   * Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened. `onStep` is told
+   * what it waits for, before each wait.
+   */
+  stop(onStep: (waitsFor: string) => void): Promise<void>;
+  /** Entries on their way to the audit log. */
+  readonly unwrittenEntries: () => number;
 };
 
 /** Promised mails and the stores get at least this long, even where requests have used up the grace period of the shutdown. */
@@ -158,12 +163,12 @@ async function assemble(resources: Resources, undo: Undo) {
   });
   const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, limiters, version: packageVersion() }));
   undo.push(() => metrics.close());
-  return { ...resources, ...credentials, accounts, auditReader, governor, onError, policyKeeper, supervisor, switchboard };
+  return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, supervisor, switchboard };
 }
 
 /** The audit log first, because what follows is recorded; the doors last. */
 async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gateway> {
-  const { accounts, apiKeys, config, database, log, onError, policyChanges, policyKeeper, signingKeys, supervisor } = parts;
+  const { accounts, apiKeys, audit, config, database, log, onError, policyChanges, policyKeeper, signingKeys, supervisor } = parts;
   const opened = await orStartError(supervisor.startAudit());
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
@@ -185,24 +190,30 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
       await policyKeeper.reload(actor);
       await reloadSigningKeys(signingKeys, log);
     },
-    stop: () => (stopping ??= stop(parts, timers)),
+    stop: (onStep) => (stopping ??= stop(parts, timers, onStep)),
+    unwrittenEntries: () => audit.entriesInFlight,
   };
 }
 
 /** In the order in which nothing is lost. */
-async function stop(parts: Parts, timers: readonly NodeJS.Timeout[]): Promise<void> {
+async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (waitsFor: string) => void): Promise<void> {
   const { accounts, apiKeys, auditReader, config, crypto, database, lock, log, onError, policyChanges, store, supervisor, switchboard } = parts;
   for (const timer of timers) clearInterval(timer);
   policyChanges.close();
   const graceMs = config.SVC_SHUTDOWN_SECS * 1000;
   const endMs = performance.now() + graceMs;
+  onStep('requests in flight');
   await supervisor.drainIo(graceMs);
   const leftMs = Math.max(LEAST_LATE_GRACE_MS, endMs - performance.now());
+  onStep('mails and API keys');
   // A database that does not answer delays neither of them longer than that.
   await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
+  onStep('the store of what was spent');
   await switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+  onStep('the audit log');
   await auditReader.close();
   await supervisor.closeAudit();
+  onStep('the stores, with everything written');
   await crypto.close();
   await database?.close(Math.max(LEAST_DATABASE_GRACE_MS, endMs - performance.now()));
   await store.close();

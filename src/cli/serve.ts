@@ -6,6 +6,11 @@ import { bracketed, readConfig, unknownVariables, type Config } from '../config.
 import { startGateway, type Gateway } from '../main.ts';
 import { StartError } from '../start-checks.ts';
 
+/** After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are promised. */
+const LATEST_END_MS = 2_500;
+/** Node.js itself does not exit before they have ended. */
+const LEFTOVERS = 'a name server or a file that does not answer, with everything written';
+
 /** Resolves with the exit status when the gateway has stopped. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(env);
@@ -18,31 +23,43 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const log = createLogger(config.value.SVC_LOG_LEVEL);
   for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
   const ending = new AbortController();
-  const asked = untilAsked(ending, log.info);
+  let waitsFor = 'the start';
+  let unwrittenEntries = (): number => 0;
+  const asked = untilAsked(ending, config.value.SVC_SHUTDOWN_SECS * 1000 + LATEST_END_MS, log.info, (signal) => {
+    log.error(`did not end in time after ${signal}, and ends now`, { waitedFor: waitsFor, auditEntriesNotWritten: unwrittenEntries() });
+  });
   const starting = startGateway(config.value, log, ending.signal);
   process.on('SIGHUP', () => void starting.then((gateway) => gateway.reload('gateway')).catch((error: unknown) => log.error('failed: reloading', { error: String(error) })));
   try {
     const gateway = await starting;
+    unwrittenEntries = gateway.unwrittenEntries;
     if (!ending.signal.aborted) process.stdout.write(welcome(config.value, gateway));
     await asked;
-    await gateway.stop();
+    await gateway.stop((step) => { waitsFor = step; });
+    waitsFor = LEFTOVERS;
     return 0;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
+    waitsFor = LEFTOVERS;
     process.stderr.write(`svc-gateway does not start: ${error.message}\n`);
     return ending.signal.aborted ? 0 : 1;
   }
 }
 
 /**
- * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and by itself:
- * to exit would end the I/O threads with their sockets open, and Node.js aborts the process for that.
+ * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and so does the end
+ * of the time, after `onLate`. It dies of the signal: to exit would end the I/O threads with their sockets open, and Node.js aborts
+ * the process for that, and it waits for what the system does not answer.
  */
-function untilAsked(ending: AbortController, say: (message: string) => void): Promise<void> {
+function untilAsked(ending: AbortController, timeoutMs: number, say: (message: string) => void, onLate: (signal: NodeJS.Signals) => void): Promise<void> {
   return new Promise((resolve) => {
     const end = (signal: NodeJS.Signals): void => {
       for (const name of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(name).once(name, dieOf);
       say(`${signal}: answering what is in flight, then stopping`);
+      setTimeout(() => {
+        onLate(signal);
+        dieOf(signal);
+      }, timeoutMs).unref();
       ending.abort(new StartError(`${signal} came first`));
       resolve();
     };

@@ -1,5 +1,5 @@
 /** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -47,6 +47,19 @@ test.each([
   await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
   expect(await stopped(gateway, 10_000)).toBe(0);
   for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
+}, 40_000);
+
+test('a file that does not answer keeps no gateway from ending, and the log says what was waited for', async () => {
+  const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
+  const keys = join(gateway.dataDir, 'keys', 'signing.json');
+  rmSync(keys);
+  expect(spawnSync('mkfifo', [keys]).status).toBe(0); // nobody writes to it: reading it takes for ever, as on a lost network disk
+  gateway.process.kill('SIGHUP');
+  await eventually(() => expect(gateway.output.stderr).toContain('policies reloaded')); // the keys are next
+  expect(await stopped(gateway, 1_000 + 3_000)).toBe('SIGTERM');
+  expect(gateway.output.stderr.trim().split('\n').map((line) => ({ ...JSON.parse(line), time: undefined })).at(-1)).toEqual({
+    level: 'error', msg: 'did not end in time after SIGTERM, and ends now', waitedFor: 'a name server or a file that does not answer, with everything written', auditEntriesNotWritten: 0,
+  });
 }, 40_000);
 
 test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {
