@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parsePolicyDocument, parsingPolicyDocument } from '../core/policy-document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type DocumentProblem, type PolicyDocument, type PolicySet } from '../core/policy.ts';
+import { unreachableAllows } from '../core/policy-unreachable.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';
 import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
@@ -27,6 +28,8 @@ export type PolicyFileProblem = {
   readonly path: string;
   readonly problem: string;
 };
+
+const MAX_UNREACHABLE_TOLD = 20;
 
 export type PolicyText = { readonly file: string; readonly text: string };
 
@@ -120,7 +123,20 @@ function inReadingOrder(problems: readonly PolicyFileProblem[], texts: readonly 
 function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
   const rules = placed.flatMap(({ document }) => document?.rules ?? []);
   if (placed.length === 0) return ['There is no policy document, so every check will be denied.'];
-  return rules.some(({ effect }) => effect === 'allow') ? [] : ['No rule allows anything, so every check will be denied.'];
+  if (!rules.some(({ effect }) => effect === 'allow')) return ['No rule allows anything, so every check will be denied.'];
+  return unreachableWarnings(placed);
+}
+
+function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string[] {
+  const found = unreachableAllows(placed.flatMap(({ document }) => (document === undefined ? [] : [document])));
+  const told = found.slice(0, MAX_UNREACHABLE_TOLD).flatMap(({ document, rule, deniedBy }) => {
+    const owner = placed[document];
+    const id = owner?.document?.rules[rule]?.id;
+    if (owner === undefined || id === undefined) return [];
+    const problem = `rule ${id} can never allow: rule ${deniedBy.rule.id} of policy ${deniedBy.policy} denies all that it matches.`;
+    return [renderPolicyProblem(place(owner.file, owner.yaml, { path: ['rules', rule], problem }))];
+  });
+  return found.length > told.length ? [...told, `${found.length - told.length} more rules can never allow.`] : told;
 }
 
 const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });

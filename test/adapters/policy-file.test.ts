@@ -44,6 +44,23 @@ test('a set that can allow nothing is loaded, with a warning', () => {
   expect(warnings('name: a\nscope: global\nrules: [{ id: yes, effect: allow }]')).toEqual([]);
 });
 
+test('an allow that a deny without a condition takes all of is told, with its place; one that may be reached is not', () => {
+  const loaded = loadText(`name: base
+scope: global
+rules:
+  - { id: no-prod, actions: ["deploy.*"], resources: ["prod-*", "live"], effect: deny }
+  - { id: night, effect: deny, when: attributes.hour < 6 }
+---
+name: team
+scope: team:acme/ops
+rules:
+  - { id: web, effect: allow }
+  - { id: ship, actions: ["deploy.app", "deploy.*"], resources: ["live", "prod-?-*"], effect: allow }
+  - { id: stage, actions: ["deploy.app"], resources: ["prod-eu", "stage"], effect: allow }
+`);
+  expect(loaded.ok && loaded.value.warnings).toEqual(['p.yaml:11:5: rules[1]: rule ship can never allow: rule no-prod of policy base denies all that it matches.']);
+});
+
 test.each([
   ['a sequence that never ends', 'name: a\nscope: global\nrules: [\n', 'p.yaml:4:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
   ['a tab', '\tname: x', 'p.yaml:1:1: Tabs are not allowed as indentation'],

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parsePolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies, type PolicyDocument } from '../../src/core/policy.ts';
+import { unreachableAllows } from '../../src/core/policy-unreachable.ts';
+
+type Raw = { readonly scope: string; readonly effect: 'allow' | 'deny'; readonly actions?: readonly string[]; readonly resources?: readonly string[]; readonly when?: string };
+
+/** One document for each rule. */
+const documentsOf = (rules: readonly Raw[]): readonly PolicyDocument[] => rules.map(({ scope, ...rule }, index) => {
+  const { document } = parsePolicyDocument({ name: `d${index}`, scope, rules: [{ id: 'r', ...rule }] }, 'test.yaml');
+  if (document === undefined) throw new Error('no document');
+  return document;
+});
+const unreachable = (...rules: readonly Raw[]) => unreachableAllows(documentsOf(rules)).map(({ document, deniedBy }) => `d${document} by ${deniedBy.policy}`);
+
+const allow = (scope: string, action = '*'): Raw => ({ scope, actions: [action], effect: 'allow' });
+const deny = (scope: string, action = '*'): Raw => ({ scope, actions: [action], effect: 'deny' });
+
+test.each([
+  ['global', 'agent:x/t/1', true], ['global', 'global', true], ['org:x', 'team:x/t', true], ['team:x/t', 'agent:x/t/1', true], ['org:x', 'org:x', true],
+  ['org:x', 'global', false], ['org:x', 'org:y', false], ['team:x/t', 'org:x', false], ['agent:x/t/1', 'team:x/t', false], ['team:x/t', 'agent:x/u/1', false],
+])('a deny in %s takes all of an allow in %s: %s', (denying, allowing, expected) => {
+  expect(unreachable(deny(denying), allow(allowing))).toEqual(expected ? ['d1 by d0'] : []);
+});
+
+test.each([
+  ['a*', 'a*', true], ['a*', 'ab', true], ['a*', 'a?*b', true], ['*b', 'a*b', true], ['a?c', 'a?c', true], ['a?', 'ab', true],
+  ['a?', 'a*', false], ['ab', 'a?', false], ['a*b', 'a*', false], ['a', 'b', false], ['?*', '*', false], ['a?*', 'a*', false],
+])('a deny of %s takes all of an allow of %s: %s', (denied, allowed, expected) => {
+  expect(unreachable(deny('global', denied), allow('global', allowed))).toEqual(expected ? ['d1 by d0'] : []);
+});
+
+test('a deny with a condition, or of other resources, takes nothing for certain', () => {
+  expect(unreachable({ ...deny('global'), when: 'attributes.x == 1' }, allow('global'))).toEqual([]);
+  expect(unreachable({ ...deny('global'), resources: ['a'] }, allow('global'))).toEqual([]);
+});
+
+const pattern = fc.array(fc.constantFrom('*', '?', 'a', 'b'), { minLength: 1, maxLength: 4 }).map((letters) => letters.join(''));
+const text = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 5 }).map((letters) => letters.join(''));
+
+test('what is said never to allow allows no check', () => {
+  const allowing = fc.record({ scope: fc.constant('global'), effect: fc.constant('allow' as const), actions: fc.array(pattern, { minLength: 1, maxLength: 2 }) });
+  const denying = fc.record({ scope: fc.constant('global'), effect: fc.constant('deny' as const), actions: fc.array(pattern, { minLength: 1, maxLength: 2 }) });
+  fc.assert(fc.property(allowing, fc.array(denying, { minLength: 1, maxLength: 3 }), fc.array(text, { maxLength: 20 }), (allowed, denied, actions) => {
+    const documents = documentsOf([allowed, ...denied]);
+    if (unreachableAllows(documents).length === 0) return;
+    const policies = compilePolicies(documents);
+    for (const action of actions) {
+      const subject = { agent: { orgId: 'x', teamId: 't', agentId: '1' }, action, resource: '', attributes: undefined, caller: undefined, estimatedCostMicroUsd: 0 };
+      expect(policies.ok && policies.value.decide(subject).kind).toBe('deny');
+    }
+  }), { numRuns: 2000 });
+});
