@@ -77,6 +77,17 @@ test('a denied action does not run and says why', async () => {
   expect(error.message).toBe('process.exec on rm -rf / is denied: commands that delete or take over a machine are not run by agents (rule no-deleting-commands of policy starter)');
 });
 
+test('a client keeps nothing of an operation that was denied or is over: run again under its name, it is the gateway that answers', async () => {
+  const agent = connect();
+  const name = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) };
+  for (let time = 0; time < 2; time += 1) {
+    expect(await failureOf(agent.run({ action: 'process.exec', resource: 'rm -rf /', ...name }, () => {}))).toMatchObject({ name: 'ActionDeniedError' });
+  }
+  const other = { ...SEARCH, ...name, spanId: 'c3'.repeat(8) };
+  expect(await agent.run(other, () => 'done')).toBe('done');
+  expect(await failureOf(agent.run(other, () => 'again'))).toMatchObject({ name: 'ActionDeniedError' });
+});
+
 test('what the body throws is thrown, and the operation is complete all the same', async () => {
   let opId = '';
   const error = await failureOf(connect().run(SEARCH, (op) => { opId = op.opId; throw new RangeError('no such page'); }));

@@ -280,7 +280,7 @@ test('a client can be made before its gateway is there', async () => {
   expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow' });
 });
 
-test('operations that outlive a restart are known to the new gateway, and operators can stop them', async () => {
+test('operations that outlive a restart are known to the new gateway, and operators can stop them; those that were over stay so', async () => {
   const { gateway, restart } = await startRestartable();
   const warnings: string[] = [];
   const agent = connect(gateway.grpc, { onWarning: ({ message }) => warnings.push(message) });
@@ -297,6 +297,7 @@ test('operations that outlive a restart are known to the new gateway, and operat
     result.catch(() => {});
     return { begun, result };
   };
+  const overId = await agent.run(SEARCH, ({ opId }) => opId);
   const [running, paused] = [begin(), begin()];
   await eventually(() => expect(running.begun.steps * paused.begun.steps).toBeGreaterThan(0));
   const pausedId = paused.begun.op?.opId ?? '';
@@ -312,6 +313,7 @@ test('operations that outlive a restart are known to the new gateway, and operat
 
   // What an operator has paused does not go on because a gateway has forgotten it.
   await eventually(() => expect(warnings).toEqual([`operation ${pausedId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`]));
+  expect((await back.call('GET', `/api/v1/ops/${overId}`)).status).toBe(404);
   expect(paused.begun.op?.state).toBe('paused');
   await back.call('POST', `/api/v1/ops/${pausedId}/pause`);
   await back.call('POST', `/api/v1/ops/${pausedId}/resume`);
