@@ -29,8 +29,8 @@ const BUCKETS = 256;
 const BUCKET_SHIFT = 24;
 const POSTING_BYTES = 6;
 const HASH_BYTES = 4;
-/** Starts and CRCs, and one more number so that a field's table is a multiple of 8 bytes. */
-const FIELD_NUMBERS = BUCKETS + 1 + BUCKETS + 1;
+/** Starts and CRCs. */
+const FIELD_NUMBERS = BUCKETS + 1 + BUCKETS;
 /** Three times as many chunks as a segment of the largest size has. A file that says more is not believed. */
 const CHUNK_RANGE = 0x10000;
 
@@ -111,7 +111,7 @@ export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex 
     const chunkCount = prelude[PRELUDE.chunks] as number;
     const isOurs = prelude[PRELUDE.magic] === MAGIC && prelude[PRELUDE.version] === VERSION
       && prelude[PRELUDE.eventKinds] === EVENT_KINDS && prelude[PRELUDE.segmentBytes] === segmentBytes;
-    if (!isOurs || !(chunkCount >= 0 && chunkCount <= CHUNK_RANGE)) return undefined;
+    if (!isOurs || !Number.isInteger(chunkCount) || chunkCount < 0 || chunkCount > CHUNK_RANGE) return undefined;
     const fixed = Buffer.from(new ArrayBuffer(fixedBytes(chunkCount)));
     if (readFully(fd, fixed, 0) < fixed.length || crc32(fixed.subarray(PRELUDE.length * 8)) !== prelude[PRELUDE.crc]) return undefined;
     const tables = INDEXED_FIELDS.map((_, place) => fieldTable(fixed, chunkCount, place));
