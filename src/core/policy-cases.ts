@@ -50,13 +50,13 @@ class CaseReader {
     if (!isMapping(raw)) return this.refuse(path, `a case is a mapping with the keys ${CASE_KEYS.join(', ')}`);
     for (const key of Object.keys(raw)) this.#refuseUnknown(key, path);
     const action = this.#text(raw, 'action', path);
-    const resource = this.#text(raw, 'resource', path);
+    const resource = this.#resource(raw, path);
     const agent = this.#agent(raw, 'agent', path) ?? this.#absent(raw, 'agent', path);
     const expect = EFFECTS.find((effect) => effect === raw.expect) ?? this.refuse([...path, 'expect'], 'must be allow or deny');
     const rule = raw.rule === undefined ? undefined : this.#text(raw, 'rule', path);
     const subject = { attributes: this.#attributes(raw, path), caller: this.#agent(raw, 'caller', path), estimatedCostMicroUsd: this.#cost(raw, path) };
     if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
-    const name = raw.name === undefined ? `${action} on ${resource}` : this.#text(raw, 'name', path);
+    const name = raw.name === undefined ? wantedOf({ action, resource }) : this.#text(raw, 'name', path);
     return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
   }
 
@@ -70,6 +70,12 @@ class CaseReader {
     const value = raw[key];
     if (typeof value === 'string' && value !== '') return value;
     return value === undefined ? this.#absent(raw, key, path) : this.refuse([...path, key], 'must be a text');
+  }
+
+  #resource(raw: Mapping, path: PolicyPath): string | undefined {
+    const { resource } = raw;
+    if (typeof resource === 'string') return resource;
+    return resource === undefined ? this.#absent(raw, 'resource', path) : this.refuse([...path, 'resource'], 'must be a text, which may be empty');
   }
 
   #absent(raw: Mapping, key: string, path: PolicyPath): undefined {
@@ -93,6 +99,9 @@ class CaseReader {
     return microUsd ?? 0;
   }
 }
+
+/** `tool.call on web_search`; some actions have no resource. */
+export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 'resource'>): string => (resource === '' ? action : `${action} on ${resource}`);
 
 export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]): readonly CaseOutcome[] =>
   cases.map(({ name, subject, expect, rule }) => {

@@ -46,6 +46,11 @@ test('a case may name a caller and an estimated cost', () => {
   ).map(({ passed }) => passed)).toEqual([true, true]);
 });
 
+test('a case may ask without a resource, as a check may', () => {
+  expect(run({ ...base, resource: '', expect: 'deny' }).map(({ name, passed, actual }) => [name, passed, actual.reason]))
+    .toEqual([['tool.call', true, 'no policy allows tool.call for acme/search/a1']]);
+});
+
 test('a fraction of a micro-dollar counts in a case as it does in a check: as a whole one', () => {
   expect(run(
     { ...base, estimated_cost_usd: 1.000_000_1, expect: 'deny', rule: 'costly' },
@@ -58,6 +63,8 @@ test.each([
   ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only key here is cases'],
   ['an agent that is no triple', { cases: [{ ...base, agent: 'a1', expect: 'deny' }] }, ['cases', 0, 'agent'], 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org'],
   ['attributes that are no mapping', { cases: [{ ...base, attributes: [], expect: 'deny' }] }, ['cases', 0, 'attributes'], 'must be a mapping'],
+  ['an empty action', { cases: [{ ...base, action: '', expect: 'deny' }] }, ['cases', 0, 'action'], 'must be a text'],
+  ['a resource that is no text', { cases: [{ ...base, resource: 5, expect: 'deny' }] }, ['cases', 0, 'resource'], 'must be a text, which may be empty'],
   ['a negative cost', { cases: [{ ...base, estimated_cost_usd: -1, expect: 'deny' }] }, ['cases', 0, 'estimated_cost_usd'], 'must be an amount in US dollars from 0 to 1000000'],
   ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
 ])('%s is refused', (_, raw, path, problem) => {

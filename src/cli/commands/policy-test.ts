@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPolicyCases } from '../../adapters/policy-cases-file.ts';
 import { agentKeyOf } from '../../core/ids.ts';
-import { runPolicyCases, type CaseOutcome, type PolicyCase } from '../../core/policy-cases.ts';
+import { runPolicyCases, wantedOf, type CaseOutcome, type PolicyCase } from '../../core/policy-cases.ts';
 import { EXIT, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
@@ -58,7 +58,7 @@ function differenceLines({ policyCase: { subject, name }, outcome: { expected, a
   return [
     '',
     `  ${printable(name)}`,
-    printable(`    ${agentKeyOf(subject.agent)} wants ${subject.action} on ${subject.resource}`),
+    printable(`    ${agentKeyOf(subject.agent)} wants ${wantedOf(subject)}`),
     red(printable(`    - ${expected.kind}${byRule(expected.ruleId)}`)),
     green(printable(`    + ${actual.kind}${byRule(actual.ruleId)}`)),
     printable(`      ${actual.reason}`),
