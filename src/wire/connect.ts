@@ -6,7 +6,7 @@ import { explain, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { MAX_MESSAGE_BYTES } from './limits.ts';
-import { unaryMethods, type UnaryMethod } from './methods.ts';
+import { unaryMethods, type Caller, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
@@ -18,7 +18,7 @@ import { retryAfterSecs, RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-c
 /** The headers that the protocol reads. */
 export type ConnectHeader = 'authorization' | 'content-type' | 'content-encoding' | 'connect-protocol-version' | 'connect-timeout-ms';
 
-export type ConnectRequest = {
+export type ConnectRequest = Caller & {
   /** In capitals. */
   readonly method: string;
   /** Undefined when it was not sent, or empty. */
@@ -61,7 +61,7 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
   const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
     const message = format.decode(request.body);
     if (!message.ok) return reply(connectError(message.fault));
-    method.handle(message.value as never, request.header('authorization')).then(
+    method.handle(message.value as never, request.header('authorization'), request).then(
       (answer) => reply(answer.ok ? { status: 200, contentType: format.contentType, content: format.encode(answer.value), headers: NO_HEADERS } : connectError(answer.fault)),
       (error: unknown) => {
         onDefect(error);

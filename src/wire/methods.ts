@@ -18,8 +18,10 @@ import type {
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, undecided, usageOf } from './requests.ts';
 
 type Answer<T> = Promise<Result<T, Fault>>;
+/** `isGone`: nobody reads the answer any more. The connection is gone, the call was cancelled, or its time is over. */
+export type Caller = { readonly isGone: boolean };
 /** `authorization` is the header or metadata of that name, as it came. */
-type Handle<Request, Response> = (request: Request, authorization: string | undefined) => Answer<Response>;
+type Handle<Request, Response> = (request: Request, authorization: string | undefined, caller: Caller) => Answer<Response>;
 
 /** Reads a request, from either format. */
 type Decoders<Request> = Readonly<Record<'json' | 'binary', (body: Buffer) => Result<Request, Fault>>>;
@@ -54,7 +56,7 @@ export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
 ];
 
 /** One check. Written without `async`: it is the hot path, and every await costs a turn. */
-export function checkHandler(ports: WirePorts): Handle<CheckActionRequest, CheckActionResponse> {
+export function checkHandler(ports: WirePorts): (request: CheckActionRequest, authorization: string | undefined) => Answer<CheckActionResponse> {
   const check = (request: CheckActionRequest, principal: Principal | undefined): Answer<CheckActionResponse> => {
     const command = checkCommandOf(request, principal);
     if (!command.ok) return Promise.resolve(command);
@@ -76,30 +78,34 @@ export const LARGE_BATCHES = { atOnce: 2, places: 32 };
 const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
-  return async (batch, authorization) => {
+  return async (batch, authorization, caller) => {
     const [readFirst, ...rest] = batch.slices;
     if (readFirst === undefined) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_ITEMS} items` });
     const first = readFirst();
     if (!first.ok) return first;
-    if (rest.length === 0) return answerBatch(ports, [first.value], authorization);
+    if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);
     // The org is as claimed, and not verified yet. A false claim gains nothing: the batch waits in the queue of the claimed org.
     const orgId = first.value[0]?.agent?.orgId ?? '';
     return ports.largeBatches.run(orgId, async () => {
       const slices = [first.value];
       for (const read of rest) {
         await nextTurn();
+        if (caller.isGone) return UNREAD;
         const slice = read();
         if (!slice.ok) return slice;
         slices.push(slice.value);
       }
-      return answerBatch(ports, slices, authorization);
+      return answerBatch(ports, slices, authorization, caller);
     }) ?? TOO_MANY_LARGE;
   };
 }
 
+/** What a batch ends with whose caller has gone. */
+const UNREAD = fail({ kind: 'internal' } as const);
+
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined): Answer<BatchCheckActionsResponse> {
+async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined, caller: Caller): Answer<BatchCheckActionsResponse> {
   const requests = slices.length === 1 ? slices[0]! : slices.flat();
   const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
   const principal = isBearerNeeded ? await writer(ports, authorization) : ok(undefined);
@@ -113,6 +119,8 @@ async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckAct
   }
   const answers: Recorded<Replies['check']>[] = [];
   for (const { length } of slices) {
+    // What was asked is decided, and stands.
+    if (caller.isGone) return UNREAD;
     const asked = commands.slice(answers.length, answers.length + length);
     answers.push(...await Promise.all(asked.map((command) => ports.link.ask<'check'>(command))));
   }

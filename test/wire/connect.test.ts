@@ -25,7 +25,7 @@ async function call(path: string, body: string | Buffer, headers: Record<string,
   const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
   const found = methods.get(path);
   if (found === undefined) throw new Error(`no method ${path}`);
-  return new Promise((resolve) => { found.answer({ method, header: (name) => all[name], body: Buffer.from(body) }, resolve); });
+  return new Promise((resolve) => { found.answer({ method, header: (name) => all[name], body: Buffer.from(body), isGone: false }, resolve); });
 }
 const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
 
@@ -93,7 +93,7 @@ test('of a large batch, one slice is asked at a time, so that the checks of othe
 test('a large batch of protobuf is read as it was sent, although the memory of its body is used anew meanwhile', async () => {
   const item = { ...request, resource: 'x'.repeat(1000), attributes: undefined, estimatedCostUsd: 0, caller: undefined, dryRun: false, correlationId: '' };
   const body = binaryCodec('BatchCheckActionsRequest').encode({ requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })) });
-  const reply = new Promise<ConnectReply>((resolve) => { methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/proto' : undefined), body }, resolve); });
+  const reply = new Promise<ConnectReply>((resolve) => { methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/proto' : undefined), body, isGone: false }, resolve); });
   body.fill(0);
   const { status, content } = await reply;
   expect(status).toBe(200);
@@ -118,6 +118,23 @@ test('the large batches of one org leave a turn to those of another', async () =
 test('a large batch is looked at as a whole before the first check of it is asked', async () => {
   expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({ status: 400, message: expect.stringContaining('requests[99].trace_id: ') as string });
   expect(gateway.asked).toEqual([]);
+});
+
+test('a large batch is left where it is when its client has gone: what was asked stands, and nothing more is asked', async () => {
+  const send = (client: { readonly isGone: boolean }) => new Promise<ConnectReply>((resolve) => {
+    methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/json' : undefined), body: Buffer.from(largeBatch('acme')), get isGone() { return client.isGone; } }, resolve);
+  });
+  await send({ isGone: true });
+  expect(gateway.asked).toEqual([]);
+
+  const client = { isGone: false };
+  gateway.answer = () => {
+    client.isGone = true;
+    return undefined;
+  };
+  await send(client);
+  expect(gateway.asked).toHaveLength(6);
+  expect(gateway.largeBatches.taken).toBe(0);
 });
 
 test('more large batches than there is room for are refused at once, of one org before those of others', async () => {
@@ -212,7 +229,7 @@ beforeAll(async () => {
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
       const header = (name: string): string | undefined => req.headers[name] as string | undefined;
-      methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks) }, ({ status, contentType, content, headers }) => {
+      methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks), isGone: false }, ({ status, contentType, content, headers }) => {
         res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
       });
     });

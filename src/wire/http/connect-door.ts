@@ -20,7 +20,7 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
     app.any(path, (res, req) => {
       onRequest();
       const exchange = new Exchange(res, onDefect);
-      const head = new RequestHead(req);
+      const head = new RequestHead(req, exchange);
       if (!head.isSoundlyFramed) return exchange.close();
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
@@ -53,11 +53,16 @@ class RequestHead implements ConnectRequest {
   #timeout: string | undefined = undefined;
   #length: string | undefined = undefined;
 
-  constructor(req: UwsRequest) {
+  readonly #exchange: Exchange;
+
+  constructor(req: UwsRequest, exchange: Exchange) {
+    this.#exchange = exchange;
     const method = req.getMethod();
     this.method = method === 'post' ? 'POST' : method.toUpperCase();
     req.forEach((name, value) => this.#take(name, value));
   }
+
+  get isGone(): boolean { return this.#exchange.isOver; }
 
   header(name: ConnectHeader): string | undefined {
     switch (name) {

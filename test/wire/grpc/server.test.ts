@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { fail } from '../../../src/core/result.ts';
 import { listenForGrpc } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer } from '../../../src/wire/grpc/server.ts';
+import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionRequest, Messages } from '../../../src/wire/proto/messages.ts';
 import { READ_KEY, TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
 import { AGENT, bearer, check, checkAction, crawler, openChecks, openControl, POLICY, refusal, scene, unary } from './harness.ts';
@@ -198,4 +199,19 @@ test('connections that speak no HTTP/2, or break off at once, do no harm', async
   await until(() => sockets.every((socket) => socket.destroyed || socket.readableEnded));
   expect(await checkAction(check())).toMatchObject({ decision: 'allow' });
   expect(scene.defects).toEqual([]);
+});
+
+test('a large batch is left where it is when its call is cancelled', async () => {
+  const call = scene.client.makeUnaryRequest(`${POLICY}/BatchCheckActions`, (bytes: Buffer) => bytes, (bytes) => bytes, binaryCodec('BatchCheckActionsRequest').encode({
+    requests: Array.from({ length: 300 }, (_, index) => check({ spanId: `s${index}`, resource: 'x'.repeat(1_500) })),
+  }), () => undefined);
+  const settle: (() => void)[] = [];
+  scene.gateway.answer = () => new Promise((resolve) => { settle.push(() => resolve(undefined as never)); });
+  await until(() => scene.gateway.asked.length > 0);
+  const asked = scene.gateway.asked.length;
+  call.cancel();
+  await new Promise((resolve) => setTimeout(resolve, 100)); // the server learns of it
+  for (const answer of settle) answer();
+  await until(() => scene.gateway.largeBatches.taken === 0);
+  expect(scene.gateway.asked).toHaveLength(asked);
 });
