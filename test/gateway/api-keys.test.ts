@@ -175,6 +175,19 @@ describe('revoking', () => {
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
   });
 
+  test('revocations that the store could not take are all written by the next flush, not one of them at each', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    let isAway = true;
+    const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
+    const made = [];
+    for (const name of ['a', 'b', 'c']) made.push(must(await keys.create(ADMIN, { name, scopes: ['read'] })).record);
+    for (const { id } of made) await keys.revoke(ADMIN, id);
+    isAway = false;
+    must(await keys.flush());
+    const again = await reopen();
+    expect(made.map(({ digest }) => again.authenticate(digest))).toEqual([undefined, undefined, undefined]);
+  });
+
   test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
@@ -314,6 +327,26 @@ test('the last use is noted to the minute and written when it is flushed', async
   must(await keys.flush());
   expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
   expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+});
+
+test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {
+  const { store } = await start();
+  const written: (number | undefined)[] = [];
+  let meanwhile = () => {};
+  const { keys, clock } = await start({ ...store, touch: async (uses) => {
+    written.push(...uses.map(({ lastUsedAtMs }) => lastUsedAtMs));
+    meanwhile();
+    return store.touch(uses);
+  } });
+  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  keys.authenticate(record.digest);
+  meanwhile = () => {
+    meanwhile = () => {};
+    clock.advance(60_000);
+    keys.authenticate(record.digest);
+  };
+  for (let flush = 0; flush < 3; flush += 1) must(await keys.flush());
+  expect(written).toEqual([START_MS, START_MS + 60_000]);
 });
 
 test('last uses that the store could not take are written by a later flush', async () => {

@@ -66,7 +66,7 @@ test('what is wrong in a large batch is named as in a small one', () => {
   expect(readJson(`{"requests":[${filler},]}`)).toMatchObject({ field: 'body', problem: expect.stringContaining('is not valid JSON') as string });
   expect(readJson(`{"requests":[${filler},{]}`)).toMatchObject({ field: 'body' });
   expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(invalid('body', 'has a string with half a surrogate pair'));
-  for (const frame of [`[${filler}]`, `{"requests":[${filler}]`, `{"requests":[${filler}]}]`, `{"requests":[${filler}],"more":1}`, `{"request":[${filler}]}`]) {
+  for (const frame of [`[${filler}]`, `{"requests":[${filler}]]`, `{"requests":[${filler}}}`, `{"requests":[${filler}]`, `{"requests":[${filler}]}]`, `{"requests":[${filler}],"more":1}`, `{"request":[${filler}]}`]) {
     expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
   }
   const bytes = binaryCodec('BatchCheckActionsRequest').encode({ requests: [{ ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), resource: 'x'.repeat(SLICE_BYTES) }] });
