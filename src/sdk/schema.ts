@@ -74,7 +74,7 @@ function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('the package is not complete: its proto folder is missing');
+    if (parent === folder) throw new Error('the proto folder of svc-gateway is missing, which the SDK reads: a bundler must leave the package out of the bundle, as esbuild does with --external:svc-gateway');
     folder = parent;
   }
   return join(folder, 'proto');

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -45,3 +45,14 @@ function compiled(source: string, options: readonly string[]): string {
   const { stdout } = spawnSync(process.execPath, [join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2022', ...options, 'agent.ts'], { cwd: folder, encoding: 'utf8' });
   return stdout;
 }
+
+test('an SDK without the rest of its package, as in a bundle, says what to do', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(join(PACKAGE_ROOT, 'dist', 'src', 'sdk'), join(folder, 'sdk'), { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  symlinkSync(join(PACKAGE_ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const { status, stderr } = spawnSync(process.execPath, [join(folder, 'sdk', 'index.js')], { encoding: 'utf8' });
+  expect(status).toBe(1);
+  expect(stderr).toContain('a bundler must leave the package out of the bundle, as esbuild does with --external:svc-gateway\n');
+});
