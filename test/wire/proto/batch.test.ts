@@ -74,6 +74,15 @@ test('what is wrong in a large batch is named as in a small one', () => {
   expect(readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])]))).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
 });
 
+test('a large batch of as many checks as there may be is taken, one more is refused, in either format', () => {
+  const json = (items: number) => readJson(JSON.stringify({ requests: Array.from({ length: items }, () => ({})) }));
+  const binary = (items: number) => readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.alloc(2 * items, Buffer.from([0x0a, 0])));
+  for (const read of [json, binary]) {
+    expect(read(1000)).toMatchObject({ count: 1000 });
+    expect(read(1001)).toEqual({ kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' });
+  }
+});
+
 test('a list that is far too long is refused before it is read, in a batch of any size', () => {
   const TOO_MANY = { ok: false, fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' } };
   // What comes behind the first thousand is no check, and is not looked at.
