@@ -109,7 +109,7 @@ class FingerprintWatcher implements PolicyWatcher {
 }
 
 /** Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is part of it. */
-async function fingerprint(path: string): Promise<string> {
+export async function fingerprint(path: string): Promise<string> {
   const own = await describe(path);
   if (!own.startsWith('folder')) return own;
   const names = (await readdir(path).catch(() => [])).filter(isPolicyFileName).sort();

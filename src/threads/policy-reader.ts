@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker, type MessagePort } from 'node:worker_threads';
 import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
+import { fingerprint } from '../adapters/policy-watch.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';
 import { workerFile } from './worker-file.ts';
@@ -11,7 +12,19 @@ type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
 
 /** The whole life of the thread: it reads once, answers, and ends. */
 export async function runPolicyReader(main: MessagePort, { path }: PolicyReading): Promise<void> {
-  main.postMessage(await readPolicyFiles(path) satisfies Reply);
+  main.postMessage(await readWhole(path) satisfies Reply);
+}
+
+/** Files that never rest are read as they are; whoever watches them hears of it once they do. */
+const MOST_READS = 5;
+
+/** Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new. */
+export async function readWhole(path: string): Promise<Reply> {
+  for (let reads = 1; ; reads += 1) {
+    const before = await fingerprint(path);
+    const read = await readPolicyFiles(path);
+    if (reads === MOST_READS || (await fingerprint(path)) === before) return read;
+  }
 }
 
 /** How long one slice of compiling may delay a check. It cannot move to another thread, because it creates functions. */

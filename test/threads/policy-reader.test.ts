@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadPolicies } from '../../src/adapters/policy-file.ts';
-import { loadPoliciesAside } from '../../src/threads/policy-reader.ts';
+import { loadPoliciesAside, readWhole } from '../../src/threads/policy-reader.ts';
 
 function fileOf(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-policy-reader-'));
@@ -49,4 +49,35 @@ test('while thousands of rules are read, everything else goes on', async () => {
   clearInterval(ticks);
   expect(loaded.ok).toBe(true);
   expect(longestMs).toBeLessThan((performance.now() - startedMs) / 4);
+});
+
+test('a set that is swapped while it is read is read again: never half of one and half of the other', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'policy-reader-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const names = Array.from({ length: 40 }, (_, index) => `p${index}.yaml`);
+  for (const version of ['a', 'b']) {
+    mkdirSync(join(folder, `..${version}`));
+    for (const name of names) writeFileSync(join(folder, `..${version}`, name), `name: ${version}-${name}\nscope: global\nrules: []\n`);
+  }
+  const swapTo = (version: string) => {
+    symlinkSync(`..${version}`, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+  };
+  swapTo('a');
+  for (const name of names) symlinkSync(join('..data', name), join(folder, name));
+  for (let round = 0; round < 120; round += 1) {
+    // From one turn of the event loop to the next, so that it falls into every part of the reading.
+    let turns = 0;
+    let ended = false;
+    const swapIn = (): void => {
+      if (turns === 5 * round) swapTo(round % 2 === 0 ? 'b' : 'a');
+      else if (!ended) setImmediate(swapIn);
+      turns += 1;
+    };
+    setImmediate(swapIn);
+    const read = await readWhole(folder);
+    ended = true;
+    const versions = read.ok ? read.value.documents.map(({ raw }) => (raw as { name: string }).name.slice(0, 1)) : [];
+    expect([versions.length, new Set(versions).size]).toEqual([40, 1]);
+  }
 });
