@@ -83,6 +83,15 @@ test('a large batch of as many checks as there may be is taken, one more is refu
   }
 });
 
+test('a check in a batch may be as large as one that comes by itself, wherever it lies; a larger one is named, as is any that is wrong', () => {
+  const MIB = 1_048_576;
+  const item = (bytes: number) => `{"resource":"${'x'.repeat(bytes - 15)}"}`;
+  const read = (...items: string[]) => readAll(jsonBatch(), Buffer.from(`{"requests":[${items.join()}]}`));
+  expect(read('{}', item(MIB), item(MIB), '{}')).toMatchObject({ count: 4 });
+  expect(read('{}', item(MIB), item(MIB + 1), '{}')).toEqual({ kind: 'invalid_argument', field: 'requests[2]', problem: 'is larger than a check may be that comes by itself' });
+  expect(read(item(MIB), '{}', '{"nope":1}')).toMatchObject({ field: 'requests[2].nope' });
+});
+
 test('a list that is far too long is refused before it is read, in a batch of any size', () => {
   const TOO_MANY = { ok: false, fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' } };
   // What comes behind the first thousand is no check, and is not looked at.
