@@ -327,6 +327,17 @@ test('a log on a disk that cannot be written is read all the same', async (conte
   expect(await ids(new AuditReader(disk), {})).toHaveLength(300);
 });
 
+test('a span of time holds the entry of its first millisecond and not that of its end, also where a part of the index begins or ends with it', async () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  append(writer, Array.from({ length: 256 }, (_entry, at) => ({ timestampMs: NOON_MS + at })));
+  writer.close();
+  const reader = new AuditReader(directory);
+  // Entries 1 to 128 are one part, 129 to 256 the next.
+  expect(await ids(reader, { sinceMs: NOON_MS + 127, untilMs: NOON_MS + 129 })).toEqual([129, 128]);
+  expect(await ids(reader, { sinceMs: NOON_MS + 127, untilMs: NOON_MS + 128 })).toEqual([128]);
+});
+
 test('times of any year can be asked for', async () => {
   const directory = logOf(2);
   const reader = new AuditReader(directory);
