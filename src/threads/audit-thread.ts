@@ -23,6 +23,8 @@ type Incoming = Uint8Array | ConnectIo;
 /** How often a log that could not be written is tried again, and how much room it must find. */
 const RETRY_MS = 500;
 const PROBE_BYTES = 256 * 1024;
+/** How soon it is noticed that the log was moved or deleted. */
+const LOOK_EVERY_MS = 1_000;
 
 /** The most that one write may hold: enough to be efficient, and little enough not to delay the first answer. */
 const MAX_GROUP_ENTRIES = 4_096;
@@ -48,6 +50,7 @@ class AuditThread {
   readonly #upkeep: AuditUpkeep;
   readonly #ios = new Map<IoIndex, MessagePort>();
   readonly #waiting: Append[] = [];
+  readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;
   #isClosing = false;
 
@@ -57,6 +60,7 @@ class AuditThread {
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
     this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
+    this.#look = setInterval(() => writer.look(), LOOK_EVERY_MS);
   }
 
   tell(message: AuditToMain): void { this.#main.postMessage(encode(message)); }
@@ -115,7 +119,7 @@ class AuditThread {
   /** Tells the main thread as soon as the log can be written again. */
   #startProbing(): void {
     this.#probe ??= setInterval(() => {
-      if (!hasRoom(this.#directory)) return;
+      if (!this.#writer.look() || !hasRoom(this.#directory)) return;
       clearInterval(this.#probe);
       this.#probe = undefined;
       this.tell({ type: 'writable' });
@@ -123,6 +127,7 @@ class AuditThread {
   }
 
   #close(): void {
+    clearInterval(this.#look);
     clearInterval(this.#probe);
     this.#upkeep.stop();
     this.#writer.close();

@@ -1,6 +1,6 @@
 /** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (contract: Audit). */
 import { hash } from 'node:crypto';
-import { closeSync, fdatasyncSync, ftruncateSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
 import { codeOf, messageOf } from '../../core/error-text.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
@@ -67,6 +67,8 @@ export class AuditWriter {
   #segment: OpenSegment | undefined;
   /** A failed write may have left bytes behind the end, and the attempt to cut them off may have failed too. */
   #endIsClean = true;
+  /** As `look` found it. */
+  #isInPlace = true;
   /** Files written since the last flush, where the disk is not waited for. */
   readonly #unflushed = new Set<string>();
   #buffer = Buffer.allocUnsafeSlow(256 * 1024);
@@ -91,11 +93,23 @@ export class AuditWriter {
   get segmentPath(): string | undefined { return this.#segment?.path; }
 
   /**
+   * Whether the current segment is where it was begun. One that somebody moved or deleted would go on taking entries that nobody
+   * ever finds: until it is back, appends fail. Call it now and then, because an append does not look by itself.
+   */
+  look(): boolean {
+    this.#isInPlace = this.#segment === undefined || isSameFile(this.#segment);
+    return this.#isInPlace;
+  }
+
+  /**
    * Appends `count` bodies, joined by line feeds (core/audit-line.ts encodes them), as one write.
    * A fault means that none of them is in the log and that a later append may succeed.
    */
   append(bodies: string, count: number): Result<{ readonly firstId: number }, AuditWriteFault> {
     assert(count > 0, 'a batch holds at least one entry');
+    if (!this.#isInPlace) {
+      return fail({ kind: 'audit-write-failed', code: 'ENOENT', detail: `${this.#segment?.path} was moved or deleted: put it back, or restart the gateway to go on after what is left` });
+    }
     const sealed = this.#seal(bodies, count);
     try {
       this.#write(sealed.bytes);
@@ -225,5 +239,15 @@ export class AuditWriter {
     } catch {
       // The append already fails with the first cause; the next one begins by cutting again.
     }
+  }
+}
+
+/** Anything but its absence is left to the next write to find out. */
+function isSameFile({ path, fd }: OpenSegment): boolean {
+  try {
+    const [there, own] = [statSync(path), fstatSync(fd)];
+    return there.ino === own.ino && there.dev === own.dev;
+  } catch (error) {
+    return codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR';
   }
 }

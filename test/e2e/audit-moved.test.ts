@@ -1,0 +1,33 @@
+/** An audit log that somebody moves or deletes while the gateway writes it (contract: Audit). */
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { registerLoadAgent, startLoad } from '../support/load.ts';
+
+test('while the audit log is not where it was, nothing is allowed and the log says where it is missed; put back, it goes on unbroken', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const gateway = await startTestGateway({ dataDir: folder });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  await registerLoadAgent(gateway);
+  const load = startLoad(gateway, 'moved', 2);
+  const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
+  for (let round = 1; round <= 2; round += 1) {
+    renameSync(audit, aside);
+    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written, so nothing is allowed until it can' }));
+    expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 503, code: 'audit_unavailable' });
+    await eventually(() => expect(gateway.output.stderr.match(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted: put it back, or restart the gateway to go on after what is left"/g)).toHaveLength(round));
+    renameSync(aside, audit);
+    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_ALLOW' }));
+    await eventually(() => expect(gateway.output.stderr.match(/the audit log is written again/g)).toHaveLength(round));
+  }
+  await load.stop();
+  expect(await verifyAuditLog(audit)).toMatchObject({ ok: true });
+  rmSync(audit, { recursive: true });
+  await eventually(async () => expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(503));
+  expect(await gateway.stop()).toBe(0);
+});
