@@ -36,6 +36,12 @@ test('a deny with a condition, or of other resources, takes nothing for certain'
   expect(unreachable({ ...deny('global'), resources: ['a'] }, allow('global'))).toEqual([]);
 });
 
+test('of several rules that deny all of an allow, the first is named, whatever else begins alike', () => {
+  const denials = [deny('org:x', 'fs.write'), deny('global', 'fs.w?'), { ...deny('global', 'fs.*'), resources: ['/etc/*', '/etc/ssh/*'] }, deny('global', 'fs*'), deny('global')];
+  expect(unreachable(...denials, { ...allow('team:y/t', 'fs.write'), resources: ['/etc/ssh/keys'] }, allow('global', 'fs.wr'), allow('org:x', 'fs.write'), allow('global', 'f*')))
+    .toEqual(['d5 by d2', 'd6 by d1', 'd7 by d0', 'd8 by d4']);
+});
+
 const pattern = fc.array(fc.constantFrom('*', '?', 'a', 'b'), { minLength: 1, maxLength: 4 }).map((letters) => letters.join(''));
 const text = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 5 }).map((letters) => letters.join(''));
 
