@@ -3,7 +3,9 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { transactionIdIn, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
+import { isRefusal, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 
 export type PostgresOptions = {
   /** `postgres://user:password@host:port/database?sslmode=…`; never logged, it holds the password. */
@@ -50,6 +52,7 @@ export class Postgres {
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
   readonly #log: StoreLog;
+  readonly #anyConnection: Queryable = { query: (text, values) => this.#query(this.#pool, text, values) };
   /** Of every connection, the migration's too. */
   readonly #sockets = new Set<Socket>();
   #migration: Promise<void> | undefined;
@@ -104,7 +107,7 @@ export class Postgres {
   attempt<T>(work: (queryable: Queryable) => Promise<T>): Promise<Result<T, Fault>> {
     return this.#faulting(async () => {
       await this.#migrated();
-      return ok(await work({ query: (text, values) => this.#query(this.#pool, text, values) }));
+      return ok(await work(this.#anyConnection));
     });
   }
 
@@ -135,11 +138,9 @@ export class Postgres {
     let broken = false;
     try {
       await this.#query(client, 'BEGIN');
-      const result = await work({ query: (text, values) => this.#query(client, text, values) });
-      if (result.ok) {
-        const { rows: [row] } = await this.#query<{ id: string | null }>(client, 'SELECT pg_current_xact_id_if_assigned()::text AS id');
-        commit.sent = { transactionId: row?.id ?? null, result };
-      }
+      const transaction: Queryable = { query: (text, values) => this.#query(client, text, values) };
+      const result = await work(transaction);
+      if (result.ok) commit.sent = { transactionId: await transactionIdIn(transaction), result };
       await this.#query(client, result.ok ? 'COMMIT' : 'ROLLBACK');
       return result;
     } catch (error) {
@@ -152,23 +153,22 @@ export class Postgres {
     }
   }
 
-  /** False also when that cannot be found out in the time of a statement. What has written nothing has no number, and nothing to lose. */
+  /** False also when that cannot be found out in the time of a statement. What has written nothing has nothing to lose. */
   async #hasCommitted(transactionId: string | null): Promise<boolean> {
     if (transactionId === null) return true;
     const endMs = performance.now() + this.#options.statementTimeoutMs;
     while (this.#closing === undefined && performance.now() < endMs) {
-      const status = await this.#statusOf(transactionId);
-      if (status !== 'in progress') return status === 'committed';
+      const verdict = await this.#verdictOn(transactionId);
+      if (verdict !== 'in progress') return verdict === 'committed';
       await new Promise<void>((resolve) => setTimeout(resolve, VERDICT_PAUSE_MS));
     }
     return false;
   }
 
-  /** While the database is away, nothing is decided. Null: it has forgotten a transaction of long ago. */
-  async #statusOf(transactionId: string): Promise<'in progress' | 'committed' | 'aborted' | null> {
+  /** While the database is away, nothing is decided. */
+  async #verdictOn(transactionId: string): Promise<Verdict> {
     try {
-      const { rows: [row] } = await this.#query<{ status: 'in progress' | 'committed' | 'aborted' | null }>(this.#pool, 'SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
-      return row?.status ?? null;
+      return await verdictOn(transactionId, this.#anyConnection);
     } catch (error) {
       if (error instanceof Unreachable) return 'in progress';
       throw error;
@@ -312,30 +312,4 @@ export class Postgres {
     this.#isAway = false;
     this.#log.info('the database answers again');
   }
-}
-
-/**
- * SQLSTATE classes that say something about the server, not about the statement: connection, authorisation, resources,
- * operator intervention (time-outs too), system error; read-only after a fail-over; a deadlock or a lock time-out.
- */
-const SERVER_TROUBLE = /^(08|28|53|57|58)|^(25006|25P03|3D000|40001|40P01|55P03)$/;
-
-/** The server has as many connections as it, the database or the role may have. */
-const TOO_MANY_CONNECTIONS = '53300';
-
-/**
- * No such schema, table or right. A gateway that starts is told, because waiting will not help; one that runs had them, and will
- * again, once a backup has been put back for instance.
- */
-const REFUSALS: readonly unknown[] = ['3F000', '42P01', '42501'];
-
-const isRefusal = (error: unknown): boolean => error instanceof Error && 'code' in error && REFUSALS.includes(error.code);
-
-/** No class begins with an E, as the names of socket errors do. */
-const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
-
-/** An error without a SQLSTATE comes from the socket or from the driver's own time-outs. */
-function meansUnreachable(error: Error & { code?: unknown }): boolean {
-  if (error instanceof TypeError) return false;
-  return typeof error.code === 'string' && SQLSTATE.test(error.code) ? SERVER_TROUBLE.test(error.code) : true;
 }

@@ -80,6 +80,20 @@ test.each([
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rowCount)).toEqual(ok(rowsLeft));
 });
 
+test('when a server takes over that has never heard of the transaction that was being committed, the caller learns that nothing is done', async () => {
+  const url = new URL(await newDatabase());
+  // An id that no transaction of this server has reached stands for one that only the server before it has given.
+  await (await connect(url.href)).query(`CREATE FUNCTION pg_current_xact_id_if_assigned() RETURNS xid8 RETURN '999999999'::xid8`);
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  url.searchParams.set('options', '-c search_path=public,pg_catalog');
+  const postgres = open(url.href);
+  await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
+  proxy.cutAt('COMMIT', 'asked');
+  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+});
+
 test('a statement that takes too long is given up, and the connection is used again', async () => {
   const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
   expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
