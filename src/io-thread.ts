@@ -191,6 +191,7 @@ class IoThread {
         webSockets: stream.size,
         droppedEvents: stream.dropped,
         requests: { ...requests, grpc: this.#grpc?.calls() ?? 0 },
+        checks: this.#link.checks.totals,
       },
     });
   }

@@ -161,7 +161,7 @@ async function assemble(resources: Resources, undo: Undo) {
     auditData: auditDataOf(config, audit.counters),
     note: (level, message, fields) => log[level](message, fields),
   });
-  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, limiters, version: packageVersion() }));
+  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, isDatabaseAway: database && (() => database.postgres.isAway), limiters, version: packageVersion() }));
   undo.push(() => metrics.close());
   return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, supervisor, switchboard };
 }

@@ -1,13 +1,14 @@
 /** What the gateway measures of itself, as one table: the rows of `/metrics`. */
-import type { Metric } from './adapters/metrics.ts';
+import type { Histogram, Metric } from './adapters/metrics.ts';
 import type { Governor } from './core/governor.ts';
 import { microToUsd } from './core/money.ts';
 import { OP_STATES } from './core/op-state.ts';
 import type { PolicyKeeper } from './gateway/policies.ts';
 import type { RateLimiter } from './gateway/rate-limit.ts';
+import { sumOfDurations } from './threads/durations.ts';
 import type { AuditLink } from './threads/audit-link.ts';
 import type { CryptoPool } from './threads/crypto-pool.ts';
-import type { IoStats } from './threads/protocol.ts';
+import { BUCKET_SECS, type IoStats } from './threads/protocol.ts';
 import type { Supervisor } from './threads/supervisor.ts';
 import type { Switchboard } from './threads/switchboard.ts';
 
@@ -18,13 +19,15 @@ export type Measured = {
   readonly audit: AuditLink;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
+  /** Undefined without an account store. */
+  readonly isDatabaseAway: (() => boolean) | undefined;
   readonly limiters: Readonly<Record<string, RateLimiter>>;
   readonly version: string;
 };
 
 const DOORS = ['http', 'connect', 'grpc'] as const;
 
-export function metricsOf({ governor, switchboard, supervisor, audit, crypto, policies, limiters, version }: Measured): readonly Metric[] {
+export function metricsOf({ governor, switchboard, supervisor, audit, crypto, policies, isDatabaseAway, limiters, version }: Measured): readonly (Metric | Histogram)[] {
   const { tally } = switchboard;
   const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({ name, type: 'gauge', help, read, labels });
   const counter = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({ name, type: 'counter', help, read, labels });
@@ -33,6 +36,13 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
   return [
     gauge('svc_info', 'Always 1; the version as a label.', () => [{ labels: { version }, value: 1 }], ['version']),
     counter('svc_checks_total', 'Policy checks answered, by decision; error: refused as they were.', () => by('decision', tally.checks), ['decision']),
+    {
+      name: 'svc_check_duration_seconds', type: 'histogram', help: 'From a policy check to its answer, which waits for the audit log.', buckets: BUCKET_SECS,
+      read: () => {
+        const { counts, sumMs } = sumOfDurations(switchboard.stats.map(({ checks }) => checks));
+        return { counts, sum: sumMs / 1000 };
+      },
+    },
     counter('svc_violations_total', 'Tokens presented for an agent they do not belong to.', () => tally.violations),
     gauge('svc_ops', 'Operations in the registry, by state.', () => OP_STATES.map((state) => ({ labels: { state }, value: governor.ops.counts[state] })), ['state']),
     gauge('svc_agents_registered', 'Registered agents.', () => governor.agents.registeredCount),
@@ -54,6 +64,8 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
     gauge('svc_control_streams', 'Open control streams of agents.', sumOfThreads(({ controlStreams }) => controlStreams)),
     counter('svc_events_dropped_total', 'Events that slow readers have missed.', sumOfThreads(({ droppedEvents }) => droppedEvents)),
     gauge('svc_crypto_pending', 'Tasks of the crypto threads, waiting or worked on.', () => by('lane', crypto.pending()), ['lane']),
-    counter('svc_threads_restarted_total', 'Threads started in place of ones that died.', () => supervisor.restarts),
+    ...(isDatabaseAway === undefined ? [] : [gauge('svc_database_reachable', '0 during an outage of the database.', () => (isDatabaseAway() ? 0 : 1))]),
+    counter('svc_threads_restarted_total', 'Threads started in place of ones that died.', () => supervisor.restarts + crypto.restarts()),
+    counter('svc_thread_busy_seconds_total', 'Time that the event loop of a thread was busy; a rate near 1: the thread is at its limit, or stands still.', () => Object.entries(supervisor.busyMs()).map(([thread, ms]) => ({ labels: { thread }, value: ms / 1000 })), ['thread']),
   ];
 }

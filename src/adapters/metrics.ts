@@ -1,5 +1,5 @@
 /** Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then. */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric as Registered } from 'prom-client';
 
 export type Reading = { readonly labels?: Readonly<Record<string, string>>; readonly value: number };
 export type Metric = {
@@ -11,13 +11,28 @@ export type Metric = {
   readonly read: () => number | readonly Reading[];
 };
 
+export type Histogram = {
+  readonly name: string;
+  readonly type: 'histogram';
+  readonly help: string;
+  /** Upper bounds, ascending. */
+  readonly buckets: readonly number[];
+  /** How many were within each bucket and no earlier one, last those beyond all, and the sum of all. */
+  readonly read: () => { readonly counts: readonly number[]; readonly sum: number };
+};
+
 export type Metrics = { readonly contentType: string; render(): Promise<string>; close(): void };
 
-export function createMetrics(metrics: readonly Metric[]): Metrics {
+export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics {
   const registry = new Registry();
   // Process and event loop, under the names that dashboards for Node.js know.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
-  for (const { name, type, help, labels = [], read } of metrics) {
+  for (const metric of metrics) {
+    if (metric.type === 'histogram') {
+      registry.registerMetric(collected(metric));
+      continue;
+    }
+    const { name, type, help, labels = [], read } = metric;
     const each = (take: (labels: Record<string, string>, value: number) => void): void => {
       const readings = read();
       for (const { labels: of = {}, value } of typeof readings === 'number' ? [{ value: readings }] : readings) take(of, value);
@@ -30,4 +45,15 @@ export function createMetrics(metrics: readonly Metric[]): Metrics {
     }
   }
   return { contentType: registry.contentType, render: () => registry.metrics(), close: () => registry.clear() };
+}
+
+/** The library's own histogram takes observations one by one; here they come counted, from other threads. */
+function collected({ name, type, help, buckets, read }: Histogram): Registered {
+  const get = async () => {
+    const { counts, sum } = read();
+    let count = 0;
+    const values = counts.map((within, at) => ({ metricName: `${name}_bucket`, labels: { le: buckets[at] ?? '+Inf' }, value: (count += within) }));
+    return { name, type, help, aggregator: 'sum', values: [...values, { metricName: `${name}_sum`, labels: {}, value: sum }, { metricName: `${name}_count`, labels: {}, value: count }] };
+  };
+  return { name, get } as unknown as Registered;
 }

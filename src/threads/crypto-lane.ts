@@ -43,6 +43,7 @@ export class CryptoLane {
   readonly #idle: CryptoThread[];
   readonly #running = new Set<Promise<void>>();
   #closed = false;
+  #restarts = 0;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -53,6 +54,9 @@ export class CryptoLane {
   get pending(): number {
     return this.#queue.length + this.#running.size;
   }
+
+  /** Threads started in place of others. */
+  get restarts(): number { return this.#restarts; }
 
   run<T extends CryptoTaskType>(task: CryptoTaskOf<T>): Promise<Result<CryptoReplies[T], Fault>> {
     if (this.#closed || this.#queue.length >= this.#options.maxQueue) return Promise.resolve(fail(this.#overloaded()));
@@ -127,6 +131,7 @@ export class CryptoLane {
       if (thread.ended !== undefined) {
         await thread.ended;
         thread = this.#start();
+        this.#restarts += 1;
       }
       const outcomes = await thread.pool.run(batch.map(({ task }) => task), { signal: abort.signal });
       batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));

@@ -36,6 +36,8 @@ export type CryptoPool = {
   readonly tokenLane: CryptoLane;
   /** Tasks waiting or worked on, per lane: for metrics. */
   pending(): { readonly passwords: number; readonly tokens: number };
+  /** Threads started in place of others. */
+  restarts(): number;
   close(): Promise<void>;
 };
 
@@ -67,6 +69,7 @@ export function createCryptoPool(options: CryptoPoolOptions): CryptoPool {
     },
     tokenLane,
     pending: () => ({ passwords: passwordLane.pending, tokens: tokenLane.pending }),
+    restarts: () => passwordLane.restarts + tokenLane.restarts,
     close: async () => {
       await Promise.all([passwordLane.close(), tokenLane.close()]);
     },

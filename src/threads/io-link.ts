@@ -8,6 +8,7 @@ import type { Link, Recorded } from '../gateway/link.ts';
 import { Shares } from '../gateway/shares.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
+import { Durations } from './durations.ts';
 import { Outbox } from './outbox.ts';
 import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
@@ -21,6 +22,9 @@ export type IoLinkOptions = {
   /** Receives every message of the main thread that is not a reply. */
   readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
 };
+
+/** In place of when a request was asked. */
+const UNTIMED = 0;
 
 type Settle = (recorded: Recorded<unknown>) => void;
 
@@ -40,6 +44,10 @@ export class IoLink implements Link {
   /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
   readonly #openPlaces: number;
   readonly #shares: Shares;
+  /** From asking to the answer. */
+  readonly checks = new Durations();
+  /** When the batch was begun that waits to be sent: one look at the clock does for all of its checks. */
+  #batchMs = 0;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
@@ -56,7 +64,8 @@ export class IoLink implements Link {
   get pending(): number { return this.#waiting.size; }
 
   ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
-    return this.#request(command, (id) => ({ type: 'command', id, command: command as Command })) as Promise<Recorded<Replies[T]>>;
+    if (this.#outbox.isEmpty) this.#batchMs = performance.now();
+    return this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED) as Promise<Recorded<Replies[T]>>;
   }
 
   async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
@@ -76,38 +85,44 @@ export class IoLink implements Link {
     audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));
   }
 
-  #request(asked: object, messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
-    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(orgOf(asked as Asked), messageOf);
-    return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve))));
+  #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(orgOf(asked as Asked), messageOf, askedMs);
+    return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve, askedMs))));
   }
 
-  #requestInShare(orgId: string | null, messageOf: (id: number) => IoToMain): Promise<Recorded<unknown>> {
+  #requestInShare(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
     if (this.#waiting.size >= this.#options.maxPending || !this.#shares.take(orgId)) return Promise.resolve(REFUSED);
     return new Promise((resolve) => {
       const settle: Settle = (recorded) => {
         this.#shares.giveBack(orgId);
         resolve(recorded);
       };
-      this.#outbox.send(messageOf(this.#waiting.add(settle)));
+      this.#outbox.send(messageOf(this.#waiting.add(settle, askedMs)));
     });
   }
 
   #receive(messages: readonly MainToIo[]): void {
+    const nowMs = performance.now();
     for (const message of messages) {
-      if (message.type === 'command-reply' || message.type === 'call-reply') this.#settle(message.id, message.reply, undefined);
+      if (message.type === 'command-reply' || message.type === 'call-reply') this.#settle(message.id, message.reply, undefined, nowMs);
       else this.#options.onMessage(message);
     }
   }
 
   #release({ firstId, isRecorded, replies }: AuditToIo): void {
+    const nowMs = performance.now();
     for (const message of decodeToIo(replies)) {
       if (message.type !== 'command-reply') continue;
-      if (isRecorded) this.#settle(message.id, message.reply, firstId + message.auditIndex);
-      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecordedReply(message.reply), undefined);
+      if (isRecorded) this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
+      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecordedReply(message.reply), undefined, nowMs);
     }
   }
 
-  #settle(id: number, reply: unknown, auditId: number | undefined): void {
-    this.#waiting.take(id)?.({ reply, auditId });
+  #settle(id: number, reply: unknown, auditId: number | undefined, nowMs: number): void {
+    const askedMs = this.#waiting.markOf(id);
+    const settle = this.#waiting.take(id);
+    if (settle === undefined) return;
+    if (askedMs !== UNTIMED) this.checks.add(nowMs - askedMs);
+    settle({ reply, auditId });
   }
 }

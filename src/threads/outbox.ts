@@ -22,6 +22,9 @@ export class Outbox<M> {
   /** The last message that waits to be sent; undefined when all were sent. */
   get last(): M | undefined { return this.#waiting.at(-1); }
 
+  /** Whether nothing waits to be sent. */
+  get isEmpty(): boolean { return this.#waiting.length === 0; }
+
   send(message: M): void {
     this.#waiting.push(message);
     if (this.#waiting.length >= MAX_BATCH) return this.#post();

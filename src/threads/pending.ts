@@ -9,20 +9,24 @@ export class Pending<T> {
   /** At least twice as many places as there are waiting requests, so that a free one is always near. */
   #items: (T | undefined)[] = new Array<T | undefined>(FIRST_PLACES).fill(undefined);
   #numbers = new Float64Array(FIRST_PLACES);
+  #marks = new Float64Array(FIRST_PLACES);
   #size = 0;
   #lastNumber = 0;
 
   get size(): number { return this.#size; }
 
-  /** Returns its number, which is never reused. */
-  add(item: T): number {
+  /** Returns its number, which is never reused. `mark` is for `markOf`. */
+  add(item: T, mark = 0): number {
     if (2 * this.#size >= this.#items.length) this.#grow();
     // A request that waits longer than the others keeps its place; numbers that map to it are skipped.
     do this.#lastNumber += 1; while (this.#items[this.#placeOf(this.#lastNumber)] !== undefined);
-    this.#put(this.#lastNumber, item);
+    this.#put(this.#lastNumber, item, mark);
     this.#size += 1;
     return this.#lastNumber;
   }
+
+  /** What `add` was given with the request of this number, which waits. */
+  markOf(number: number): number { return this.#marks[this.#placeOf(number)]!; }
 
   /** Removes and returns the request; undefined when none with this number waits. */
   take(number: number): T | undefined {
@@ -46,18 +50,21 @@ export class Pending<T> {
   /** The places are a power of two, so the number's low bits say which. */
   #placeOf(number: number): number { return number & (this.#items.length - 1); }
 
-  #put(number: number, item: T): void {
+  #put(number: number, item: T, mark: number): void {
     const place = this.#placeOf(number);
     this.#items[place] = item;
     this.#numbers[place] = number;
+    this.#marks[place] = mark;
   }
 
   /** Numbers that differed in their low bits differ in one bit more too. */
   #grow(): void {
     const items = this.#items;
     const numbers = this.#numbers;
+    const marks = this.#marks;
     this.#items = new Array<T | undefined>(2 * items.length).fill(undefined);
     this.#numbers = new Float64Array(2 * items.length);
-    for (const [place, item] of items.entries()) if (item !== undefined) this.#put(numbers[place]!, item);
+    this.#marks = new Float64Array(2 * items.length);
+    for (const [place, item] of items.entries()) if (item !== undefined) this.#put(numbers[place]!, item, marks[place]!);
   }
 }

@@ -90,4 +90,12 @@ export type IoStats = {
   readonly droppedEvents: number;
   /** Since the thread started. */
   readonly requests: { readonly http: number; readonly grpc: number; readonly connect: number };
+  /** Since the thread started. */
+  readonly checks: DurationCounts;
 };
+
+/** How long things took: how many took at most each of BUCKET_SECS, how many longer (last), and all together. */
+export type DurationCounts = { readonly counts: readonly number[]; readonly sumMs: number };
+
+/** From half a millisecond, where an idle gateway is, to the ten seconds after which most callers have gone. */
+export const BUCKET_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

@@ -20,7 +20,7 @@ export type SupervisorOptions = {
 
 export type Listening = Extract<IoNotice, { type: 'listening' }>;
 type Opened = Extract<AuditToMain, { type: 'opened' }>;
-type IoThread = { readonly worker: Worker; isDrained: boolean };
+type IoThread = { readonly worker: Worker; readonly name: string; isDrained: boolean };
 /** One of the `ioThreads` places, from 0. The successor of a thread that died gets the same place. */
 type Place = number;
 
@@ -58,6 +58,13 @@ export class Supervisor {
 
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
+
+  /** For how long the event loop of each thread has been busy since it started. */
+  busyMs(): Readonly<Record<string, number>> {
+    const busy = (worker: { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> }): number => worker.performance.eventLoopUtilization().active;
+    const threads = [...this.#io.values()].map(({ worker, name }) => [name, busy(worker)] as const);
+    return { main: performance.eventLoopUtilization().active, ...(this.#auditWorker && { audit: busy(this.#auditWorker) }), ...Object.fromEntries(threads) };
+  }
 
   /** Where HTTP listens; before the first I/O thread does, what was asked for: 0 leaves it to the system. */
   get httpPort(): number { return this.#ports.httpPort; }
@@ -141,8 +148,9 @@ export class Supervisor {
     const auditPort = this.#auditPortFor(io);
     const start: IoStart = { place, data: ioData, auditPort, ports: this.#ports, threads: ioThreads };
     return new Promise((resolve, reject) => {
-      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name: `io-${place}` });
-      const thread: IoThread = { worker, isDrained: false };
+      const name = `io-${place}`;
+      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name });
+      const thread: IoThread = { worker, name, isDrained: false };
       let failure: Error | undefined;
       let isListening = false;
       this.#io.set(io, thread);
@@ -189,6 +197,7 @@ export class Supervisor {
     if (this.#isStopping) return;
     try {
       await start();
+      this.#options.note('warn', `${what} runs again`);
     } catch (error) {
       await this.#restart(what, error instanceof Error ? error : new Error(String(error)), start);
     }

@@ -17,6 +17,7 @@ import type { AuditLink } from './audit-link.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
+import { sumOfDurations } from './durations.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
 import type { IoIndex, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
@@ -71,6 +72,8 @@ export class Switchboard {
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
+  /** What threads that are gone have counted: a counter that fell would look like a start of the gateway, and all of it like news. */
+  #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
   readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
 
@@ -85,13 +88,16 @@ export class Switchboard {
 
   /** Call it when the thread is gone, with its sockets, readers and streams. */
   disconnect(io: IoIndex): void {
+    const last = this.#threads.get(io)?.stats;
+    if (last !== undefined) this.#gone = { ...countsOf(this.#gone, last), pendingRequests: 0, webSockets: 0, controlStreams: 0 };
     this.#threads.delete(io);
     this.events.dropThread(io);
     this.#options.governor.isWatched = this.events.isWatched;
     this.#controlStreams.dropThread(io);
   }
 
-  get stats(): readonly IoStats[] { return [...this.#threads.values()].flatMap(({ stats }) => stats ?? []); }
+  /** What the threads have counted, with what those have that are gone. */
+  get stats(): readonly IoStats[] { return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])]; }
 
   broadcast(message: MainToIo): void {
     for (const { outbox } of this.#threads.values()) outbox.send(message);
@@ -328,3 +334,12 @@ const INTERNAL = fail({ kind: 'internal' } as const);
 const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
 const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE => (error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL);
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
+
+const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
+
+/** What only grows, of both together. */
+const countsOf = (a: IoStats, b: IoStats): Pick<IoStats, 'droppedEvents' | 'requests' | 'checks'> => ({
+  droppedEvents: a.droppedEvents + b.droppedEvents,
+  requests: { http: a.requests.http + b.requests.http, grpc: a.requests.grpc + b.requests.grpc, connect: a.requests.connect + b.requests.connect },
+  checks: sumOfDurations([a.checks, b.checks]),
+});

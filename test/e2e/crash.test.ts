@@ -191,6 +191,26 @@ describe('a thread', () => {
     expect(gateway.process.exitCode).toBeNull();
   }, 60_000);
 
+  test('its death and its return are said once each, and no counter of the metrics falls', async () => {
+    const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
+    const counted = async (name: string): Promise<number> => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await gateway.call('GET', '/metrics')).body)?.[1]);
+    for (let nth = 0; nth < 20; nth += 1) await check(gateway, `before-${nth}`);
+    const REQUESTS = 'svc_requests_total\\{door="connect"\\}';
+    await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([21, 20]));
+    breakThread('io');
+    await eventually(() => expect(gateway.output.stderr).toMatch(/I\/O thread 0 runs again/));
+    expect(gateway.output.stderr.match(/I\/O thread 0 (died and is started|runs) again/g)).toEqual(['I/O thread 0 died and is started again', 'I/O thread 0 runs again']);
+    expect(await counted(REQUESTS)).toBe(21);
+    await check(gateway, 'after');
+    await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([22, 21]));
+    breakThread('crypto');
+    await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY);
+    await eventually(async () => {
+      await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY);
+      expect(await counted('svc_threads_restarted_total')).toBe(2);
+    });
+  });
+
   test('the audit thread, between what it wrote and its answers: they arrive all the same, and are true', async () => {
     const { gateway, breakThread } = await breakable();
     const load = startLoad(gateway, 'unreleased');

@@ -59,10 +59,18 @@ test('metrics count what happened', async () => {
       svc_budget_reserved_usd: 3,
       svc_threads_restarted_total: 0,
       'svc_requests_total{door="connect"}': 3,
+      svc_check_duration_seconds_count: 3,
+      'svc_check_duration_seconds_bucket{le="+Inf"}': 3,
+      svc_database_reachable: undefined,
     };
     expect(Object.fromEntries(Object.keys(expected).map((name) => [name, values.get(name)]))).toEqual(expected);
     expect(values.get('svc_audit_entries_total')).toBeGreaterThanOrEqual(5);
     expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+    const within = [...values].filter(([name]) => name.startsWith('svc_check_duration_seconds_bucket')).map(([, count]) => count);
+    expect(within).toHaveLength(15);
+    expect(within).toEqual([...within].sort((a, b) => a - b));
+    expect(values.get('svc_check_duration_seconds_sum')).toBeGreaterThan(0);
+    for (const thread of ['main', 'audit', 'io-0']) expect(values.get(`svc_thread_busy_seconds_total{thread="${thread}"}`)).toBeGreaterThan(0);
   });
 });
 

@@ -93,6 +93,9 @@ export class Postgres {
     }
   }
 
+  /** Whether an outage is known of; it is asked nothing for this. */
+  get isAway(): boolean { return this.#isAway; }
+
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#trouble; }
 
