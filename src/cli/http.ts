@@ -69,18 +69,22 @@ export function unreachable(apiUrl: string, error: unknown): UnreachableError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
   const reason = isTimeout ? 'it does not answer' : reasonOf(cause);
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, adviceOn(codeOf(cause) ?? ''), undefined, error);
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, adviceOn(cause), undefined, error);
 }
+
+/** Told by its name: in Node.js 24 this error has no code. */
+const isNotHttp = (cause: unknown): boolean => cause instanceof Error && cause.name === 'HTTPParserError';
 
 function reasonOf(cause: unknown): string {
   const code = codeOf(cause) ?? '';
-  if (code.startsWith('HPE_')) return 'what answers there does not speak HTTP';
+  if (isNotHttp(cause)) return 'what answers there does not speak HTTP';
   return REASONS[code] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed');
 }
 
-function adviceOn(code: string): string {
+function adviceOn(cause: unknown): string {
+  const code = codeOf(cause) ?? '';
   if (/CERT|TLS|SSL|SIGNATURE/.test(code)) return 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.';
-  if (code.startsWith('HPE_')) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
+  if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
   if (REASONS[code] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
   return 'Start it with `svc serve`, or name another with --context or --api-url.';
 }
