@@ -1,5 +1,7 @@
 /** Where the native HTTP library does not load, users lose speed and nothing else. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { head, sendRaw } from '../support/raw-http.ts';
@@ -79,6 +81,19 @@ test('a handshake that is none is told what this path speaks', async () => {
     const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...auth, 'Sec-WebSocket-Key': key })]);
     expect(statuses).toEqual([426]);
   }
+});
+
+test('the connection of a refused handshake is gone also where its client never closes it', async () => {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port), allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.on('data', (chunk: Buffer) => { text += chunk.toString(); });
+  socket.on('error', () => undefined);
+  socket.write(head('GET /api/v1/stream HTTP/1.1', { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' }));
+  await once(socket, 'end');
+  expect(text).toMatch(/^HTTP\/1\.1 401 /);
+  // Where the other end is gone, what is written is answered with a reset.
+  await expect.poll(() => { socket.write('x'); return socket.destroyed; }).toBe(true);
 });
 
 test('nothing is done that comes in one piece with a request that ends the connection', async () => {

@@ -39,7 +39,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
     response.on('timeout', ({ writableLength }: Socket) => {
       if (!request.complete || writableLength > 0) request.socket.destroy();
     });
-    handler?.(new NodeResponse(request, () => response) as never, requestOf(request));
+    handler?.(new NodeResponse(request, request.socket, () => response) as never, requestOf(request));
   });
   server.timeout = IDLE_MS;
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -83,7 +83,7 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    response.once('finish', () => socket.end());
+    response.once('finish', () => socket.destroySoon()); // as node:http, which looks after this connection no more: its client may never close it
     return response;
   };
   const upgrade = (data: unknown): void => {
@@ -95,7 +95,7 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
     // The client has gone, or ws refused it: its reserved place must be freed.
     if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
   };
-  behavior.upgrade?.(new NodeResponse(request, respond, socket, upgrade) as never, requestOf(request), NO_CONTEXT);
+  behavior.upgrade?.(new NodeResponse(request, socket, respond, upgrade) as never, requestOf(request), NO_CONTEXT);
 }
 
 /** A handshake as RFC 6455 wants it, for the path that has streams. */
@@ -146,22 +146,38 @@ function requestOf(request: IncomingMessage): HttpRequest {
   } as unknown as HttpRequest;
 }
 
+/**
+ * The responses of each connection that are not at their end. node:http tells only the first of them that the connection is
+ * closed, and none of those that were pipelined behind it.
+ */
+const openOn = new WeakMap<Socket, Set<NodeResponse>>();
+
+function openResponsesOf(socket: Socket): Set<NodeResponse> {
+  const known = openOn.get(socket);
+  if (known !== undefined) return known;
+  const open = new Set<NodeResponse>();
+  openOn.set(socket, open);
+  socket.once('close', () => { for (const response of open) response.abort(); });
+  return open;
+}
+
 /** A response with the interface of the library. The node:http response is made on the first write: an upgrade needs none. */
 class NodeResponse {
   readonly #request: IncomingMessage;
+  readonly #open: Set<NodeResponse>;
   readonly #make: () => ServerResponse;
   readonly #upgrade: ((data: unknown) => void) | undefined;
   #response: ServerResponse | undefined;
-  #isOver = false;
 
-  constructor(request: IncomingMessage, make: () => ServerResponse, socket?: Socket, upgrade?: (data: unknown) => void) {
+  constructor(request: IncomingMessage, socket: Socket, make: () => ServerResponse, upgrade?: (data: unknown) => void) {
     this.#request = request;
+    this.#open = openResponsesOf(socket).add(this);
     this.#make = make;
     this.#upgrade = upgrade;
-    (socket ?? this.#written()).once('close', () => {
-      if (!this.#isOver) this.#onAborted?.();
-    });
   }
+
+  /** The connection is closed. */
+  abort(): void { this.#onAborted?.(); }
 
   #onAborted: (() => void) | undefined;
   onAborted(handler: () => void): void { this.#onAborted = handler; }
@@ -180,14 +196,20 @@ class NodeResponse {
   }
 
   cork(write: () => void): void { write(); }
-  writeStatus(line: string): void { this.#written().statusCode = Number.parseInt(line, 10); }
+
+  writeStatus(line: string): void {
+    const response = this.#written();
+    response.statusCode = Number.parseInt(line, 10);
+    response.statusMessage = line.slice(4);
+  }
+
   writeHeader(name: string, value: string): void { this.#written().appendHeader(name, value); }
   write(chunk: string | Uint8Array): boolean { return this.#written().write(chunk); }
 
   onWritable(handler: () => boolean): void { this.#written().once('drain', handler); }
 
   end(content?: string | Uint8Array): void {
-    this.#isOver = true;
+    this.#open.delete(this);
     this.#written().end(content);
   }
 
@@ -208,7 +230,7 @@ class NodeResponse {
   getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer as ArrayBuffer; }
 
   upgrade(data: unknown): void {
-    this.#isOver = true;
+    this.#open.delete(this);
     this.#upgrade?.(data);
   }
 

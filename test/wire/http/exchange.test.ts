@@ -183,3 +183,26 @@ test('of requests that come in one piece, ahead of their answers, only the first
   // node:http answers what it has read, 64 KB at most, and reads on when others have had their turn.
   expect([isClosed, answered]).toEqual(http.implementation === 'native' ? [true, 1] : [false, 1_000]);
 });
+
+test('over node:http a request learns that its client has gone also while one before it is unanswered', async () => {
+  const http = createNodeApp(unexpected);
+  const gone: string[] = [];
+  const arrived: string[] = [];
+  http.app.any('/*', (res, req) => {
+    const path = req.getUrl();
+    arrived.push(path);
+    res.onAborted(() => gone.push(path));
+  });
+  const port = await http.listen('127.0.0.1', 0, false);
+  onTestFinished(() => http.close());
+  const socket = dial({ url: `http://127.0.0.1:${port}` });
+  socket.write(head('GET /first HTTP/1.1') + head('GET /second HTTP/1.1') + head('POST /third HTTP/1.1', { 'Content-Length': '10' }));
+  await expect.poll(() => arrived).toEqual(['/first', '/second', '/third']);
+  socket.destroy();
+  await expect.poll(() => gone).toEqual(['/first', '/second', '/third']);
+});
+
+test.each(apps)('over %s the words beside the status are those of its problem', async (_, create) => {
+  const [refused] = await answersTo(create(unexpected), { status: 413 }, 'GET');
+  expect(refused).toMatch(/^HTTP\/1\.1 413 Content Too Large\r\n/);
+});
