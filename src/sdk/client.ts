@@ -108,26 +108,24 @@ class ConnectedAgent implements AgentClient {
     const reach = new Reachability(settings.outageMs, () => this.#control.hurry());
     const credential = new Credential(settings, transport, reach);
     const parts = { settings, transport, credential, reach };
-    this.#transport = transport;
-    this.#reach = reach;
-    this.#credential = credential;
-    this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#runs.abandon(opId) });
-    this.#calls = new Calls({
-      ...parts,
-      sleeper: this.#sleeper,
-      isClosed: () => this.#isClosed,
-      stateOf: (opId) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' }),
-    });
+    const stateOf = (opId: string) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' });
     const orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
+      stateOf,
       isConnected: () => this.state === 'connected',
       sleeper: this.#sleeper,
       onWarning: settings.onWarning,
     });
+    this.#transport = transport;
+    this.#reach = reach;
+    this.#credential = credential;
+    this.#checker = new Checker({ ...parts, onOrphan: (opId) => orphans.add(opId) });
+    this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed, stateOf });
     this.#control = new ControlChannel({
       ...parts,
+      orphans,
       onReturn: () => {
-        void orphans.settle();
+        orphans.retry();
         this.#runs.announceAll();
       },
     });

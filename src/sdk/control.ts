@@ -4,6 +4,7 @@ import { isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
+import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
 import { numberOf, SIGNALS, type SignalReply } from './schema.ts';
 import { gatewayErrorOf, type ControlCall, type Transport } from './transport.ts';
@@ -14,6 +15,7 @@ export type ControlOptions = {
   readonly transport: Transport;
   readonly credential: Credential;
   readonly reach: Reachability;
+  readonly orphans: Orphans;
   /** The channel is open after it was lost, or could not be opened. */
   readonly onReturn: () => void;
 };
@@ -35,8 +37,6 @@ export class ControlChannel {
   #call: ControlCall | undefined;
   #state: ClientState = 'connecting';
   #wasLost = false;
-  /** Of this stream: what comes again within a stream was obeyed. A gateway that has restarted counts from one again. */
-  #lastSequence = 0;
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -109,7 +109,6 @@ export class ControlChannel {
     const { transport, settings: { agent, address } } = this.#options;
     const call = transport.openControl({ agent, credentialToken: token });
     this.#call = call;
-    this.#lastSequence = 0;
     return new Promise((resolve) => {
       call.on('metadata', () => this.#opened());
       call.on('data', (reply) => this.#receive(reply));
@@ -145,12 +144,13 @@ export class ControlChannel {
     const sequence = numberOf(wireSequence);
     // A signal that this client does not know stays unacknowledged, for one that does.
     if (signal === undefined || signal === 'unspecified') return;
-    if (sequence <= this.#lastSequence) return;
-    this.#lastSequence = sequence;
     const message: OpSignal = { opId, signal, sequence };
     const op = this.#ops.get(opId);
     op?.obey(signal, () => void this.#acknowledge(message));
-    void this.#tell(message, op === undefined);
+    const isAbandoned = op === undefined && this.#options.orphans.signalled(opId);
+    // Its body is over: nothing is left that would have to obey.
+    if (isAbandoned) void this.#acknowledge(message);
+    void this.#tell(message, op === undefined && !isAbandoned);
   }
 
   async #tell(message: OpSignal, isTheirs: boolean): Promise<void> {

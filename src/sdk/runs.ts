@@ -109,20 +109,13 @@ export class Runs {
     const { checker, settings, sleeper } = this.#options;
     const { opState, reason } = await checker.check(check, false);
     if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
-    else if (opState === 'running' && !this.#live.has(op)) this.abandon(op.opId);
+    else if (opState === 'running' && !this.#live.has(op)) this.#options.orphans.add(op.opId);
     else if (opState === 'running' && op.state === 'paused') {
       // Or it was resumed just now, and is about to be told.
       await sleeper.sleep(SIGNAL_MS);
       if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
       settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
     }
-  }
-
-  /** Reports the operation as complete as soon as the gateway can be reached. */
-  abandon(opId: string): void {
-    const { orphans } = this.#options;
-    orphans.add(opId);
-    void orphans.settle();
   }
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>): Promise<T> {
@@ -150,7 +143,7 @@ export class Runs {
   async #report(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<boolean> {
     const { calls, checker, sleeper } = this.#options;
     if (op.answer.unreachable) {
-      this.abandon(op.opId);
+      this.#options.orphans.add(op.opId);
       return true;
     }
     for (;;) {
@@ -198,7 +191,7 @@ export class Runs {
   #explainUnreported(op: RunningOp, error: unknown): void {
     // The gateway has restarted and does not know the operation.
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
-    if (this.#options.reach.isLost) this.abandon(op.opId);
+    if (this.#options.reach.isLost) this.#options.orphans.add(op.opId);
     else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
   }
 }

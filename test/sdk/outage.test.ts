@@ -3,17 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Metadata, Server, ServerCredentials, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
-import { METHODS, OP_CONTROL_STREAM } from '../../src/sdk/schema.ts';
-import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
-import type { MessageName } from '../../src/wire/proto/messages.ts';
-import { messageShape } from '../../src/wire/proto/schema.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { startScriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -197,27 +193,11 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
 
 test('an operator who resumes just as the agent comes back lets it go on, and no restart is told of that was none', async () => {
   // A gateway whose answer to the check overtakes the signal.
-  const opened: ServerWritableStream<unknown, unknown>[] = [];
-  const unary = (path: string, response: MessageName) => ({ path, requestStream: false, responseStream: false, requestSerialize: (bytes: Buffer) => bytes, requestDeserialize: (bytes: Buffer) => bytes, responseSerialize: (reply: any) => Buffer.from(binaryCodec(response).encode(reply)), responseDeserialize: (bytes: Buffer) => bytes });
-  const server = new Server();
-  server.addService({
-    CheckAction: unary(METHODS.CheckAction.path, 'CheckActionResponse'),
-    CompleteOp: unary(METHODS.CompleteOp.path, 'CompleteOpResponse'),
-    AckOpControl: unary(METHODS.AckOpControl.path, 'AckOpControlResponse'),
-    OpControlStream: { ...unary(OP_CONTROL_STREAM.path, 'OpControlStreamResponse'), responseStream: true },
-  }, {
-    CheckAction: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, { ...emptyMessage(messageShape('CheckActionResponse')), decision: 'allow', opState: 'running' }),
-    CompleteOp: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, emptyMessage(messageShape('CompleteOpResponse'))),
-    AckOpControl: (_: unknown, respond: sendUnaryData<unknown>) => respond(null, {}),
-    OpControlStream: (stream: ServerWritableStream<unknown, unknown>) => {
-      stream.sendMetadata(new Metadata());
-      opened.push(stream);
-    },
-  });
-  const port = await new Promise<number>((resolve, reject) => server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? resolve(bound) : reject(error))));
-  cleanUp.push(() => server.forceShutdown());
+  const scripted = await startScriptedGateway();
+  cleanUp.push(() => scripted.close());
+  const { opened } = scripted;
   const warnings: string[] = [];
-  const agent = connect(`127.0.0.1:${port}`, { credentialToken: 'any-token', onWarning: ({ message }) => warnings.push(message) });
+  const agent = connect(scripted.address, { credentialToken: 'any-token', onWarning: ({ message }) => warnings.push(message) });
   await agent.ready();
   await agent.run(SEARCH, async (op) => {
     opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
@@ -338,6 +318,26 @@ test('a body that is over before the gateway is back is told to it then', async 
   expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'running' });
   proxy.serve();
   await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' }));
+});
+
+test('a body that is over before the gateway is back, and that an operator pauses meanwhile, is complete when it is resumed', async () => {
+  const gateway = await start();
+  const proxy = await startProxy(gateway.grpc);
+  cleanUp.push(() => proxy.close());
+  const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
+  await agent.ready();
+  const opId = await agent.run(SEARCH, (op) => {
+    proxy.refuse();
+    return op.opId;
+  });
+  const control = async (signal: string) => (await gateway.call('POST', `/api/v1/ops/${opId}/${signal}`)).status;
+  const opAtGateway = async () => (await gateway.call('GET', `/api/v1/ops/${opId}`)).body;
+  expect(await control('pause')).toBe(200);
+  proxy.serve();
+  // It stands still: its body is over.
+  await eventually(async () => expect(await opAtGateway()).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }));
+  expect(await control('resume')).toBe(200);
+  await eventually(async () => expect(await opAtGateway()).toMatchObject({ state: 'completing' }));
 });
 
 /** An operation whose body is over, and which is paused at the gateway: the pause came while the body returned. */

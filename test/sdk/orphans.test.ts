@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { Sleeper } from '../../src/sdk/backoff.ts';
+import { GatewayError, type OpState } from '../../src/sdk/index.ts';
+import { Orphans } from '../../src/sdk/orphans.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Orphans of a gateway that holds these states; `asked` is every call, in order. */
+function orphansOf(states: Map<string, OpState>, options: { isConnected?: () => boolean; onAsked?: (what: string, opId: string) => void } = {}) {
+  const asked: string[] = [];
+  const warnings: string[] = [];
+  const ask = (what: string, opId: string): OpState | undefined => {
+    asked.push(`${what} ${opId}`);
+    const state = states.get(opId);
+    options.onAsked?.(what, opId);
+    return state;
+  };
+  const orphans = new Orphans({
+    complete: async (opId) => {
+      const state = ask('complete', opId);
+      if (state === undefined) throw new GatewayError('not_found', 'no such operation');
+      if (state !== 'running') throw new GatewayError('failed_precondition', `it is ${state}`);
+      states.set(opId, 'completing');
+    },
+    stateOf: async (opId) => ask('state', opId),
+    isConnected: options.isConnected ?? (() => true),
+    sleeper: new Sleeper(),
+    onWarning: ({ message }) => warnings.push(message),
+  });
+  return { orphans, asked, warnings };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('an abandoned operation that is paused is asked about once, and completed at the signal that resumes it', async () => {
+  const states = new Map<string, OpState>([['a', 'paused'], ['b', 'running']]);
+  const { orphans, asked } = orphansOf(states);
+  orphans.add('a');
+  orphans.add('b');
+  await eventually(() => expect(states.get('b')).toBe('completing'));
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(asked).toEqual(['complete a', 'state a', 'complete b']);
+  states.set('a', 'running');
+  expect(orphans.signalled('a')).toBe(true);
+  await eventually(() => expect(states.get('a')).toBe('completing'));
+  await turn();
+  expect(orphans.signalled('a')).toBe(false);
+  expect(orphans.signalled('b')).toBe(false);
+});
+
+test('an operator who resumes an abandoned operation while its state is asked for is not missed', async () => {
+  const states = new Map<string, OpState>([['a', 'paused']]);
+  const { orphans } = orphansOf(states, {
+    onAsked: (what) => {
+      if (what !== 'state') return;
+      // The answer, which says paused, is still on its way.
+      states.set('a', 'running');
+      orphans.signalled('a');
+    },
+  });
+  orphans.add('a');
+  await eventually(() => expect(states.get('a')).toBe('completing'));
+});
+
+test('an abandoned operation that was resumed before its state was asked for is completed', async () => {
+  const states = new Map<string, OpState>([['a', 'paused']]);
+  const { orphans } = orphansOf(states, { onAsked: (what) => { if (what === 'complete' && states.get('a') === 'paused') states.set('a', 'running'); } });
+  orphans.add('a');
+  await eventually(() => expect(states.get('a')).toBe('completing'));
+});
+
+test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
+  const states = new Map<string, OpState>([['a', 'terminated'], ['b', 'completing']]);
+  const { orphans, asked } = orphansOf(states);
+  for (const opId of ['a', 'b', 'c']) orphans.add(opId);
+  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'state b', 'complete c']));
+  await turn();
+  expect(['a', 'b', 'c'].map((opId) => orphans.signalled(opId))).toEqual([false, false, false]);
+});
+
+test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
+  const states = new Map<string, OpState>([['a', 'paused']]);
+  let isConnected = false;
+  const { orphans, asked } = orphansOf(states, { isConnected: () => isConnected });
+  orphans.add('a');
+  await turn();
+  expect(asked).toEqual([]);
+  isConnected = true;
+  orphans.retry();
+  await eventually(() => expect(asked).toEqual(['complete a', 'state a']));
+  await turn();
+  states.delete('a');
+  orphans.retry();
+  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete a']));
+  await turn();
+  expect(orphans.signalled('a')).toBe(false);
+});
+
+test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
+  const { orphans, warnings } = orphansOf(new Map(), { isConnected: () => false });
+  for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
+  expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many wait for it to be reached']);
+  expect(orphans.signalled('op-1')).toBe(false);
+  expect(orphans.signalled('op-2')).toBe(true);
+});

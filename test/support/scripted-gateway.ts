@@ -1,0 +1,58 @@
+/** What an agent sees of a gateway, with a script in its place: the test sends the signals and says how calls are answered. */
+import { Metadata, Server, ServerCredentials, status, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js';
+import { METHODS, OP_CONTROL_STREAM, type MethodName } from '../../src/sdk/schema.ts';
+import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
+import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
+import { messageShape } from '../../src/wire/proto/schema.ts';
+
+type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'AckOpControl' | 'RegisterAgent'>;
+export type ScriptedCall = { readonly method: Scripted; readonly opId: string; readonly sequence: number; readonly token: string };
+/** A status that a call fails with, or parts of its answer. */
+export type Answer = { readonly fails: keyof typeof status } | { readonly fails?: undefined } & Record<string, unknown>;
+
+export type ScriptedGateway = {
+  readonly address: string;
+  /** The control streams, in the order in which agents have opened them. */
+  readonly opened: ServerWritableStream<unknown, unknown>[];
+  /** Every unary call so far. */
+  readonly calls: ScriptedCall[];
+  close(): void;
+};
+
+const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = { CheckAction: { decision: 'allow', opState: 'running' }, CompleteOp: {}, AckOpControl: {}, RegisterAgent: { credentialToken: 'token-1' } };
+
+/** `answer` is asked about every unary call; undefined is the usual success. */
+export async function startScriptedGateway(answer: (call: ScriptedCall) => Answer | undefined = () => undefined): Promise<ScriptedGateway> {
+  const opened: ServerWritableStream<unknown, unknown>[] = [];
+  const calls: ScriptedCall[] = [];
+  const bytesOf = (message: unknown, name: MessageName): Buffer => (Buffer.isBuffer(message) ? message : Buffer.from(binaryCodec(name).encode(message as Messages[MessageName] as never)));
+  const method = (path: string, response: MessageName, responseStream: boolean) =>
+    ({ path, requestStream: false, responseStream, requestSerialize: (bytes: Buffer) => bytes, requestDeserialize: (bytes: Buffer) => bytes, responseSerialize: (message: unknown) => bytesOf(message, response), responseDeserialize: (bytes: Buffer) => bytes });
+  const handle = (name: Scripted) => ({ request }: { readonly request: Buffer }, respond: sendUnaryData<unknown>): void => {
+    const decoded = binaryCodec(`${name}Request`).decode(request);
+    if (!decoded.ok) return respond({ code: status.INVALID_ARGUMENT });
+    const { opId = '', sequence = 0, credentialToken: token = '' } = decoded.value as { readonly opId?: string; readonly sequence?: number; readonly credentialToken?: string };
+    const call = { method: name, opId, sequence, token };
+    calls.push(call);
+    const answered = answer(call);
+    if (answered?.fails !== undefined) respond({ code: status[answered.fails], details: answered.fails });
+    else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
+  };
+  const server = new Server();
+  const unary = (name: Scripted) => ({ [name]: method(METHODS[name].path, `${name}Response`, false) });
+  server.addService(
+    { ...unary('CheckAction'), ...unary('CompleteOp'), ...unary('AckOpControl'), ...unary('RegisterAgent'), OpControlStream: method(OP_CONTROL_STREAM.path, 'OpControlStreamResponse', true) },
+    {
+      CheckAction: handle('CheckAction'),
+      CompleteOp: handle('CompleteOp'),
+      AckOpControl: handle('AckOpControl'),
+      RegisterAgent: handle('RegisterAgent'),
+      OpControlStream: (stream: ServerWritableStream<unknown, unknown>) => {
+        stream.sendMetadata(new Metadata());
+        opened.push(stream);
+      },
+    },
+  );
+  const port = await new Promise<number>((resolve, reject) => server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? resolve(bound) : reject(error))));
+  return { address: `127.0.0.1:${port}`, opened, calls, close: () => server.forceShutdown() };
+}
