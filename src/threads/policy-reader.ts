@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker, type MessagePort } from 'node:worker_threads';
 import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
-import { fingerprint } from '../adapters/policy-watch.ts';
+import { fingerprint } from '../adapters/policy-fingerprint.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';
 import { workerFile } from './worker-file.ts';
