@@ -10,7 +10,7 @@ import { CHUNK_ENTRIES, ROW, type SegmentIndex } from './segment-index.ts';
 const READ_BYTES = 256 * 1024;
 /** A chunk ends early when its lines are long: a query reads a chunk whole. */
 const MAX_CHUNK_BYTES = 1024 * 1024;
-const LINE_FEED = 10;
+const SEAL_BYTES = HASH_LENGTH + 1;
 
 export class IndexBuilder implements SegmentIndex {
   readonly rows: number[] = [];
@@ -18,6 +18,7 @@ export class IndexBuilder implements SegmentIndex {
   readonly hashes: (readonly Uint32Array[])[] = [];
   endOffset = 0;
   readonly #scanner = new LineScanner();
+  /** The end of the last line indexed: its hash, which stands for everything before it. */
   #lastSeal = '';
 
   get chunkCount(): number {
@@ -30,7 +31,7 @@ export class IndexBuilder implements SegmentIndex {
 
   /** False when the writer took back what was indexed: an append that failed half-way may have been visible for a moment. */
   isStillTrue(fd: number): boolean {
-    return this.#lastSeal === '' || sealBefore(fd, this.endOffset) === this.#lastSeal;
+    return textBefore(fd, this.endOffset, this.#lastSeal.length) === this.#lastSeal;
   }
 
   /**
@@ -52,7 +53,8 @@ export class IndexBuilder implements SegmentIndex {
     }
     if (end === 0) return false;
     this.endOffset += end;
-    this.#lastSeal = sealBefore(fd, this.endOffset);
+    // Of what was indexed, not of what may have taken its place by now.
+    this.#lastSeal = text.slice(Math.max(0, end - SEAL_BYTES), end);
     return true;
   }
 
@@ -105,11 +107,9 @@ function endOfChunk(text: string, from: number): { readonly offset: number; read
   return { offset, isFull: true };
 }
 
-/** The end of the line that ends at `offset`: its hash, which stands for everything before it. */
-function sealBefore(fd: number, offset: number): string {
-  const bytes = Buffer.alloc(HASH_LENGTH + 1);
-  const read = readSync(fd, bytes, 0, bytes.length, Math.max(0, offset - bytes.length));
-  return read === bytes.length && bytes[read - 1] === LINE_FEED ? bytes.toString('latin1') : '';
+function textBefore(fd: number, offset: number, length: number): string {
+  const bytes = Buffer.alloc(length);
+  return bytes.toString('latin1', 0, readSync(fd, bytes, 0, length, offset - length));
 }
 
 function includes(sorted: Uint32Array, hash: number): boolean {

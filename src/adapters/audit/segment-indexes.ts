@@ -49,18 +49,22 @@ export class SegmentIndexes {
   async #built(segment: Segment, fd: number, grows: boolean, size: number): Promise<IndexedSegment> {
     const known = grows ? undefined : this.#known(segment, size);
     if (known !== undefined) return { segment, index: known, size, wasBuilt: false };
-    const builder = this.#builderOf(segment, fd, grows);
-    const before = builder.endOffset;
-    while (builder.extend(fd, size, !grows)) await turn();
-    if (grows) return { segment, index: builder, size, wasBuilt: builder.endOffset - before > 0 };
+    let builder = this.#growing?.firstId === segment.firstId ? this.#growing.builder : this.#begin(segment, grows);
+    let wasBuilt = false;
+    for (;;) {
+      if (!builder.isStillTrue(fd)) builder = this.#begin(segment, grows);
+      if (!builder.extend(fd, size, !grows)) break;
+      wasBuilt = true;
+      await turn();
+    }
+    if (grows) return { segment, index: builder, size, wasBuilt };
     if (this.#growing?.firstId === segment.firstId) this.#growing = undefined;
     return { segment, index: this.#seal(segment, builder, size), size, wasBuilt: true };
   }
 
-  #builderOf(segment: Segment, fd: number, grows: boolean): IndexBuilder {
-    if (this.#growing?.firstId === segment.firstId && this.#growing.builder.isStillTrue(fd)) return this.#growing.builder;
+  #begin({ firstId }: Segment, grows: boolean): IndexBuilder {
     const builder = new IndexBuilder();
-    if (grows) this.#growing = { firstId: segment.firstId, builder };
+    if (grows) this.#growing = { firstId, builder };
     return builder;
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
@@ -55,4 +55,27 @@ test('of a log of many segments, 512 indexes stay in memory, those used last; th
   expect(indexesIn(directory)).toEqual([]);
   await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(515) });
   expect(indexesIn(directory)).toContain('0000000000000514.idx');
+});
+
+test('an append that is taken back while its segment is indexed leaves nothing behind in the index: what takes its place is found', async () => {
+  const directory = freshDirectory();
+  const path = join(directory, '0000000000000001.ndjson');
+  const ofOrg = (orgId: string, count: number) => Array.from({ length: count }, () => ({ lineage: { orgId, teamId: null, agentId: null } }));
+  const log = (orgId: string): Buffer => {
+    rmSync(path, { force: true });
+    const writer = openWriter(directory);
+    append(writer, [...ofOrg('acme', 300), ...ofOrg(orgId, 3_000)]);
+    writer.close();
+    return readFileSync(path);
+  };
+  const afterwards = log('initech');
+  log('globex');
+  const reader = new AuditReader(directory);
+  const found = reader.query({ orgId: 'acme' }, { perPage: 1_000 });
+  // By now one stretch of several is indexed.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  writeFileSync(path, afterwards);
+  expect(await found).toMatchObject({ ok: true });
+  const initech = await reader.query({ orgId: 'initech' }, { perPage: 10_000 });
+  expect(initech.ok && initech.value.entries.length).toBe(3_000);
 });
