@@ -29,6 +29,7 @@ import { createPolicyKeeper, PolicyChanges, reloadChanged } from './policies-sta
 import { choosePort, holdDataDir, openStore, orStartError, readPolicies, startErrorOf, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { flushKeys, startTimers } from './timers.ts';
+import { StoreOutage } from './store-outage.ts';
 import { useCasesOf } from './use-cases-table.ts';
 import { within } from './within.ts';
 
@@ -102,7 +103,13 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
 /** Connects the parts. Only the threads of the audit log and of the doors are not started yet. */
 async function assemble(resources: Resources, undo: Undo) {
   const { clock, config, crypto, database, httpPort, log, policies: { policies }, policyPath, signingKeys, store } = resources;
-  const onError = (error: unknown, doing: string): void => log.error(`failed: ${doing}`, { error: (error instanceof StoreUnwritable ? fileTrouble(error, config.SVC_DATA_DIR) : undefined) ?? stackOf(error) });
+  const storeOutage = new StoreOutage(() => store.probe(), log);
+  undo.push(() => storeOutage.stop());
+  const onError = (error: unknown, doing: string): void => {
+    const isStore = error instanceof StoreUnwritable;
+    if (isStore && !storeOutage.isNews(error, doing)) return;
+    log.error(`failed: ${doing}`, { error: (isStore ? fileTrouble(error, config.SVC_DATA_DIR) : undefined) ?? stackOf(error) });
+  };
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
@@ -141,7 +148,7 @@ async function assemble(resources: Resources, undo: Undo) {
 
   const useCases = useCasesOf({
     ...credentials,
-    config, clock, audit, auditReader, database, policyKeeper, limiters,
+    config, clock, audit, auditReader, database, policyKeeper, limiters, storeOutage,
     accounts: accounts?.useCases,
     isStopping: () => supervisor.isStopping,
     metrics: () => metrics,
@@ -161,9 +168,9 @@ async function assemble(resources: Resources, undo: Undo) {
     auditData: auditDataOf(config, audit.counters),
     note: (level, message, fields) => log[level](message, fields),
   });
-  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, isDatabaseAway: database && (() => database.postgres.isAway), limiters, version: packageVersion() }));
+  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, storeOutage, isDatabaseAway: database && (() => database.postgres.isAway), limiters, version: packageVersion() }));
   undo.push(() => metrics.close());
-  return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, supervisor, switchboard };
+  return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, storeOutage, supervisor, switchboard };
 }
 
 /** The audit log first, because what follows is recorded; the doors last. */
@@ -197,8 +204,9 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
 
 /** In the order in which nothing is lost. */
 async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (waitsFor: string) => void): Promise<void> {
-  const { accounts, apiKeys, auditReader, config, crypto, database, lock, log, onError, policyChanges, store, supervisor, switchboard } = parts;
+  const { accounts, apiKeys, auditReader, config, crypto, database, lock, log, onError, policyChanges, store, storeOutage, supervisor, switchboard } = parts;
   for (const timer of timers) clearInterval(timer);
+  storeOutage.stop();
   policyChanges.close();
   const graceMs = config.SVC_SHUTDOWN_SECS * 1000;
   const endMs = performance.now() + graceMs;

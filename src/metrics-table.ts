@@ -9,6 +9,7 @@ import { sumOfDurations } from './threads/durations.ts';
 import type { AuditLink } from './threads/audit-link.ts';
 import type { CryptoPool } from './threads/crypto-pool.ts';
 import { BUCKET_SECS, type IoStats } from './threads/protocol.ts';
+import type { StoreOutage } from './store-outage.ts';
 import type { Supervisor } from './threads/supervisor.ts';
 import type { Switchboard } from './threads/switchboard.ts';
 
@@ -19,6 +20,7 @@ export type Measured = {
   readonly audit: AuditLink;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
+  readonly storeOutage: StoreOutage;
   /** Undefined without an account store. */
   readonly isDatabaseAway: (() => boolean) | undefined;
   readonly limiters: Readonly<Record<string, RateLimiter>>;
@@ -27,7 +29,7 @@ export type Measured = {
 
 const DOORS = ['http', 'connect', 'grpc'] as const;
 
-export function metricsOf({ governor, switchboard, supervisor, audit, crypto, policies, isDatabaseAway, limiters, version }: Measured): readonly (Metric | Histogram)[] {
+export function metricsOf({ governor, switchboard, supervisor, audit, crypto, policies, storeOutage, isDatabaseAway, limiters, version }: Measured): readonly (Metric | Histogram)[] {
   const { tally } = switchboard;
   const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({ name, type: 'gauge', help, read, labels });
   const counter = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({ name, type: 'counter', help, read, labels });
@@ -64,6 +66,7 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
     gauge('svc_control_streams', 'Open control streams of agents.', sumOfThreads(({ controlStreams }) => controlStreams)),
     counter('svc_events_dropped_total', 'Events that slow readers have missed.', sumOfThreads(({ droppedEvents }) => droppedEvents)),
     gauge('svc_crypto_pending', 'Tasks of the crypto threads, waiting or worked on.', () => by('lane', crypto.pending()), ['lane']),
+    gauge('svc_store_writable', '0 while the data directory takes no keys, registrations and spend.', () => (storeOutage.isOn ? 0 : 1)),
     ...(isDatabaseAway === undefined ? [] : [gauge('svc_database_reachable', '0 during an outage of the database.', () => (isDatabaseAway() ? 0 : 1))]),
     counter('svc_threads_restarted_total', 'Threads started in place of ones that died.', () => supervisor.restarts + crypto.restarts()),
     counter('svc_thread_busy_seconds_total', 'Time that the event loop of a thread was busy; a rate near 1: the thread is at its limit, or stands still.', () => Object.entries(supervisor.busyMs()).map(([thread, ms]) => ({ labels: { thread }, value: ms / 1000 })), ['thread']),

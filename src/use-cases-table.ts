@@ -11,6 +11,7 @@ import type { Clock } from './gateway/ports.ts';
 import type { RateLimiter } from './gateway/rate-limit.ts';
 import type { UseCases } from './gateway/use-cases.ts';
 import type { WsTickets } from './gateway/ws-tickets.ts';
+import type { StoreOutage } from './store-outage.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {
   readonly config: Config;
@@ -22,11 +23,12 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly policyKeeper: PolicyKeeper;
   readonly tickets: WsTickets;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
+  readonly storeOutage: StoreOutage;
   readonly isStopping: () => boolean;
   readonly metrics: () => Metrics;
 };
 
-export function useCasesOf({ config, clock, audit, auditReader, database, accounts, policyKeeper, tickets, limiters, isStopping, metrics, ...credentials }: UseCaseParts): UseCases {
+export function useCasesOf({ config, clock, audit, auditReader, database, accounts, policyKeeper, storeOutage, tickets, limiters, isStopping, metrics, ...credentials }: UseCaseParts): UseCases {
   return {
     ...(accounts ?? withoutAccountStore()),
     ...createCredentialUseCases(credentials),
@@ -42,6 +44,7 @@ export function useCasesOf({ config, clock, audit, auditReader, database, accoun
       return ok({
         audit: audit.isWritable ? 'writable' : 'unwritable',
         database: database === undefined ? 'not_configured' : await database.postgres.isReachable() ? 'reachable' : 'unreachable',
+        ...(storeOutage.isOn && { store: 'unwritable' }),
       });
     },
     metrics: async () => ok({ contentType: metrics().contentType, text: await metrics().render() }),

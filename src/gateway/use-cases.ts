@@ -39,7 +39,7 @@ export type UseCases = AccountUseCases & {
   /** Works once for each ticket, whichever thread asks. */
   readonly redeemTicket: UseCase<{ readonly ticket: string }, Authenticated>;
   /** Faults: `audit_unavailable`, `shutting_down`. */
-  readonly readiness: UseCase<Record<never, never>, { readonly audit: 'writable' | 'unwritable'; readonly database: 'not_configured' | 'reachable' | 'unreachable' }>;
+  readonly readiness: UseCase<Record<never, never>, { readonly audit: 'writable' | 'unwritable'; readonly database: 'not_configured' | 'reachable' | 'unreachable'; readonly store?: 'unwritable' }>;
   readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;

@@ -152,7 +152,15 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(registered.map(({ status, body }) => `${status} ${body.code}`)).toContain('503 unavailable');
     expect(registered.every(({ status }) => status === 200 || status === 503)).toBe(true);
     expect(gateway.output.stderr).toMatch(/"error":"cannot use the data directory [^"]+: the disk is full \(ENOSPC\); make room, or choose another SVC_DATA_DIR","msg":"failed: createApiKey"/);
+    // However many requests it was that failed, and without a stack of the library for each.
+    for (const doing of ['createApiKey', 'writing to the embedded store']) expect(gateway.output.stderr.match(new RegExp(`failed: ${doing}`, 'g'))).toHaveLength(1);
+    expect(gateway.output.stderr).not.toContain('    at ');
+    expect((await gateway.call('GET', '/readyz', undefined, null))).toMatchObject({ status: 200, body: { status: 'degraded', audit: 'writable', store: 'unwritable' } });
+    expect((await gateway.call('GET', '/metrics')).body).toMatch(/^svc_store_writable 0$/m);
     makeRoom();
+    await eventually(() => expect(gateway.output.stderr.match(/the embedded store is written again/g)).toHaveLength(1));
+    expect((await gateway.call('GET', '/readyz', undefined, null)).body).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
+    expect((await gateway.call('GET', '/metrics')).body).toMatch(/^svc_store_writable 1$/m);
     expect(await createKey()).toMatchObject({ name: 'late' });
     for (const usageId of refusedIds) expect(await use(usageId)).toBe('ok');
     const spent = async () => (await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets[0].daily.spent_usd;

@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statfsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type Key, type RootDatabase } from 'lmdb';
 import { StoreUnwritable } from '../../gateway/store-unwritable.ts';
@@ -29,10 +30,13 @@ export type TableInTransaction<K extends Key, Row> = {
 
 export type EmbeddedStore = {
   table<K extends Key, Row>(name: string): Table<K, Row>;
+  /** Rejects while there is no room where the store is. It writes a file of its own: of a failed commit the library prints half a line. */
+  probe(): Promise<void>;
   close(): Promise<void>;
 };
 
 const MAX_TABLES = 32;
+const PROBE_BYTES = 256 * 1024;
 
 /** What the files of a new store take. */
 const LEAST_FREE_BYTES = 32 * 1024;
@@ -44,10 +48,15 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   chmodSync(path, 0o700);
   const environment = openEnvironment(path);
   process.on('unhandledRejection', passOverFailedCommit);
+  const said = console.error;
+  console.error = (...parts: unknown[]) => { if (!isCauseOfFailedCommit(parts)) said(...parts); };
+  const probe = join(path, '.probe');
   return {
     table: (name) => tableOf(environment.openDB({ name })),
+    probe: () => writeFile(probe, new Uint8Array(PROBE_BYTES)).finally(() => rm(probe, { force: true })),
     close: async () => {
       await environment.close();
+      console.error = said;
       process.off('unhandledRejection', passOverFailedCommit);
     },
   };
@@ -77,7 +86,11 @@ function passOverFailedCommit(reason: unknown): void {
   if (!isFailedCommit(reason)) throw reason;
 }
 
-/** `commitError` rejects with the cause, which the library writes to standard error. */
+/** What the library writes to standard error for each failed commit. Whoever waits for the commit is told, and logs it. */
+const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
+  others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number';
+
+/** `commitError` rejects with the cause. */
 const isFailedCommit = (error: unknown): error is Error & { readonly commitError: Promise<unknown> } =>
   error instanceof Error && 'commitError' in error && error.commitError instanceof Promise;
 

@@ -16,9 +16,9 @@ const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status:
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('readiness', {});
   if (!found.ok) return found;
-  const { audit, database } = found.value;
-  const isWhole = audit === 'writable' && database !== 'unreachable';
-  return ok({ status: 200, body: { status: isWhole ? 'ready' : 'degraded', audit, database } });
+  const { audit, database, store } = found.value;
+  const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined;
+  return ok({ status: 200, body: { status: isWhole ? 'ready' : 'degraded', audit, database, ...(store && { store }) } });
 }
 
 async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {

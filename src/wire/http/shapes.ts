@@ -122,6 +122,7 @@ export const readiness = z.strictObject({
   status: z.enum(['ready', 'degraded']).meta({ description: '`degraded`: checks are answered, but a part named below is away.' }),
   audit: z.enum(['writable', 'unwritable']).meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered and nothing is recorded.' }),
   database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks go on without it.' }),
+  store: z.literal('unwritable').optional().meta({ description: 'Only while the data directory takes no keys, registrations and spend. Checks go on.' }),
 });
 
 export const opShape = z.strictObject({
