@@ -36,7 +36,9 @@ export function messageOf(error) {
   // A sentence begins with a capital; the name of a field, `expires_at: …`, does not.
   const message = error.message.replace(/^[a-z]+(?= )/, (word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
   const retry = error.body.retry_after_secs;
-  return typeof retry === 'number' && retry > 60 ? `${message} (try again in ${Math.ceil(retry / 60)} minutes)` : message;
+  if (typeof retry !== 'number' || retry <= 60) return message;
+  const [seconds, minutes] = [`${retry} seconds`, `${Math.ceil(retry / 60)} minutes`];
+  return message.includes(seconds) ? message.replace(seconds, minutes) : `${message} (try again in ${minutes})`;
 }
 
 /** Runs an action of the operator's and tells when it failed. @param {() => Promise<unknown>} action */

@@ -283,6 +283,26 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await eventually(async () => expect(await byOwner.getByLabel('Role of free@example.com').inputValue()).toBe('owner'));
   });
 
+  test('a lock-out says in minutes how long it lasts, and the dialog of an invite holds a long address on a phone', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    await viewer('locked@example.com');
+    for (let failed = 0; failed < 5; failed += 1) await gateway.call('POST', '/api/v1/auth/login', { email: 'locked@example.com', password: 'not the password of anybody' }, null);
+    const page = await open();
+    await page.getByLabel('E-mail').fill('locked@example.com');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('Too many failed attempts; try again in 15 minutes', { exact: true }).waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await signInByKey(page, ADMIN_KEY);
+    await page.goto(`${gateway.url}/#/accounts`);
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await page.getByLabel('E-mail').fill('a.colleague.with.a.very.long.name@subsidiary.example.com');
+    await page.getByRole('button', { name: 'Create invite' }).click();
+    const dialog = page.getByRole('dialog', { name: 'The invite' });
+    await dialog.waitFor();
+    expect(await dialog.evaluate(({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth - clientWidth)).toBe(0);
+  });
+
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 
   async function viewer(email: string): Promise<void> {
