@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { secrets } from '../../src/adapters/secrets.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/lmdb.ts';
 import type { EmbeddedStore } from '../../src/adapters/store/lmdb.ts';
 import type { AuditDraft } from '../../src/core/audit.ts';
@@ -10,6 +12,8 @@ import type { Fault } from '../../src/core/fault.ts';
 import { fail, ok } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
 import type { Principal } from '../../src/core/scope.ts';
+import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
 import type { AuditLog, Clock } from '../../src/gateway/ports.ts';
 
 export const START_MS = Date.UTC(2030, 0, 1);
@@ -56,4 +60,15 @@ export const WRITER: Principal = { subject: 'key:writer', scopes: ['write'], org
 export function must<T>(result: Result<T, Fault>): T {
   if (!result.ok) throw new Error(`unexpected fault: ${JSON.stringify(result.fault)}`);
   return result.value;
+}
+
+export const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);
+
+/** API keys on a store, and the same ones as after a restart. */
+export async function startApiKeys(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore()), maxOrgKeys = 10_000) {
+  const clock = testClock();
+  const audit = testAudit();
+  const open = async () => must(await ApiKeys.open({ store, audit, clock, secrets, maxOrgKeys }));
+  const keys = await open();
+  return { clock, audit, store, keys, reopen: open };
 }

@@ -8,7 +8,7 @@ import type { Result } from '../../src/core/result.ts';
 import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { ADMIN, START_MS, must } from './harness.ts';
+import { ADMIN, START_MS, faultOf, must } from './harness.ts';
 import { openTestCredentials, testCryptoPool } from '../support/credentials.ts';
 
 const START_SECS = START_MS / 1000;
@@ -27,7 +27,6 @@ async function start() {
   return { ...parts, ...parts.authenticator, mint, restart };
 }
 
-const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);
 const kindOf = (result: Result<unknown, Fault>): string => (result.ok ? 'ok' : result.fault.kind);
 const part = (token: string, at: 0 | 1): Record<string, unknown> => JSON.parse(Buffer.from(token.split('.')[at] ?? '', 'base64url').toString());
 
