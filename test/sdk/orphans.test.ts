@@ -68,6 +68,29 @@ test('an abandoned operation that was resumed before its state was asked for is 
   await eventually(() => expect(states.get('a')).toBe('completing'));
 });
 
+test('an abandoned operation about which the gateway cannot answer for the moment is asked about again', async () => {
+  const states: (OpState | undefined)[] = [undefined, 'completing'];
+  const errors = ['unavailable', 'failed_precondition', 'failed_precondition'] as const;
+  const asked: string[] = [];
+  const orphans = new Orphans({
+    complete: async () => {
+      const code = errors[asked.push('complete') - 1 - asked.filter((what) => what === 'state').length] ?? 'internal';
+      throw new GatewayError(code, code);
+    },
+    stateOf: async () => {
+      asked.push('state');
+      return states.shift();
+    },
+    isConnected: () => true,
+    sleeper: new Sleeper(),
+    onWarning: () => {},
+  });
+  orphans.add('a');
+  await eventually(() => expect(asked).toEqual(['complete', 'complete', 'state', 'complete', 'state']));
+  await turn();
+  expect(orphans.signalled('a')).toBe(false);
+});
+
 test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
   const states = new Map<string, OpState>([['a', 'terminated'], ['b', 'completing']]);
   const { orphans, asked } = orphansOf(states);

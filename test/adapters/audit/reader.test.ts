@@ -364,6 +364,20 @@ test('a line that is no JSON any more is left out of pages and stands in exports
   expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
 });
 
+test.each([
+  ['a field with another name', '"actor":"gateway"', '"aktor":"gateway"'],
+  ['a field that is missing', '"decision":null,', ''],
+  ['a number where text belongs', '"actor":"gateway"', '"actor":7'],
+  ['a word where text belongs', '"reason":null', '"reason":true'],
+])('a line with %s is JSON still, but no entry: searches leave it out, by itself', async (_what, sound, changed) => {
+  const directory = logOf(3);
+  const path = join(directory, SEGMENT_ONE);
+  const [first = '', second = '', third = ''] = readFileSync(path, 'utf8').split('\n');
+  expect(second).toContain(sound);
+  writeFileSync(path, [first, second.replace(sound, changed), third, ''].join('\n'));
+  expect(await ids(new AuditReader(directory), {})).toEqual([3, 1]);
+});
+
 test.each([['in the part that is indexed', 129, 300], ['behind it', 129, 140], ['at the beginning of the log', 1, 10]])('a line whose id is damaged, the first of those read together %s, hides none of the others', async (_where, damaged, count) => {
   const directory = logOf(count);
   const path = join(directory, SEGMENT_ONE);

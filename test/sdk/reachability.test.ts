@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Reachability } from '../../src/sdk/reachability.ts';
+
+beforeEach(() => { vi.useFakeTimers(); });
+afterEach(() => { vi.useRealTimers(); });
+
+test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
+  const reach = new Reachability(1_000, () => {});
+  reach.failed();
+  vi.advanceTimersByTime(900);
+  reach.failed();
+  expect(reach.isLost).toBe(false);
+  vi.advanceTimersByTime(100);
+  expect(reach.isLost).toBe(true);
+});
+
+test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
+  const reach = new Reachability(1_000, () => {});
+  reach.failed();
+  vi.advanceTimersByTime(900);
+  reach.succeeded();
+  reach.failed();
+  vi.advanceTimersByTime(900);
+  expect(reach.isLost).toBe(false);
+  vi.advanceTimersByTime(100);
+  expect(reach.isLost).toBe(true);
+});
+
+test('that the gateway is back is told once for each time that it was away', () => {
+  let returns = 0;
+  const reach = new Reachability(0, () => { returns += 1; });
+  reach.succeeded();
+  expect(returns).toBe(0);
+  reach.failed();
+  expect(reach.isLost).toBe(true);
+  reach.succeeded();
+  reach.succeeded();
+  expect(returns).toBe(1);
+  expect(reach.isLost).toBe(false);
+});
+
+test('whoever waits for the loss is told once, at once when it has come already, and not at all after it was cancelled', () => {
+  const reach = new Reachability(1_000, () => {});
+  const told: string[] = [];
+  reach.whenLost(() => told.push('waiting'));
+  reach.whenLost(() => told.push('cancelled'))();
+  reach.failed();
+  vi.advanceTimersByTime(1_000);
+  reach.whenLost(() => told.push('late'));
+  expect(told).toEqual(['waiting', 'late']);
+  reach.succeeded();
+  reach.failed();
+  vi.advanceTimersByTime(1_000);
+  expect(told).toEqual(['waiting', 'late']);
+});
