@@ -1,4 +1,4 @@
-/** By what it is told whether a policy file or folder is still the same. */
+/** Tells whether a policy file or folder is still what it was. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';

@@ -21,7 +21,7 @@ export function unreachableAllows(documents: readonly PolicyDocument[]): readonl
 
 type Denial = { readonly place: number; readonly rule: Rule; readonly policy: string; readonly scope: PolicyScope; readonly actions: readonly Glob[]; readonly resources: readonly Glob[] };
 
-/** Found by how their actions and resources begin: with ten thousand rules, each with each would take seconds of a start. */
+/** Looked up by how their patterns begin: to compare each allow with each deny of ten thousand rules would take seconds of a start. */
 class Denials {
   readonly #byAction = new ByHead<ByHead<Denial[]>>();
 
@@ -77,7 +77,7 @@ class ByHead<T> {
   }
 }
 
-/** With which everything begins that the pattern matches. */
+/** The text with which everything begins that the pattern matches. */
 const headOf = (pattern: string): string => pattern.split(/[*?]/, 1)[0] ?? '';
 
 function sharedHead(one: string, other: string): string {

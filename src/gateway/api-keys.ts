@@ -155,7 +155,7 @@ export class ApiKeys {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-    // A list shows what has been done to it, wherever that was. While the store cannot be reached, what is known here must suffice.
+    // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is known here must do.
     await (cursor === undefined ? this.#look() : this.lookFor(cursor));
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);

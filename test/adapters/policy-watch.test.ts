@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fingerprint } from '../../src/adapters/policy-fingerprint.ts';
 import { watchPolicies, type PolicyWatcher, type WatchOptions } from '../../src/adapters/policy-watch.ts';
 
 let folder: string;
@@ -20,7 +21,12 @@ afterEach(async () => {
 
 async function start(path: string, options: WatchOptions = { debounceMs: 20, pollMs: 60_000 }): Promise<void> {
   watcher = watchPolicies(path, () => { changes += 1; }, options);
-  await new Promise((resolve) => setTimeout(resolve, 50)); // the first fingerprint must be of the state before the change
+  await hasLooked(path);
+}
+
+/** The first fingerprint must be of the state before the change: those that are begun after it end after it. */
+async function hasLooked(path: string): Promise<void> {
+  for (let later = 0; later < 3; later += 1) await fingerprint(path);
 }
 
 async function changesReach(wanted: number): Promise<void> {
@@ -98,7 +104,7 @@ test('a set that is still being written when polling comes by is told once, when
   const told: string[] = [];
   const read = () => ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml'].map((name) => readFileSync(join(target, name), 'utf8')).join(' ');
   watcher = watchPolicies(join(folder, 'watched'), () => { told.push(read()); changes += 1; }, { debounceMs: 500, pollMs: 10 });
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await hasLooked(join(folder, 'watched'));
   for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
     await writeFile(join(target, name), 'changed');
     await new Promise((resolve) => setTimeout(resolve, 60));
