@@ -7,6 +7,7 @@ import type { ApiKeyDeletion } from './gateway/api-key-deletion.ts';
 import type { ApiKeys } from './gateway/api-keys.ts';
 import type { Clock } from './gateway/ports.ts';
 import type { RevocationList } from './gateway/revocations.ts';
+import { createDescriptorWatch } from './descriptor-watch.ts';
 import { createClockGuard } from './threads/clock-guard.ts';
 import type { Switchboard } from './threads/switchboard.ts';
 
@@ -14,6 +15,8 @@ import type { Switchboard } from './threads/switchboard.ts';
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
 const DELETE_EVERY_MS = 10_000;
+/** How often it is looked whether the process may open another file. */
+const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
 
@@ -38,7 +41,9 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
   const lastSeenAtMs = apiKeys.lastSeenAtMs;
   // Keys are also at rest for days where no clock is wrong: no reason for a word. What is to be deleted waits for a day.
   const guard = createClockGuard({ witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs], onLeap: () => undefined });
+  const watchDescriptors = createDescriptorWatch(log);
   return [
+    setInterval(() => void watchDescriptors(), DESCRIPTORS_EVERY_MS),
     ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
     setInterval(() => {
       sweep(governor, clock.nowMs());

@@ -1,0 +1,19 @@
+import { open } from 'node:fs/promises';
+import type { Logger } from './adapters/log.ts';
+import { codeOf } from './core/error-text.ts';
+
+/**
+ * Returns a look at whether the process may open another file. When it may not, no connection is taken any more, and the native
+ * HTTP library says nothing of it: the log does, once, and once when it is over.
+ */
+export function createDescriptorWatch(log: Logger): () => Promise<void> {
+  let isOut = false;
+  return async () => {
+    const code = await open(process.execPath).then((file) => file.close()).then(() => undefined, codeOf);
+    const isOutNow = code === 'EMFILE' || code === 'ENFILE';
+    if (isOutNow === isOut) return;
+    isOut = isOutNow;
+    if (isOut) log.error('no file descriptor is left: new connections wait and files cannot be opened', { code, remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who connects so often' });
+    else log.warn('there are file descriptors again');
+  };
+}
