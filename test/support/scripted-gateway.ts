@@ -22,19 +22,19 @@ export type ScriptedGateway = {
 const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = { CheckAction: { decision: 'allow', opState: 'running' }, CompleteOp: {}, AckOpControl: {}, RegisterAgent: { credentialToken: 'token-1' } };
 
 /** `answer` is asked about every unary call; undefined is the usual success. */
-export async function startScriptedGateway(answer: (call: ScriptedCall) => Answer | undefined = () => undefined): Promise<ScriptedGateway> {
+export async function startScriptedGateway(answer: (call: ScriptedCall) => Answer | undefined | Promise<Answer | undefined> = () => undefined): Promise<ScriptedGateway> {
   const opened: ServerWritableStream<unknown, unknown>[] = [];
   const calls: ScriptedCall[] = [];
   const bytesOf = (message: unknown, name: MessageName): Buffer => (Buffer.isBuffer(message) ? message : Buffer.from(binaryCodec(name).encode(message as Messages[MessageName] as never)));
   const method = (path: string, response: MessageName, responseStream: boolean) =>
     ({ path, requestStream: false, responseStream, requestSerialize: (bytes: Buffer) => bytes, requestDeserialize: (bytes: Buffer) => bytes, responseSerialize: (message: unknown) => bytesOf(message, response), responseDeserialize: (bytes: Buffer) => bytes });
-  const handle = (name: Scripted) => ({ request }: { readonly request: Buffer }, respond: sendUnaryData<unknown>): void => {
+  const handle = (name: Scripted) => async ({ request }: { readonly request: Buffer }, respond: sendUnaryData<unknown>): Promise<void> => {
     const decoded = binaryCodec(`${name}Request`).decode(request);
     if (!decoded.ok) return respond({ code: status.INVALID_ARGUMENT });
     const { opId = '', sequence = 0, credentialToken: token = '' } = decoded.value as { readonly opId?: string; readonly sequence?: number; readonly credentialToken?: string };
     const call = { method: name, opId, sequence, token };
     calls.push(call);
-    const answered = answer(call);
+    const answered = await answer(call);
     if (answered?.fails !== undefined) respond({ code: status[answered.fails], details: answered.fails });
     else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
   };
