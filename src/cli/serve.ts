@@ -113,7 +113,7 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
 
 const HTTP_CORE = {
   native: 'uWebSockets.js, native',
-  javascript: 'node:http, at a fraction of the speed; for the native one: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
+  javascript: 'node:http, at a fraction of the speed; for the native one, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
 } as const;
 
 /** Paths below the working directory are shown from there. */
