@@ -53,6 +53,7 @@ test('a registration that the gateway refuses is not tried again, and every call
   for (const call of [agent.ready(), agent.check(SEARCH), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b')]) {
     await expect(call).rejects.toMatchObject({ name: 'GatewayError', code: 'permission_denied', message: 'the agent cannot be registered: PERMISSION_DENIED' });
   }
+  await expect(agent.check(SEARCH)).rejects.toMatchObject({ code: 'permission_denied' });
   expect(agent.state).toBe('refused');
   expect(registrationsAt(gateway)).toBe(1);
 });

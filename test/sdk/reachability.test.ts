@@ -12,6 +12,9 @@ test('a gateway counts as lost when it could not be reached for the whole time, 
   expect(reach.isLost).toBe(false);
   vi.advanceTimersByTime(100);
   expect(reach.isLost).toBe(true);
+  reach.succeeded();
+  vi.advanceTimersByTime(1_000);
+  expect(reach.isLost).toBe(false);
 });
 
 test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {

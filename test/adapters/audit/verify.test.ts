@@ -164,6 +164,13 @@ test('an append that failed and is taken back while the log is verified is no br
   expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 10, tornBytes: 0 });
 });
 
+test.each([['with a zero before it', '{"id":010,'], ['under another name', '{"ix":10,'], ['of no digits', '{"id":0xa,']])('an entry whose id stands there %s is named, also when its hash was made to fit', async (_how, start) => {
+  const { directory, path, lines } = tenEntries();
+  const [sealed = ''] = (lines[9] ?? '').replace('{"id":10,', start).split(',"hash":');
+  writeFileSync(path, [...lines.slice(0, 9), `${sealed},"hash":"${hash('sha256', sealed)}"}`, ''].join('\n'));
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, problem: 'changed', detail: 'the line is not shaped as an entry' } });
+});
+
 test('a checkpoint that the key did not sign is a forgery, and retention does not tidy it away', async () => {
   const { directory, key, publicKey } = checkpointed();
   const path = join(directory, 'checkpoints.ndjson');
