@@ -20,6 +20,7 @@ test('a gateway counts as lost when it could not be reached for the whole time, 
 test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
   const reach = new Reachability(1_000, () => {});
   reach.failed();
+  reach.failed();
   vi.advanceTimersByTime(900);
   reach.succeeded();
   reach.failed();
