@@ -88,7 +88,7 @@ function passOverFailedCommit(reason: unknown): void {
 
 /** What the library writes to standard error for each failed commit. Whoever waits for the commit is told, and logs it. */
 const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
-  others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number';
+  others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number' && /[/\\]lmdb[/\\]/.test(error.stack ?? '');
 
 /** `commitError` rejects with the cause. */
 const isFailedCommit = (error: unknown): error is Error & { readonly commitError: Promise<unknown> } =>
