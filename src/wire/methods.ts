@@ -18,8 +18,8 @@ import type {
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, undecided, usageOf } from './requests.ts';
 
 type Answer<T> = Promise<Result<T, Fault>>;
-/** `isGone`: nobody reads the answer any more. The connection is gone, the call was cancelled, or its time is over. */
-export type Caller = { readonly isGone: boolean };
+/** `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the answer is over. */
+export type Caller = { readonly cancelled: boolean };
 /** `authorization` is the header or metadata of that name, as it came. */
 type Handle<Request, Response> = (request: Request, authorization: string | undefined, caller: Caller) => Answer<Response>;
 
@@ -90,7 +90,7 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
       const slices = [first.value];
       for (const read of rest) {
         await nextTurn();
-        if (caller.isGone) return UNREAD;
+        if (caller.cancelled) return UNREAD;
         const slice = read();
         if (!slice.ok) return slice;
         slices.push(slice.value);
@@ -120,7 +120,7 @@ async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckAct
   const answers: Recorded<Replies['check']>[] = [];
   for (const { length } of slices) {
     // What was asked is decided, and stands.
-    if (caller.isGone) return UNREAD;
+    if (caller.cancelled) return UNREAD;
     const asked = commands.slice(answers.length, answers.length + length);
     answers.push(...await Promise.all(asked.map((command) => ports.link.ask<'check'>(command))));
   }

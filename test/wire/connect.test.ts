@@ -25,7 +25,7 @@ async function call(path: string, body: string | Buffer, headers: Record<string,
   const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
   const found = methods.get(path);
   if (found === undefined) throw new Error(`no method ${path}`);
-  return new Promise((resolve) => { found.answer({ method, header: (name) => all[name], body: Buffer.from(body), isGone: false }, resolve); });
+  return new Promise((resolve) => { found.answer({ method, header: (name) => all[name], body: Buffer.from(body), cancelled: false }, resolve); });
 }
 const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
 
@@ -93,7 +93,7 @@ test('of a large batch, one slice is asked at a time, so that the checks of othe
 test('a large batch of protobuf is read as it was sent, although the memory of its body is used anew meanwhile', async () => {
   const item = { ...request, resource: 'x'.repeat(1000), attributes: undefined, estimatedCostUsd: 0, caller: undefined, dryRun: false, correlationId: '' };
   const body = binaryCodec('BatchCheckActionsRequest').encode({ requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })) });
-  const reply = new Promise<ConnectReply>((resolve) => { methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/proto' : undefined), body, isGone: false }, resolve); });
+  const reply = new Promise<ConnectReply>((resolve) => { methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/proto' : undefined), body, cancelled: false }, resolve); });
   body.fill(0);
   const { status, content } = await reply;
   expect(status).toBe(200);
@@ -121,15 +121,15 @@ test('a large batch is looked at as a whole before the first check of it is aske
 });
 
 test('a large batch is left where it is when its client has gone: what was asked stands, and nothing more is asked', async () => {
-  const send = (client: { readonly isGone: boolean }) => new Promise<ConnectReply>((resolve) => {
-    methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/json' : undefined), body: Buffer.from(largeBatch('acme')), get isGone() { return client.isGone; } }, resolve);
+  const send = (client: { readonly cancelled: boolean }) => new Promise<ConnectReply>((resolve) => {
+    methods.get(BATCH)!.answer({ method: 'POST', header: (name) => (name === 'content-type' ? 'application/json' : undefined), body: Buffer.from(largeBatch('acme')), get cancelled() { return client.cancelled; } }, resolve);
   });
-  await send({ isGone: true });
+  await send({ cancelled: true });
   expect(gateway.asked).toEqual([]);
 
-  const client = { isGone: false };
+  const client = { cancelled: false };
   gateway.answer = () => {
-    client.isGone = true;
+    client.cancelled = true;
     return undefined;
   };
   await send(client);
@@ -229,7 +229,7 @@ beforeAll(async () => {
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
       const header = (name: string): string | undefined => req.headers[name] as string | undefined;
-      methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks), isGone: false }, ({ status, contentType, content, headers }) => {
+      methods.get(req.url ?? '')?.answer({ method: req.method ?? '', header, body: Buffer.concat(chunks), cancelled: false }, ({ status, contentType, content, headers }) => {
         res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
       });
     });

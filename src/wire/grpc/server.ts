@@ -136,7 +136,7 @@ function unaryHandler({ decode, maxBytes, handle }: UnaryMethod, { count, onDefe
     if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
     const message = decode.binary(bytes);
     if (!message.ok) return respond(grpcError(message.fault));
-    handle(message.value as never, bearerOf(call.metadata), { get isGone() { return call.cancelled; } }).then(
+    handle(message.value as never, bearerOf(call.metadata), call).then(
       (answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))),
       (error: unknown) => {
         onDefect(error);

@@ -62,7 +62,7 @@ class RequestHead implements ConnectRequest {
     req.forEach((name, value) => this.#take(name, value));
   }
 
-  get isGone(): boolean { return this.#exchange.isOver; }
+  get cancelled(): boolean { return this.#exchange.isOver; }
 
   header(name: ConnectHeader): string | undefined {
     switch (name) {
