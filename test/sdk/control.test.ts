@@ -1,22 +1,10 @@
 import { queryObjects } from 'node:v8';
-import { expect, onTestFinished, test } from 'vitest';
-import { createAgentClient, type AgentClient, type AgentClientOptions, type Op, type OpSignal } from '../../src/sdk/index.ts';
+import { expect, test } from 'vitest';
+import type { AgentClient, Op, OpSignal } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { startScriptedGateway, type ScriptedCall, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import { scriptedAgent, scriptedGateway, type ScriptedCall, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
-
-function connect({ address }: ScriptedGateway, options: Partial<AgentClientOptions> = {}): AgentClient {
-  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credentialToken: 'any-token', onWarning: () => {}, deadlines: { closeMs: 50 }, ...options } as AgentClientOptions);
-  onTestFinished(() => client.close());
-  return client;
-}
-
-async function start(answer?: Parameters<typeof startScriptedGateway>[0]): Promise<ScriptedGateway> {
-  const gateway = await startScriptedGateway(answer);
-  onTestFinished(() => gateway.close());
-  return gateway;
-}
 
 const acknowledged = ({ calls }: ScriptedGateway): readonly string[] => calls.filter(({ method }) => method === 'AckOpControl').map(({ opId, sequence }) => `${opId} ${sequence}`);
 const isAck = ({ method }: ScriptedCall): boolean => method === 'AckOpControl';
@@ -37,8 +25,8 @@ async function running(agent: AgentClient) {
 test('a signal whose acknowledgement was lost is obeyed and acknowledged when it comes again on the next stream', async () => {
   let isLost = true;
   const warnings: string[] = [];
-  const gateway = await start((call) => (isAck(call) && isLost ? { fails: 'UNAUTHENTICATED' } : undefined));
-  const agent = connect(gateway, { onWarning: ({ message }) => warnings.push(message) });
+  const gateway = await scriptedGateway((call) => (isAck(call) && isLost ? { fails: 'UNAUTHENTICATED' } : undefined));
+  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
   await agent.ready();
   const { op, finish } = await running(agent);
   gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 7 });
@@ -56,12 +44,12 @@ test('an acknowledgement that the gateway cannot take for the moment is tried ag
   const answers = ['UNAVAILABLE', 'RESOURCE_EXHAUSTED', undefined, 'NOT_FOUND', 'PERMISSION_DENIED'] as const;
   let asked = 0;
   const warnings: string[] = [];
-  const gateway = await start((call) => {
+  const gateway = await scriptedGateway((call) => {
     if (!isAck(call)) return undefined;
     const fails = answers[asked++];
     return fails === undefined ? undefined : { fails };
   });
-  const agent = connect(gateway, { onWarning: ({ message }) => warnings.push(message) });
+  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
   await agent.ready();
   const { op, finish } = await running(agent);
   gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 1 });
@@ -74,9 +62,9 @@ test('an acknowledgement that the gateway cannot take for the moment is tried ag
 });
 
 test('a pause is acknowledged when the body stands still, not when it arrives; a signal that this client does not know, never', async () => {
-  const gateway = await start();
+  const gateway = await scriptedGateway();
   const told: string[] = [];
-  const agent = connect(gateway, { onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`) });
+  const agent = scriptedAgent(gateway, { onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`) });
   await agent.ready();
   const { op, finish } = await running(agent);
   const fromTheFuture = Buffer.concat([Buffer.from([0x0a, op.opId.length]), Buffer.from(op.opId), Buffer.from([0x10, 9, 0x18, 2])]);
@@ -96,10 +84,10 @@ test('a pause is acknowledged when the body stands still, not when it arrives; a
 });
 
 test('onSignal is told of every signal, and acknowledges those of operations that were begun with `check` by answering true', async () => {
-  const gateway = await start();
+  const gateway = await scriptedGateway();
   const told: OpSignal[] = [];
   const warnings: string[] = [];
-  const agent = connect(gateway, {
+  const agent = scriptedAgent(gateway, {
     onWarning: ({ message }) => warnings.push(message),
     onSignal: async (signal) => {
       told.push(signal);
@@ -119,8 +107,8 @@ test('onSignal is told of every signal, and acknowledges those of operations tha
 });
 
 test('a client that lives for long keeps nothing of the signals that it has acknowledged', async () => {
-  const gateway = await start();
-  const agent = connect(gateway, { onSignal: () => true });
+  const gateway = await scriptedGateway();
+  const agent = scriptedAgent(gateway, { onSignal: () => true });
   await agent.ready();
   const promises = (): number => queryObjects(Promise, { format: 'count' });
   const before = promises();

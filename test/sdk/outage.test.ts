@@ -9,7 +9,7 @@ import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
-import { startScriptedGateway } from '../support/scripted-gateway.ts';
+import { scriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -193,11 +193,9 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
 
 test('an operator who resumes just as the agent comes back lets it go on, and no restart is told of that was none', async () => {
   // A gateway whose answer to the check overtakes the signal.
-  const scripted = await startScriptedGateway();
-  cleanUp.push(() => scripted.close());
-  const { opened } = scripted;
+  const { address, opened } = await scriptedGateway();
   const warnings: string[] = [];
-  const agent = connect(scripted.address, { credentialToken: 'any-token', onWarning: ({ message }) => warnings.push(message) });
+  const agent = connect(address, { credentialToken: 'any-token', onWarning: ({ message }) => warnings.push(message) });
   await agent.ready();
   await agent.run(SEARCH, async (op) => {
     opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });

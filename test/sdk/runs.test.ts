@@ -1,27 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { createAgentClient, type AgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startScriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
 const NAMED = { action: 'tool.call', resource: 'web_search', traceId: 'trace', spanId: 'span' };
-
-function connect({ address }: ScriptedGateway, options: Partial<AgentClientOptions> = {}): AgentClient {
-  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credentialToken: 'any-token', onWarning: () => {}, deadlines: { closeMs: 50 }, ...options } as AgentClientOptions);
-  onTestFinished(() => client.close());
-  return client;
-}
-
-async function start(answer?: Parameters<typeof startScriptedGateway>[0]): Promise<ScriptedGateway> {
-  const gateway = await startScriptedGateway(answer);
-  onTestFinished(() => gateway.close());
-  return gateway;
-}
 
 const completionsAt = ({ calls }: ScriptedGateway): number => calls.filter(({ method }) => method === 'CompleteOp').length;
 
 test('an operation that runs is not begun a second time under its name, and operators keep their hold on the first', async () => {
-  const gateway = await start();
-  const agent = connect(gateway);
+  const gateway = await scriptedGateway();
+  const agent = scriptedAgent(gateway);
   await agent.ready();
   let hasRun = false;
   const first = agent.run(NAMED, async (op) => {
@@ -35,8 +22,8 @@ test('an operation that runs is not begun a second time under its name, and oper
 });
 
 test('what a body throws during a pause is thrown at once; the operation is complete when it is resumed', async () => {
-  const gateway = await start();
-  const agent = connect(gateway);
+  const gateway = await scriptedGateway();
+  const agent = scriptedAgent(gateway);
   await agent.ready();
   const result = agent.run(NAMED, async (op) => {
     gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
@@ -50,21 +37,21 @@ test('what a body throws during a pause is thrown at once; the operation is comp
 });
 
 test('an operation that was terminated while its body returned, unseen, rejects its run', async () => {
-  const gateway = await start(({ method }) => {
+  const gateway = await scriptedGateway(({ method }) => {
     if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION' };
     return completionsAt(gateway) === 0 ? undefined : { decision: 'deny', opState: 'terminated' };
   });
-  await expect(connect(gateway).run(NAMED, () => 'the work is done')).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span' });
+  await expect(scriptedAgent(gateway).run(NAMED, () => 'the work is done')).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span' });
 });
 
 test('an operation that is terminated before the answer to its check arrives does not begin', async () => {
-  const gateway = await start(async ({ method }) => {
+  const gateway = await scriptedGateway(async ({ method }) => {
     if (method !== 'CheckAction') return undefined;
     gateway.opened[0]?.write({ opId: 'trace:span', signal: 'terminate', sequence: 1 });
     await eventually(() => expect(gateway.calls.some((call) => call.method === 'AckOpControl')).toBe(true));
     return undefined;
   });
-  const agent = connect(gateway);
+  const agent = scriptedAgent(gateway);
   await agent.ready();
   let hasRun = false;
   await expect(agent.run(NAMED, () => { hasRun = true; })).rejects.toMatchObject({ name: 'OpTerminatedError' });

@@ -1,5 +1,7 @@
 /** What an agent sees of a gateway, with a script in its place: the test sends the signals and says how calls are answered. */
 import { Metadata, Server, ServerCredentials, status, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
+import { createAgentClient, type AgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { METHODS, OP_CONTROL_STREAM, type MethodName } from '../../src/sdk/schema.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
@@ -16,13 +18,12 @@ export type ScriptedGateway = {
   readonly opened: ServerWritableStream<unknown, unknown>[];
   /** Every unary call so far. */
   readonly calls: ScriptedCall[];
-  close(): void;
 };
 
 const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = { CheckAction: { decision: 'allow', opState: 'running' }, CompleteOp: {}, AckOpControl: {}, RegisterAgent: { credentialToken: 'token-1' } };
 
-/** `answer` is asked about every unary call; undefined is the usual success. */
-export async function startScriptedGateway(answer: (call: ScriptedCall) => Answer | undefined | Promise<Answer | undefined> = () => undefined): Promise<ScriptedGateway> {
+/** Until the test is over. `answer` is asked about every unary call; undefined is the usual success. */
+export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | undefined | Promise<Answer | undefined> = () => undefined): Promise<ScriptedGateway> {
   const opened: ServerWritableStream<unknown, unknown>[] = [];
   const calls: ScriptedCall[] = [];
   const bytesOf = (message: unknown, name: MessageName): Buffer => (Buffer.isBuffer(message) ? message : Buffer.from(binaryCodec(name).encode(message as Messages[MessageName] as never)));
@@ -39,6 +40,7 @@ export async function startScriptedGateway(answer: (call: ScriptedCall) => Answe
     else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
   };
   const server = new Server();
+  onTestFinished(() => server.forceShutdown());
   const unary = (name: Scripted) => ({ [name]: method(METHODS[name].path, `${name}Response`, false) });
   server.addService(
     { ...unary('CheckAction'), ...unary('CompleteOp'), ...unary('AckOpControl'), ...unary('RegisterAgent'), OpControlStream: method(OP_CONTROL_STREAM.path, 'OpControlStreamResponse', true) },
@@ -54,5 +56,13 @@ export async function startScriptedGateway(answer: (call: ScriptedCall) => Answe
     },
   );
   const port = await new Promise<number>((resolve, reject) => server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? resolve(bound) : reject(error))));
-  return { address: `127.0.0.1:${port}`, opened, calls, close: () => server.forceShutdown() };
+  return { address: `127.0.0.1:${port}`, opened, calls };
+}
+
+/** The client of an agent, until the test is over: with any token unless it is given an API key, and quick to close. */
+export function scriptedAgent({ address }: ScriptedGateway, { deadlines, ...options }: Partial<AgentClientOptions> = {}): AgentClient {
+  const credential = options.apiKey === undefined ? { credentialToken: 'any-token' } : {};
+  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, onWarning: () => {}, ...credential, ...options, deadlines: { closeMs: 50, ...deadlines } } as AgentClientOptions);
+  onTestFinished(() => client.close());
+  return client;
 }
