@@ -165,10 +165,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
       await page.clock.runFor(200);
       expect(await rowOf(page, 'brief-1:s').getByText('terminated').count()).toBe(1);
     });
-    await page.clock.runFor(290_000);
+    // In one leap: timers run one by one would outrun the gateway's answers, and the page would take the line for lost.
+    await page.clock.fastForward(270_000);
     expect(await rowOf(page, 'brief-1:s').count()).toBe(1);
-    await page.clock.runFor(15_000);
-    expect(await rowOf(page, 'brief-1:s').count()).toBe(0);
+    await page.clock.fastForward(40_000);
+    await rowOf(page, 'brief-1:s').waitFor({ state: 'detached' });
   });
 
   test('an operation that the gateway has forgotten while another view was open is not shown again', async () => {
@@ -183,7 +184,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     });
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
-    await page.clock.runFor(65_000);
+    await page.clock.fastForward(65_000);
     await page.getByRole('link', { name: 'Operations', exact: true }).click();
     await page.getByRole('heading', { name: 'Operations' }).waitFor();
     expect(await rowOf(page, 'forgotten-1:s').count()).toBe(0);

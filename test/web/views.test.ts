@@ -65,7 +65,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.clock.runFor(200);
     const place = await row.boundingBox();
     await row.getByRole('button', { name: 'Terminate' }).hover();
-    await page.clock.runFor(30_000);
+    await page.clock.fastForward(30_000);
     await start('rests-2:s');
     await running(page, page.getByRole('button', { name: '1 new operation – show' }));
     expect(await rowOf(page, 'rests-2:s').count()).toBe(0);
