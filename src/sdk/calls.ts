@@ -21,7 +21,15 @@ export type CallsOptions = {
   readonly stateOf: (opId: string) => Promise<OpState | undefined>;
 };
 
+type Retries = {
+  readonly isGivenUp?: () => boolean;
+  /** Called before another attempt with what became of the last, unless that was refused for its token. */
+  readonly onRetry?: (error: GatewayError) => void;
+};
+
 const BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
+/** With these the gateway says that it has not even begun. */
+const UNDONE_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
 export class Calls {
   readonly #options: CallsOptions;
@@ -31,23 +39,21 @@ export class Calls {
   }
 
   async complete(opId: string, costUsd: number | undefined): Promise<void> {
-    const requestOf = this.#completion(opId, costUsd);
-    let attempts = 0;
+    let mayBeDone = false;
     try {
-      await this.#untilAnswered('CompleteOp', (credentialToken) => {
-        attempts += 1;
-        return requestOf(credentialToken);
+      await this.#untilAnswered('CompleteOp', this.#completion(opId, costUsd), {
+        onRetry: ({ fault = '' }) => { mayBeDone ||= !UNDONE_FAULTS.has(fault); },
       });
     } catch (error) {
       // An attempt before has completed it where only the answer was lost. Anything else is the caller's mistake.
-      const isRetry = attempts > 1 && error instanceof GatewayError && error.fault === 'invalid_transition';
-      if (!isRetry || (await this.#options.stateOf(opId)) !== 'completing') throw error;
+      const isRepeated = mayBeDone && error instanceof GatewayError && error.fault === 'invalid_transition';
+      if (!isRepeated || (await this.#options.stateOf(opId)) !== 'completing') throw error;
     }
   }
 
   /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */
   async completeUnlessLost(opId: string): Promise<void> {
-    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), () => this.#options.reach.isLost);
+    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), { isGivenUp: () => this.#options.reach.isLost });
   }
 
   async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
@@ -70,7 +76,7 @@ export class Calls {
   }
 
   /** Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may wait. */
-  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request'], isGivenUp = () => false): Promise<Methods[N]['response']> {
+  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request'], { isGivenUp = () => false, onRetry = () => {} }: Retries = {}): Promise<Methods[N]['response']> {
     const { settings: { callMs }, transport, credential, reach, sleeper, isClosed } = this.#options;
     const endMs = performance.now() + callMs;
     let before: GatewayError | undefined;
@@ -95,6 +101,7 @@ export class Calls {
         const cause = error.code === 'deadline_exceeded' ? before ?? error : error;
         if (isVerdict(error) || error.fault === 'payload_too_large' || isGivenUp() || performance.now() + waitMs >= endMs) throw cause;
         before = cause;
+        onRetry(error);
         await sleeper.sleep(waitMs);
       }
     }

@@ -26,6 +26,25 @@ test('a token that is void is replaced once, however many calls find it so, and 
   expect(registrationsAt(gateway)).toBe(2);
 });
 
+test('completing an operation again is an error, also when the first try was refused for its token or by a gateway that was too busy', async () => {
+  const refusals = ['UNAUTHENTICATED', 'FAILED_PRECONDITION', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'UNAVAILABLE', 'FAILED_PRECONDITION'] as const;
+  const faults = { UNAUTHENTICATED: 'unauthenticated', FAILED_PRECONDITION: 'invalid_transition', RESOURCE_EXHAUSTED: 'overloaded', UNAVAILABLE: undefined };
+  let asked = 0;
+  const gateway = await scriptedGateway(({ method }) => {
+    if (method === 'CheckAction') return { decision: 'deny', opState: 'completing' };
+    if (method !== 'CompleteOp') return undefined;
+    const fails = refusals[asked++]!;
+    return { fails, fault: faults[fails] };
+  });
+  const agent = scriptedAgent(gateway, { apiKey: 'any-key' });
+  await agent.ready();
+  await expect(agent.complete('trace:span')).rejects.toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
+  await expect(agent.complete('trace:span')).rejects.toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
+  // Its answer may be what was lost.
+  await agent.complete('trace:span');
+  expect(asked).toBe(6);
+});
+
 test('a gateway that is too busy to register an agent counts as there: the check waits for it', async () => {
   let refusals = 2;
   const gateway = await scriptedGateway(({ method }) => (method === 'RegisterAgent' && refusals-- > 0 ? { fails: 'RESOURCE_EXHAUSTED' } : undefined));

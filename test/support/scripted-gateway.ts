@@ -9,8 +9,8 @@ import { messageShape } from '../../src/wire/proto/schema.ts';
 
 type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'AckOpControl' | 'RegisterAgent'>;
 export type ScriptedCall = { readonly method: Scripted; readonly opId: string; readonly sequence: number; readonly token: string };
-/** A status that a call fails with, or parts of its answer. */
-export type Answer = { readonly fails: keyof typeof status } | { readonly fails?: undefined } & Record<string, unknown>;
+/** A status that a call fails with, and the gateway's own word for it where it has one; or parts of its answer. */
+export type Answer = { readonly fails: keyof typeof status; readonly fault?: string | undefined } | { readonly fails?: undefined } & Record<string, unknown>;
 
 export type ScriptedGateway = {
   readonly address: string;
@@ -36,8 +36,11 @@ export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | u
     const call = { method: name, opId, sequence, token };
     calls.push(call);
     const answered = await answer(call);
-    if (answered?.fails !== undefined) respond({ code: status[answered.fails], details: answered.fails });
-    else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
+    if (answered?.fails !== undefined) {
+      const metadata = new Metadata();
+      if (typeof answered.fault === 'string') metadata.set('svc-code', answered.fault);
+      respond({ code: status[answered.fails], details: answered.fails, metadata });
+    } else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
   };
   const server = new Server();
   onTestFinished(() => server.forceShutdown());
