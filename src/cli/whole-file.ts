@@ -26,15 +26,25 @@ export async function writeWhole(path: string, mayReplace: boolean, open: () => 
 /** Writes under a passing name in the same folder, which is gone afterwards, whatever happens. */
 async function writeBeside(target: string, source: Readable, publish: (partial: string) => Promise<void>): Promise<void> {
   const partial = join(dirname(target), `.svc-${randomBytes(6).toString('hex')}.partial`);
+  await interruptible(async (signal) => {
+    try {
+      await pipeline(source, createWriteStream(partial, { mode: 0o600, flags: 'wx', flush: true }), { signal });
+      await publish(partial);
+    } finally {
+      await rm(partial, { force: true });
+    }
+  });
+}
+
+/** While it works, a signal that would end the process aborts it instead: what becomes of the output can then be said. */
+export async function interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort();
   for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
   try {
-    await pipeline(source, createWriteStream(partial, { mode: 0o600, flags: 'wx', flush: true }), { signal: interrupted.signal });
-    await publish(partial);
+    await work(interrupted.signal);
   } finally {
     for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
-    await rm(partial, { force: true });
   }
 }
 

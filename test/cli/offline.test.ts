@@ -89,6 +89,14 @@ test('policies without a mistake are counted; cases among them are left out', as
   expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe('1 document with 2 rules in 1 file: no problem.\n');
 });
 
+test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
+  write('search.test.yaml', 'cases: []\n');
+  expect(await cli.run(['policy', 'validate', 'search.test.yaml'], { cwd: cli.home })).toEqual({
+    status: 2, stdout: '', stderr: 'error: search.test.yaml holds tests of policies, not policies\nRun them with `svc policy test search.test.yaml`.\n',
+  });
+  expect((await cli.run(['policy', 'validate', 'a.test.yml', 'search.test.yaml'], { cwd: cli.home })).stderr).toContain('Run them with `svc policy test a.test.yml search.test.yaml`.\n');
+});
+
 test('explain shows every document and rule, and which one decided', async () => {
   const policy = write('search.yaml', `${POLICY}---\nname: others\nscope: org:globex\nrules:\n  - { id: all, actions: ["*"], effect: allow }\n`);
   const { status, stdout } = await cli.run(['policy', 'explain', '--policies', policy, '--agent', 'acme/search/a1', '--action', 'tool.call', '--resource', 'web_search', '--attr', 'size=12']);
@@ -117,6 +125,12 @@ beforeAll(async () => {
   for (const name of ['a1', 'a2', 'a3']) await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: name } });
 });
 afterAll(async () => { await gateway.stop(); });
+
+function deferred() {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((done) => { resolve = done; });
+  return { promise, resolve };
+}
 
 const segmentIn = (folder: string): string => join(folder, readdirSync(folder).find((name) => /^\d+\.ndjson$/.test(name)) ?? '');
 
@@ -210,9 +224,38 @@ test('an export that is cut or interrupted leaves the file as it was, and nothin
   await eventually(() => expect(readdirSync(cli.home).some((name) => name.endsWith('.partial'))).toBe(true));
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(130);
-  expect(terminal.shown()).toContain('error: the export was interrupted');
+  expect(terminal.shown()).toContain(`error: the export was interrupted\r\n${file} is as it was before: run it again.`);
   expect(readFileSync(file, 'utf8')).toBe('from before\n');
   expect(readdirSync(cli.home).sort()).toEqual(before);
+});
+
+test('an export shows on the terminal how far it has come, in entries and bytes, and leaves the sum', async () => {
+  const release = deferred();
+  const server = await startFakeServer((request, response) => {
+    const isCsv = request.url?.includes('format=csv') === true;
+    response.writeHead(200, { 'content-type': isCsv ? 'text/csv' : 'application/x-ndjson' }).write(isCsv ? 'id,reason\r\n1,"two\r\nlines"\r\n' : '{"id":2,"reason":"\\""}\n');
+    void release.promise.then(() => response.end(isCsv ? '2,x\r\n' : '{"id":1}\n'));
+  });
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url };
+  const running = ['ndjson', 'csv'].map((format) => cli.inTerminal(['audit', 'export', '--format', format, '--file', join(cli.home, format)], { env }));
+  await running[0]?.until(/Exporting: 1 entry, 23 B, \d+s/);
+  await running[1]?.until(/Exporting: 1 entry, 27 B, \d+s/);
+  release.resolve();
+  expect(await Promise.all(running.map(({ ended }) => ended))).toEqual([0, 0]);
+  expect(running[0]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
+  expect(running[1]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
+  expect(readFileSync(join(cli.home, 'ndjson'), 'utf8')).toBe('{"id":2,"reason":"\\""}\n{"id":1}\n');
+});
+
+test('an export to standard output says when it was interrupted that it is not whole', async () => {
+  const server = await startFakeServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n'));
+  onTestFinished(() => server.stop());
+  const terminal = cli.inTerminal(['audit', 'export'], { env: { SVC_CLI_API_URL: server.url } });
+  await terminal.until('{"id":1}');
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(130);
+  expect(terminal.shown()).toContain('error: the export was interrupted\r\nWhat came so far is not the whole log: run it again.');
 });
 
 test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {

@@ -1,5 +1,5 @@
 /** `svc audit verify|export`: proves that a log is whole, and hands it on. */
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -7,11 +7,12 @@ import { pipeline } from 'node:stream/promises';
 import { Api } from '../api.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { CliError, EXIT, usageError, type ExitStatus } from '../errors.ts';
+import { shownProgress } from '../export-progress.ts';
 import type { Query } from '../http.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable, printableLines } from '../printable.ts';
-import { writeWhole } from '../whole-file.ts';
+import { interruptible, writeWhole } from '../whole-file.ts';
 import { counted } from '../words.ts';
 import { logQuery } from './logs.ts';
 
@@ -85,9 +86,13 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   const open = async (): Promise<Readable> => (dir === undefined ? remoteExport(invocation, query, format) : Readable.from(await offlineExport(dir, query, format)));
   const file = options.text('file');
   try {
-    if (file !== undefined) await writeWhole(file, options.isSet('force'), open);
-    else if (process.stdout.isTTY === true) await pipeline(await open(), escapingForTerminal(), process.stdout, { end: false });
-    else await pipeline(await open(), process.stdout, { end: false });
+    if (file !== undefined) await writeWhole(file, options.isSet('force'), async () => shownProgress(await open(), format));
+    else await interruptible(async (signal) => {
+      const source = await open();
+      if (process.stdout.isTTY === true) await pipeline(source, escapingForTerminal(), process.stdout, { end: false, signal });
+      // Where a pipe leads may be the terminal, and what is read there is not to be drawn over.
+      else await pipeline(fstatSync(process.stdout.fd).isFile() ? shownProgress(source, format) : source, process.stdout, { end: false, signal });
+    });
   } catch (error) {
     throw exportFault(error, file);
   }
@@ -129,11 +134,12 @@ function escapingForTerminal(): Transform {
 function exportFault(error: unknown, file: string | undefined): unknown {
   const code = codeOf(error);
   if (code === 'EPIPE') return new CliError('what read the export has stopped reading');
-  if (error instanceof TypeError && code === undefined) return new CliError('the export was cut before its end', file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`, undefined, error);
+  const leftBehind = file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`;
+  if (error instanceof TypeError && code === undefined) return new CliError('the export was cut before its end', leftBehind, undefined, error);
+  if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, EXIT.interrupted);
   if (file === undefined || code === undefined) return error;
   switch (code) {
     case 'EEXIST': return new CliError(`${printable(file)} is there already`, 'Name another file, or give --force to replace it.');
-    case 'ABORT_ERR': return new CliError('the export was interrupted', `${printable(file)} is as it was before.`, EXIT.interrupted);
     default: return new CliError(`cannot write ${printable(file)}: ${code}`, undefined, undefined, error);
   }
 }

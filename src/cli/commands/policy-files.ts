@@ -9,6 +9,9 @@ import { printable } from '../printable.ts';
 /** The files the gateway would read when started here. */
 export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => (env.SVC_POLICY_PATH === undefined || env.SVC_POLICY_PATH === '' ? STARTER_POLICY : env.SVC_POLICY_PATH);
 
+/** Whether the name is that of a file of cases, `search.test.yaml`. */
+export const isCaseFile = (path: string): boolean => /\.test\.ya?ml$/i.test(path);
+
 /** Policies that a command needs to go on; their problems are printed before it gives up. */
 export async function needPolicies(format: OutputFormat, paths: readonly string[]): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(...paths);

@@ -9,7 +9,7 @@ import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { counted } from '../words.ts';
-import { gatewayPolicyPath, needPolicies, refusedFiles } from './policy-files.ts';
+import { gatewayPolicyPath, isCaseFile, needPolicies, refusedFiles } from './policy-files.ts';
 
 type RunCase = { readonly policyCase: PolicyCase; readonly outcome: CaseOutcome };
 type RunFile = { readonly file: string; readonly policies: readonly string[]; readonly cases: readonly RunCase[] };
@@ -36,7 +36,7 @@ export async function run({ args, options, globals, env }: Invocation): Promise<
 /** A folder stands for its `*.test.yaml`. */
 function caseFilesAt(path: string): readonly string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
-  const files = readdirSync(path).filter((name) => /\.test\.ya?ml$/i.test(name)).sort().map((name) => join(path, name));
+  const files = readdirSync(path).filter(isCaseFile).sort().map((name) => join(path, name));
   if (files.length === 0) throw usageError(`${printable(path)} holds no *.test.yaml`);
   return files;
 }

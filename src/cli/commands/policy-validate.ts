@@ -1,11 +1,16 @@
 /** `svc policy validate [path...]`: every mistake at its line and column. */
+import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show } from '../output.ts';
+import { printable } from '../printable.ts';
 import { counted } from '../words.ts';
-import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
+import { gatewayPolicyPath, isCaseFile, needPolicies } from './policy-files.ts';
 
 export async function run({ args, globals, env }: Invocation): Promise<void> {
-  const paths = args.length === 0 ? [gatewayPolicyPath(env)] : args.filter((path) => !/\.test\.ya?ml$/i.test(path));
+  const [first] = args;
+  const paths = first === undefined ? [gatewayPolicyPath(env)] : args.filter((path) => !isCaseFile(path));
+  // Among policies, as `*.yaml` names them, tests are left out; to call them valid policies would be wrong.
+  if (first !== undefined && paths.length === 0) throw usageError(`${printable(first)} holds tests of policies, not policies`, `Run them with \`svc policy test ${args.map(printable).join(' ')}\`.`);
   const { policies, files, warnings } = await needPolicies(globals.output, paths);
   const { version, documents } = policies.summary();
   const ruleCount = documents.reduce((sum, document) => sum + document.ruleCount, 0);
