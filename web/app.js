@@ -49,10 +49,10 @@ const TABS = [
   { path: '#/accounts', title: 'Accounts', isFor: () => can('admin') && offer.methods.includes('password'), open: accountsView },
 ];
 
-/** @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended */
-function showDoor(notice, lastKind) {
+/** @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended @param {string} [email] whose password was just chosen */
+function showDoor(notice, lastKind, email) {
   close();
-  const door = signInView({ ...offer, notice: notice || undefined, lastKind, onSignedIn: showInside });
+  const door = signInView({ ...offer, notice: notice || undefined, lastKind, email, onSignedIn: showInside });
   document.title = 'Sign in · svc-gateway';
   replace(root, door.element);
   door.focus();
@@ -145,29 +145,30 @@ async function leave() {
   }
 }
 
-/** The link of a mail, taken out of the address bar at once: its token belongs in no history. */
+/** The link of a mail, taken out of the address bar at once: its token belongs in no history. The e-mail is only to be shown and remembered. */
 function readLink() {
-  const match = /^#\/(accept-invite|reset-password)\/([\w-]+)$/.exec(location.hash);
-  return match === null ? undefined : { kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]), token: /** @type {string} */ (match[2]) };
+  const match = /^#\/(accept-invite|reset-password)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
+  if (match === null) return undefined;
+  return { kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]), token: /** @type {string} */ (match[2]), email: new URLSearchParams(match[3]).get('email') ?? undefined };
 }
 
-/** @param {string} [notice] */
-async function boot(notice) {
+/** @param {string} [notice] @param {string} [email] whose password was just chosen */
+async function boot(notice, email) {
   const link = readLink();
   if (link !== undefined) {
     close();
     history.replaceState(null, '', '/');
-    const page = tokenView({ ...link, onDone: (said) => void boot(said) });
+    const page = tokenView({ ...link, onDone: (said, whose) => void boot(said, whose) });
     replace(root, page.element);
     return page.focus();
   }
   try {
     offer = await request('GET', '/api/v1/auth/methods');
     if (await restore()) showInside();
-    else showDoor(notice);
+    else showDoor(notice, undefined, email);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'Not there'), h('p', null, error.message), button('Try again', () => boot(notice), { class: 'solid' }))));
+    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'Not there'), h('p', null, error.message), button('Try again', () => boot(notice, email), { class: 'solid' }))));
   }
 }
 

@@ -157,7 +157,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   { synopsis: 'accounts enable <account>', summary: 'let an account in again', example: 'svc accounts enable ann@example.com', load: async () => (await import('./commands/accounts.ts')).setDisabled('enable') },
   {
     synopsis: 'accounts invite <email>',
-    summary: 'invite somebody; the token is shown once',
+    summary: 'invite somebody; the link is shown once',
     options: [{ flags: '--role <role>', meaning: 'developer if left out', choices: ['owner', 'admin', 'developer', 'viewer'] }, { flags: '--org <org>', meaning: 'binds the account to this org' }],
     example: 'svc accounts invite ann@example.com --role viewer',
     load: async () => (await import('./commands/accounts.ts')).invite,

@@ -8,7 +8,7 @@ const LINE_FEED = 10;
 const QUOTE = 34;
 const CLEARED = '\r\u001b[K';
 
-export type ExportFormat = 'ndjson' | 'csv';
+type ExportFormat = 'ndjson' | 'csv';
 
 /** The same bytes; an error of either is one of both. Nothing is drawn where standard error is no terminal. */
 export function shownProgress(source: Readable, format: ExportFormat): Readable {
@@ -57,7 +57,7 @@ function entryCounter(format: ExportFormat) {
 }
 
 /** `812 B`, `4.2 MB`: in thousands, as disks are sold. */
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const at = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
   return `${at === 0 ? bytes : (bytes / 1000 ** at).toFixed(1)} ${units[at]}`;

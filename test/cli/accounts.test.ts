@@ -20,8 +20,9 @@ const OWNER = { email: 'owner@example.com', password: 'a long enough passphrase 
 test('people are invited, given roles, shut out and let in again, by e-mail or id', async () => {
   expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
   const invited = await svc('accounts invite ann@example.com --role viewer');
-  expect(invited.stdout).toMatch(/^Invited ann@example\.com as viewer, until \S+\. Hand this token over; it is shown only now:\n {2}\S+\n$/);
-  const token = invited.stdout.trim().split(/\s+/).at(-1);
+  expect(invited.stdout).toMatch(/^Invited ann@example\.com as viewer\. Send them this link, which is shown only now and works once, until \S+:\n {2}\S+\n$/);
+  const [, link, token] = /^ {2}(.+)\/#\/accept-invite\/([\w-]+)\?email=ann%40example\.com$/m.exec(invited.stdout) ?? [];
+  expect(link).toBe(gateway.url);
   expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: token, password: 'a long enough passphrase 2' }, null)).status).toBe(201);
   expect((await svc('accounts ls')).stdout).toMatch(/^ann@example\.com +viewer +- +enabled +- +\S+$/m);
   // On a terminal an id is whole or not there.

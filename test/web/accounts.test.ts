@@ -18,7 +18,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     onData: (stream, _session, done) => {
       let raw = '';
       stream.on('data', (chunk: Buffer) => { raw += chunk.toString(); });
-      stream.on('end', () => { mails.push(raw.replace(/=\r\n/g, '')); done(); });
+      stream.on('end', () => { mails.push(raw.replace(/=\r\n/g, '').replaceAll('=3D', '=')); done(); });
     },
   });
   /** What an earlier test has left it at. */
@@ -68,11 +68,12 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
     const colleague = await open(link);
     expect(new URL(colleague.url()).hash).toBe('');
+    expect(await credentialFields(colleague)).toEqual(['username viewer@example.com read-only', 'new-password', 'new-password']);
     await colleague.getByLabel('New password').fill(PASSWORD);
-    await colleague.getByLabel('The same again').fill(`${PASSWORD}!`);
+    await colleague.getByLabel('Confirm password').fill(`${PASSWORD}!`);
     await colleague.getByRole('button', { name: 'Create my account' }).click();
-    await colleague.getByRole('alert').getByText('not the same').waitFor();
-    await colleague.getByLabel('The same again').fill(PASSWORD);
+    await colleague.getByRole('alert').getByText('do not match').waitFor();
+    await colleague.getByLabel('Confirm password').fill(PASSWORD);
     await colleague.getByRole('button', { name: 'Create my account' }).click();
     await colleague.getByText('Your account is ready').waitFor();
     await signIn(colleague, 'viewer@example.com', PASSWORD);
@@ -101,11 +102,14 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     });
     // The page is open: only what stands behind the # changes.
     await page.goto(`${gateway.url}/${link.slice(link.indexOf('#'))}`);
+    expect(await credentialFields(page)).toEqual([`username ${OWNER} read-only`, 'new-password', 'new-password']);
     await page.getByLabel('New password').fill('a donkey that everybody corrects');
-    await page.getByLabel('The same again').fill('a donkey that everybody corrects');
+    await page.getByLabel('Confirm password').fill('a donkey that everybody corrects');
     await page.getByRole('button', { name: 'Set the password' }).click();
-    await page.getByText('The password is changed').waitFor();
+    await page.getByText('Your password has been changed').waitFor();
     ownerPassword = 'a donkey that everybody corrects';
+    expect(await credentialFields(page)).toEqual([`username ${OWNER}`, 'current-password']);
+    expect(await page.getByLabel('Password').evaluate((input) => input === (input.ownerDocument as { activeElement: unknown }).activeElement)).toBe(true);
     await elsewhere.getByText('Your session has ended').waitFor();
     await page.getByLabel('E-mail').fill(OWNER);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -310,6 +314,11 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
   }
 });
+
+/** What a password manager goes by, field by field. */
+const credentialFields = (page: Page): Promise<readonly string[]> =>
+  page.locator('form input[autocomplete]').evaluateAll((inputs: { autocomplete: string; value: string; readOnly: boolean }[]) =>
+    inputs.map(({ autocomplete, value, readOnly }) => [autocomplete, ...(value === '' ? [] : [value]), ...(readOnly ? ['read-only'] : [])].join(' ')));
 
 const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
 

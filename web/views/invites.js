@@ -50,7 +50,7 @@ export function invitesTable() {
         showSecret({
           title: 'The invite',
           text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`,
-          secret: `${location.origin}/#/accept-invite/${made.invite_token}`,
+          secret: `${location.origin}/#/accept-invite/${made.invite_token}${query([['email', made.email]])}`,
         });
         await attempt(invites.reload);
       },

@@ -7,16 +7,16 @@ import { submitForm } from '../ui.js';
 const PASSWORD_HINT = 'At least 12 characters.';
 
 /**
- * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account' | undefined, onSignedIn: () => void }} options
+ * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account' | undefined, email: string | undefined, onSignedIn: () => void }} options
  */
-export function signInView({ methods, registration, notice, lastKind, onSignedIn }) {
+export function signInView({ methods, registration, notice, lastKind, email: knownEmail, onSignedIn }) {
   const hasAccounts = methods.includes('password');
   const card = h('div', { class: 'card' });
   const page = door(card);
 
   /** @param {string | undefined} [message] */
   function showPassword(message) {
-    const email = emailInput();
+    const email = emailInput(knownEmail);
     const password = passwordInput('current-password');
     const remember = h('input', { type: 'checkbox' });
     show('Sign in', message, submitForm({
@@ -91,20 +91,22 @@ export function signInView({ methods, registration, notice, lastKind, onSignedIn
 /**
  * The page behind the link of an invite or a reset mail.
  *
- * @param {{ kind: 'accept-invite' | 'reset-password', token: string, onDone: (notice: string) => void }} options
+ * @param {{ kind: 'accept-invite' | 'reset-password', token: string, email: string | undefined, onDone: (notice: string, email?: string) => void }} options
  */
-export function tokenView({ kind, token, onDone }) {
+export function tokenView({ kind, token, email, onDone }) {
   const isInvite = kind === 'accept-invite';
+  // What a password manager keeps the new password under.
+  const username = email === undefined ? [] : [field('E-mail', emailInput(email, true))];
   const password = passwordInput('new-password');
   const again = passwordInput('new-password');
   const form = submitForm({
-    fields: [field('New password', password, PASSWORD_HINT), field('The same again', again)],
+    fields: [...username, field('New password', password, PASSWORD_HINT), field('Confirm password', again)],
     submit: isInvite ? 'Create my account' : 'Set the password',
     onSubmit: async () => {
-      if (password.value !== again.value) throw new Problem(0, { detail: 'The two passwords are not the same.' });
+      if (password.value !== again.value) throw new Problem(0, { detail: 'The passwords do not match.' });
       if (isInvite) await request('POST', '/api/v1/auth/invite/accept', { body: { invite_token: token, password: password.value } });
       else await request('POST', '/api/v1/auth/password/reset/confirm', { body: { reset_token: token, new_password: password.value } });
-      onDone(isInvite ? 'Your account is ready. Sign in with the password you have just chosen.' : 'The password is changed. Sign in with the new one.');
+      onDone(isInvite ? 'Your account is ready. Sign in with the password you have just chosen.' : 'Your password has been changed. Sign in with the new one.', email);
     },
   });
   const card = h('div', { class: 'card' }, h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'), form, h('div', { class: 'links' }, button('Back to sign-in', () => onDone(''), { class: 'link' })));
@@ -114,13 +116,14 @@ export function tokenView({ kind, token, onDone }) {
 /** @param {Node} card */
 const door = (card) => h('main', { class: 'door' }, h('p', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 28, height: 28 }), 'svc-gateway'), card);
 
-const emailInput = () => h('input', { type: 'email', required: true, autocomplete: 'username' });
+/** @param {string} [value] @param {boolean} [isFixed] */
+const emailInput = (value, isFixed = false) => h('input', { type: 'email', required: true, autocomplete: 'username', value, readonly: isFixed });
 
 /** @param {'current-password' | 'new-password'} autocomplete */
 const passwordInput = (autocomplete) => h('input', { type: 'password', required: true, autocomplete });
 
 /** @param {Element} card */
 function focusFirst(card) {
-  const first = card.querySelector('input');
-  if (first !== null) first.focus();
+  const inputs = [...card.querySelectorAll('input')];
+  (inputs.find(({ value, type }) => value === '' && type !== 'checkbox') ?? inputs[0])?.focus();
 }

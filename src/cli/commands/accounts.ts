@@ -37,10 +37,11 @@ export async function invite(invocation: Invocation): Promise<void> {
   const { args: [email = ''], options, globals } = invocation;
   const org = options.text('org');
   const role = options.text('role');
-  const answer = await (await Api.of(invocation)).post('/api/v1/auth/invite', 'invite_token', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
+  const api = await Api.of(invocation);
+  const answer = await api.post('/api/v1/auth/invite', 'invite_token', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
   await show(globals.output, answer, () => [
-    printable(`Invited ${String(answer.email)} as ${String(answer.role)}, until ${String(answer.expires_at)}. Hand this token over; it is shown only now:`),
-    `  ${printable(String(answer.invite_token))}`,
+    printable(`Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link, which is shown only now and works once, until ${String(answer.expires_at)}:`),
+    printable(`  ${api.target.apiUrl}/#/accept-invite/${String(answer.invite_token)}?email=${encodeURIComponent(String(answer.email))}`),
   ]);
 }
 
