@@ -5,7 +5,6 @@ import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
-import { Turns } from './gateway/turns.ts';
 import { VerifiedCache } from './gateway/verified-cache.ts';
 import { IoLink } from './threads/io-link.ts';
 import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
@@ -17,7 +16,7 @@ import { addressBehind } from './wire/http/client-address.ts';
 import { HttpDoor } from './wire/http/door.ts';
 import { routesOf } from './wire/http/routes.ts';
 import { staticRoutes } from './wire/http/static.ts';
-import { LARGE_BATCHES } from './wire/methods.ts';
+import { LargeBatches } from './wire/large-batches.ts';
 import type { WirePorts } from './wire/ports.ts';
 
 /** What the main thread gives each I/O thread of the configuration. */
@@ -67,7 +66,7 @@ class IoThread {
   readonly #link: IoLink;
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
-  readonly #largeBatches = new Turns(LARGE_BATCHES);
+  readonly #largeBatches = new LargeBatches();
   readonly #http: HttpDoor;
   readonly #grpc: GrpcServer | undefined;
   #grpcListener: GrpcListener | undefined;

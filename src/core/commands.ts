@@ -68,6 +68,7 @@ export type OrgFilter = { readonly principal: Principal; readonly orgId: string 
 
 export type Command =
   | CheckCommand
+  | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
   | { readonly type: 'control-op'; readonly principal: Principal; readonly opId: OpId; readonly trigger: ControlTrigger }
   | (Voucher & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
@@ -91,6 +92,8 @@ export type CommandOf<T extends CommandType> = Extract<Command, { readonly type:
 
 export type Replies = {
   check: Result<CheckAnswer, Fault>;
+  /** Whether the credential is the agent's. */
+  'recognize-agent': Result<{ readonly isIts: boolean }, Fault>;
   'register-op': Result<{ readonly op: OpView; readonly created: boolean }, Fault>;
   'control-op': Result<OpView, Fault>;
   'complete-op': Result<OpView, Fault>;

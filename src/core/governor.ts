@@ -79,6 +79,7 @@ export class Governor {
   apply(command: Command, nowMs: number): Outcome {
     switch (command.type) {
       case 'check': return checkAction(this.#state, command, nowMs);
+      case 'recognize-agent': return unchanged(ok({ isIts: this.#recognizes(command) }));
       case 'register-op': return this.#registerOp(command, nowMs);
       case 'control-op': return this.#controlOp(command, nowMs);
       case 'complete-op': return this.#completeOp(command, nowMs);
@@ -125,6 +126,10 @@ export class Governor {
     const registries = { agents: this.agents, ops: this.ops, signals: this.#signals };
     const undone = undos.toReversed().flatMap((undo) => takeBack(registries, undo, nowMs));
     return [...undone, ...revokeUnrecorded(registries, this.budgets, checked, appliedAtMs, nowMs)];
+  }
+
+  #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {
+    return identify(this.agents, agent, { credential, principal: undefined }).kind === 'agent';
   }
 
   #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {

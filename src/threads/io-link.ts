@@ -1,9 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { CheckCommand, Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
-import type { AgentIdentity } from '../core/ids.ts';
+import type { AgentIdentity, SecretDigest } from '../core/ids.ts';
 import { fail } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
+import { KnownCredentials } from '../gateway/known-credentials.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
 import { Shares } from '../gateway/shares.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
@@ -29,12 +30,12 @@ const UNTIMED = 0;
 type Settle = (recorded: Recorded<unknown>) => void;
 
 /** Who a request is from. */
-type Asked = { readonly principal?: Principal | undefined; readonly agent?: AgentIdentity };
+type Asked = { readonly principal?: Principal | undefined; readonly agent?: AgentIdentity; readonly credential?: SecretDigest | undefined };
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
-/** The org of the credential; for an agent with a token of its own, the org it claims, which is not verified yet. */
-const orgOf = ({ principal, agent }: Asked): string | null => (principal === undefined ? agent?.orgId ?? null : principal.orgId);
+/** Whose share the agents take that are not known here: no org has this name. They could claim any, and leave it without places. */
+const STRANGERS = '/';
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
@@ -44,6 +45,7 @@ export class IoLink implements Link {
   /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
   readonly #openPlaces: number;
   readonly #shares: Shares;
+  readonly #credentials = new KnownCredentials();
   /** From asking to the answer. */
   readonly checks = new Durations();
   /** When the batch was begun that waits to be sent: one look at the clock does for all of its checks. */
@@ -64,8 +66,13 @@ export class IoLink implements Link {
   get pending(): number { return this.#waiting.size; }
 
   ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
-    if (this.#outbox.isEmpty) this.#batchMs = performance.now();
-    return this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED) as Promise<Recorded<Replies[T]>>;
+    const isFirst = this.#outbox.isEmpty;
+    if (isFirst) this.#batchMs = performance.now();
+    // One check of a batch is enough to learn, sooner or later, who is busy here; when places are scarce, each is.
+    const isToLearn = command.type === 'check' && (isFirst || this.#waiting.size >= this.#openPlaces);
+    const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED) as Promise<Recorded<Replies[T]>>;
+    if (isToLearn) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
+    return asked;
   }
 
   async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
@@ -86,7 +93,7 @@ export class IoLink implements Link {
   }
 
   #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
-    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(orgOf(asked as Asked), messageOf, askedMs);
+    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(this.#orgOf(asked), messageOf, askedMs);
     return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve, askedMs))));
   }
 
@@ -99,6 +106,19 @@ export class IoLink implements Link {
       };
       this.#outbox.send(messageOf(this.#waiting.add(settle, askedMs)));
     });
+  }
+
+  /** The org of the credential; null where none is bound to an org, or none is needed. */
+  #orgOf({ principal, agent, credential }: Asked): string | null {
+    if (principal !== undefined) return principal.orgId;
+    return agent === undefined ? null : this.#credentials.orgOf(credential) ?? STRANGERS;
+  }
+
+  /** Whether the credential has held: only then there is an operation. */
+  #learn({ credential, agent, dryRun }: CheckCommand, reply: Replies['check']): void {
+    if (credential === undefined || !reply.ok || dryRun) return;
+    if (reply.value.opState === undefined) this.#credentials.forget(credential);
+    else this.#credentials.add(credential, agent.orgId);
   }
 
   #receive(messages: readonly MainToIo[]): void {

@@ -61,7 +61,7 @@ type Batch = {
 /** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
 const CHANGES = {
   check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
-  'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
+  'recognize-agent': false, 'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
   'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
 } as const satisfies Record<CommandType, boolean>;
 

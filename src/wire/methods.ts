@@ -70,11 +70,6 @@ export function checkHandler(ports: WirePorts): (request: CheckActionRequest, au
   };
 }
 
-/**
- * Batches of more than one slice. Two at once, so that one can be read while the other waits for the answers to a slice. Few
- * places in all, because a batch keeps its whole message in memory while it waits.
- */
-export const LARGE_BATCHES = { atOnce: 2, places: 32 };
 const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
@@ -84,9 +79,9 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);
-    // The org is as claimed, and not verified yet. A false claim gains nothing: the batch waits in the queue of the claimed org.
-    const orgId = first.value[0]?.agent?.orgId ?? '';
-    return ports.largeBatches.run(orgId, async () => {
+    const orgId = await orgBehind(ports, first.value[0]!, authorization);
+    if (!orgId.ok) return orgId;
+    return ports.largeBatches.run(orgId.value, async () => {
       const slices = [first.value];
       for (const read of rest) {
         await nextTurn();
@@ -98,6 +93,19 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
       return answerBatch(ports, slices, authorization, caller);
     }) ?? TOO_MANY_LARGE;
   };
+}
+
+/** The org whose turn a batch with this first check takes; undefined where no credential holds that it comes with. */
+async function orgBehind(ports: WirePorts, request: CheckActionRequest, authorization: string | undefined): Answer<string | undefined> {
+  const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  if (!principal.ok) return principal;
+  const command = checkCommandOf(request, principal.value);
+  if (!command.ok) return atItem(command.fault, 0);
+  const { agent, credential } = command.value;
+  if (principal.value !== undefined) return ok(principal.value.orgId ?? agent.orgId);
+  if (credential === undefined) return ok(undefined);
+  const { reply } = await ports.link.ask<'recognize-agent'>({ type: 'recognize-agent', agent, credential });
+  return reply.ok ? ok(reply.value.isIts ? agent.orgId : undefined) : reply;
 }
 
 /** What a batch ends with whose caller has gone. */

@@ -3,12 +3,12 @@ import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import type { Link } from '../gateway/link.ts';
-import type { Turns } from '../gateway/turns.ts';
+import type { LargeBatches } from './large-batches.ts';
 
 export type WirePorts = {
   readonly link: Pick<Link, 'ask' | 'call'>;
   /** `bearer` is the credential without the word before it: an API key or a token. */
   readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
-  /** Of batches of more than one slice. While they are read, the link knows nothing of them. */
-  readonly largeBatches: Turns;
+  /** While these are read, the link knows nothing of them. */
+  readonly largeBatches: LargeBatches;
 };

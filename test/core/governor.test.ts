@@ -291,6 +291,13 @@ describe('limits and failures', () => {
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
   });
 
+  test('whether a credential is an agent\'s is told without a record of it', () => {
+    const governor = openGovernor();
+    const ask = (agent: AgentIdentity, credential: SecretDigest) => governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
+    expect(ask(CRAWLER, digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { isIts: true } }, effects: [] });
+    for (const other of [digestOf(SIBLING), digestOf(STRANGER), 'of nobody' as SecretDigest]) expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
+  });
+
   test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
     const governor = openGovernor();
     const list = (perPage: number, cursor?: string) => {

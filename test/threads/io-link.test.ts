@@ -1,11 +1,12 @@
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
+import type { SecretDigest } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
 import { decodeToMain, encodeToIo } from '../../src/threads/codec.ts';
 import { IoLink } from '../../src/threads/io-link.ts';
 import type { IoToMain } from '../../src/threads/protocol.ts';
 import { eventually } from '../support/eventually.ts';
-import { checkOf } from '../support/governor.ts';
+import { checkOf, digestOf } from '../support/governor.ts';
 
 /** A link with 100 places, and the main thread played by the test: it answers when it is told to. */
 function open() {
@@ -24,13 +25,20 @@ function open() {
       await new Promise((resolve) => setImmediate(resolve));
       return refused;
     },
+    /** Checks are allowed, but to the wrong credentials among them. */
     answerAll: async () => {
       await eventually(() => expect(received.length).toBe(link.pending));
-      const replies = received.splice(0).map((message) => ({ type: 'command-reply', id: (message as { id: number }).id, reply: { ok: true, value: undefined }, auditIndex: -1 }) as never);
+      const replies = received.splice(0).map((message) => ({ type: 'command-reply', id: (message as { id: number }).id, reply: { ok: true, value: answerTo(message) }, auditIndex: -1 }) as never);
       main.port2.postMessage(encodeToIo(replies));
       await eventually(() => expect(link.pending).toBe(0));
     },
   };
+}
+
+function answerTo(message: IoToMain) {
+  if (message.type !== 'command' || message.command.type !== 'check') return undefined;
+  const isIts = message.command.credential === digestOf(message.command.agent);
+  return { decision: isIts ? 'allow' : 'deny', reason: '', policy: undefined, ruleId: undefined, opState: isIts ? 'running' : undefined };
 }
 
 const agentOf = (orgId: string) => ({ orgId, teamId: 'search', agentId: 'crawler' });
@@ -40,6 +48,10 @@ const unbound: Principal = { subject: 'key:all', scopes: ['write'], orgId: null 
 
 test('an org that asks for ever more gets half of the places, and others find theirs, until its answers have come', async () => {
   const { link, refusedOf, answerAll } = open();
+  for (const orgId of ['acme', 'globex']) {
+    void link.ask<'check'>(check(orgId));
+    await answerAll();
+  }
   for (const round of ['first', 'second']) {
     expect([round, await refusedOf(1_000, () => link.ask<'check'>(check('acme')))]).toEqual([round, 950]);
     expect(await refusedOf(1, () => link.ask<'list-agents'>({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(1);
@@ -51,4 +63,37 @@ test('an org that asks for ever more gets half of the places, and others find th
 test('a credential bound to no org takes the places that there are, and no more', async () => {
   const { link, refusedOf } = open();
   expect(await refusedOf(1_000, () => link.ask<'check'>({ ...check('acme'), principal: unbound }))).toBe(900);
+});
+
+test('whoever claims an org without a credential of it takes no place of that org', async () => {
+  const { link, refusedOf, answerAll } = open();
+  void link.ask<'check'>(check('acme'));
+  await answerAll();
+  for (const credential of [undefined, 'of nobody' as SecretDigest]) {
+    expect(await refusedOf(1_000, () => link.ask<'check'>({ ...check('acme'), credential }))).toBe(950);
+    expect(await refusedOf(25, () => link.ask<'check'>(check('acme')))).toBe(0);
+    await answerAll();
+  }
+});
+
+test('an agent that uses its credential for another org takes places of its own', async () => {
+  const { link, refusedOf, answerAll } = open();
+  for (const orgId of ['acme', 'globex']) {
+    void link.ask<'check'>(check(orgId));
+    await answerAll();
+  }
+  expect(await refusedOf(1_000, () => link.ask<'check'>({ ...check('acme'), credential: digestOf(agentOf('globex')) }))).toBe(950);
+  expect(await refusedOf(1, () => link.ask<'check'>(check('globex')))).toBe(1);
+  expect(await refusedOf(25, () => link.ask<'check'>(check('acme')))).toBe(0);
+});
+
+test('of an agent whose credential was refused, the next ones are a stranger\'s', async () => {
+  const { link, refusedOf, answerAll } = open();
+  const credential = digestOf(agentOf('acme'));
+  void link.ask<'check'>(check('acme'));
+  await answerAll();
+  void link.ask<'check'>({ ...check('globex'), credential }); // refused, as if the agent had been removed
+  await answerAll();
+  expect(await refusedOf(1_000, () => link.ask<'check'>(check('acme')))).toBe(950);
+  expect(await refusedOf(1, () => link.ask<'list-agents'>({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(0);
 });

@@ -68,8 +68,8 @@ test('the status of HTTP follows the code of Connect, with what a client needs t
 
 const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
 /** Checks of an org, a megabyte of them. */
-const largeBatch = (orgId: string, last: object = {}): string => {
-  const items = Array.from({ length: 100 }, (_, index) => ({ ...request, agent: { ...request.agent, orgId }, spanId: `s${index}`, attributes: { path: 'x'.repeat(10_000) } }));
+const largeBatch = (orgId: string, last: object = {}, credentialToken: string = TOKEN): string => {
+  const items = Array.from({ length: 100 }, (_, index) => ({ ...request, credentialToken, agent: { ...request.agent, orgId }, spanId: `s${index}`, attributes: { path: 'x'.repeat(10_000) } }));
   return JSON.stringify({ requests: [...items.slice(1), { ...items[0], ...last }] });
 };
 const orgsAsked = (): readonly string[] => gateway.asked.flatMap((command) => (command.type === 'check' ? [command.agent.orgId] : []));
@@ -142,6 +142,21 @@ test('more large batches than there is room for are refused at once, of one org 
   for (let nth = 0; nth < 16; nth += 1) void call(BATCH, largeBatch('noisy'));
   expect(told(await call(BATCH, largeBatch('noisy')))).toMatchObject({ status: 429, code: 'resource_exhausted', message: expect.stringContaining('the number of large batches') as string });
   expect(await Promise.race([call(BATCH, largeBatch('calm')), new Promise((resolve) => setImmediate(() => resolve('waits')))])).toBe('waits');
+});
+
+test('large batches without a credential that holds take few places, and none of the org that they name', async () => {
+  gateway.answer = () => new Promise(() => undefined);
+  const now = (batch: string, headers?: Record<string, string>) => Promise.race([call(BATCH, batch, headers), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
+  for (let nth = 0; nth < 4; nth += 1) expect(await now(largeBatch('acme', {}, nth % 2 === 0 ? '' : 'agt_of-nobody'))).toBe('waits');
+  expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({ status: 429, code: 'resource_exhausted', message: expect.stringContaining('the number of large batches') as string });
+  for (let nth = 0; nth < 8; nth += 1) expect(await now(largeBatch('acme'))).toBe('waits');
+  for (let nth = 0; nth < 8; nth += 1) expect(await now(largeBatch('acme', {}, ''), { authorization: `Bearer ${WRITE_KEY}` })).toBe('waits');
+  expect(told(await call(BATCH, largeBatch('acme')))).toMatchObject({ status: 429 });
+});
+
+test('a large batch whose bearer is refused takes no place', async () => {
+  expect(told(await call(BATCH, largeBatch('acme', {}, ''), { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
+  expect(gateway.largeBatches.taken).toBe(0);
 });
 
 test('a batch that meets a limit midway tells it of the items it holds for, and has the answers of the others', async () => {

@@ -3,16 +3,18 @@ import type { Command, CommandType, Replies, SignalMessage, UsageAnswer } from '
 import type { OpId } from '../../src/core/ids.ts';
 import { fail, ok } from '../../src/core/result.ts';
 import type { Recorded } from '../../src/gateway/link.ts';
-import { Turns } from '../../src/gateway/turns.ts';
+import { digestOf } from '../../src/gateway/secret-token.ts';
 import { ControlSwitch } from '../../src/wire/control-switch.ts';
-import { LARGE_BATCHES } from '../../src/wire/methods.ts';
+import { LargeBatches } from '../../src/wire/large-batches.ts';
 import type { WirePorts } from '../../src/wire/ports.ts';
 
 export const WRITE_KEY = 'svc_write-key';
 export const READ_KEY = 'svc_read-key';
 export const TOKEN = 'agt_0123456789abcdef0123456789abcdef';
+const TOKEN_DIGEST = digestOf(TOKEN);
 
 export type FakeGateway = WirePorts & {
+  /** All but whether a credential is an agent's: it is, if it is the right one. */
   readonly asked: Command[];
   readonly control: ControlSwitch;
   /** Whose requests were counted, in their order. */
@@ -32,6 +34,7 @@ export function fakeGateway(): FakeGateway {
     isOverLimit: false,
     link: {
       ask: (async (command: Command) => {
+        if (command.type === 'recognize-agent') return { reply: ok({ isIts: command.credential === TOKEN_DIGEST }), auditId: undefined };
         gateway.asked.push(command);
         return (await gateway.answer?.(command)) ?? usual(command);
       }) as WirePorts['link']['ask'],
@@ -40,7 +43,7 @@ export function fakeGateway(): FakeGateway {
         return gateway.isOverLimit ? fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }) : ok(undefined);
       }) as WirePorts['link']['call'],
     },
-    largeBatches: new Turns(LARGE_BATCHES),
+    largeBatches: new LargeBatches(),
     authenticate: async (bearer) => {
       if (bearer === WRITE_KEY) return ok({ subject: 'key:w', scopes: ['read', 'write'], orgId: null });
       if (bearer === READ_KEY) return ok({ subject: 'key:r', scopes: ['read'], orgId: null });
