@@ -23,6 +23,7 @@ export const GROUPS: readonly GroupRow[] = [
 
 const ORG: OptionRow = { flags: '--org <org>', meaning: 'only of this org' };
 const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only of this team' };
+const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only of this agent: its id, or <org>/<team>/<agent>' };
 const LIMIT: OptionRow = { flags: '--limit <count>', meaning: 'show at most this many, instead of 100' };
 const POLICIES: OptionRow = { flags: '--policies <path...>', meaning: 'policy files or folders, instead of those of SVC_POLICY_PATH' };
 
@@ -35,10 +36,19 @@ const CHECKED: readonly OptionRow[] = [
   { flags: '--caller <agent>', meaning: 'the agent that calls this one' },
 ];
 
+/** Instead of ids. */
+const CHOSEN: readonly OptionRow[] = [
+  ORG,
+  TEAM,
+  AGENT,
+  { flags: '--all', meaning: 'all that there are' },
+  { flags: '-y, --yes', meaning: 'do not ask whether these are meant' },
+];
+
 const LOG_FILTERS: readonly OptionRow[] = [
   ORG,
   TEAM,
-  { flags: '--agent <agent>', meaning: 'only of this agent id' },
+  AGENT,
   { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only of this operation' },
@@ -96,15 +106,15 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops ls',
     summary: 'list operations in flight',
-    options: [{ flags: '--state <state>', meaning: 'only in this state', choices: ['pending', 'running', 'paused', 'completing', 'terminated'] }, ORG, TEAM, { flags: '--agent <agent>', meaning: 'only of this agent id' }, LIMIT],
+    options: [{ flags: '--state <state>', meaning: 'only in this state', choices: ['pending', 'running', 'paused', 'completing', 'terminated'] }, ORG, TEAM, AGENT, LIMIT],
     example: 'svc ops ls --state running --org acme',
     load: async () => (await import('./commands/ops.ts')).ls,
   },
   { synopsis: 'ops show <op_id>', summary: 'show one operation', example: 'svc ops show 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).showOne },
-  { synopsis: 'ops pause <op_id...>', summary: 'pause running operations', example: 'svc ops pause 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).control('pause') },
-  { synopsis: 'ops resume <op_id...>', summary: 'let paused operations run on', example: 'svc ops resume 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).control('resume') },
-  { synopsis: 'ops terminate <op_id...>', summary: 'end operations; their agents fail fast', example: 'svc ops terminate 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).control('terminate') },
-  { synopsis: 'ops complete <op_id...>', summary: 'mark running operations as done', example: 'svc ops complete 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).control('complete') },
+  { synopsis: 'ops pause [op_id...]', summary: 'pause running operations', options: CHOSEN, example: 'svc ops pause 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('pause') },
+  { synopsis: 'ops resume [op_id...]', summary: 'let paused operations run on', options: CHOSEN, example: 'svc ops resume 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('resume') },
+  { synopsis: 'ops terminate [op_id...]', summary: 'end operations; their agents fail fast', options: CHOSEN, example: 'svc ops terminate --agent acme/search/crawler', load: async () => (await import('./commands/ops-control.ts')).control('terminate') },
+  { synopsis: 'ops complete <op_id...>', summary: 'mark running operations as done', example: 'svc ops complete 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('complete') },
   { synopsis: 'ops watch', summary: 'watch operations change; a live table on a terminal, lines elsewhere', options: [ORG], example: 'svc ops watch --org acme', load: async () => (await import('./commands/watch.ts')).watch },
   { synopsis: 'agents ls', summary: 'list registered agents', options: [ORG, TEAM, LIMIT], example: 'svc agents ls --org acme', load: async () => (await import('./commands/agents.ts')).ls },
   {

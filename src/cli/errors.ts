@@ -22,6 +22,18 @@ export class CliError extends Error {
 /** The gateway did not answer: trying again may help. */
 export class UnreachableError extends CliError {}
 
+/** The gateway refused, with a code of its own where it is one. */
+export class RefusedError extends CliError {
+  readonly code: string | undefined;
+  readonly retryAfterSecs: number | undefined;
+
+  constructor(message: string, advice: string | undefined, code: string | undefined, retryAfterSecs: number | undefined) {
+    super(message, advice);
+    this.code = code;
+    this.retryAfterSecs = retryAfterSecs;
+  }
+}
+
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
 
 /** The text shown for an error: its two lines, and with `debug` its stack and those of its causes. */

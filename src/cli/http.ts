@@ -105,9 +105,14 @@ export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
   new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, cause);
 
 /** Undefined where the answer names no time. */
-export function waitAdvice({ headers }: Response): string | undefined {
+export function retryAfterSecsOf({ headers }: Response): number | undefined {
   const retryAfter = headers.get('retry-after') ?? '';
-  return /^\d+$/.test(retryAfter) ? `Wait ${counted(Number(retryAfter), 'second')} and try again.` : undefined;
+  return /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+}
+
+export function waitAdvice(response: Response): string | undefined {
+  const secs = retryAfterSecsOf(response);
+  return secs === undefined ? undefined : `Wait ${counted(secs, 'second')} and try again.`;
 }
 
 export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };

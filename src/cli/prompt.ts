@@ -1,4 +1,4 @@
-/** Asks for a secret on standard error, without showing what is typed (spec: CLI commands, login 1). */
+/** Questions on standard error: for a secret, without showing what is typed (spec: CLI commands, login 1), and whether something is meant. */
 import { createInterface } from 'node:readline';
 import { CliError, EXIT } from './errors.ts';
 
@@ -11,6 +11,12 @@ export async function askHidden(label: string): Promise<string> {
   const entry = isTerminal ? await typed() : await firstLine();
   process.stderr.write('\n');
   return entry.trim();
+}
+
+/** True only for a yes. */
+export async function confirmed(question: string): Promise<boolean> {
+  process.stderr.write(`${question} [y/N] `);
+  return /^y(es)?$/i.test((await firstLine()).trim());
 }
 
 async function firstLine(): Promise<string> {

@@ -1,6 +1,8 @@
 /** Agents as the commands read and show them: `acme/search/crawler`, or `/search/crawler` for an agent without an org. */
 import { isName, parseAgentKey, type AgentIdentity } from '../../core/ids.ts';
 import { usageError } from '../errors.ts';
+import type { Options } from '../invocation.ts';
+import { printable } from '../printable.ts';
 import type { Row } from '../table.ts';
 
 /** The name of an agent in an answer of the gateway; undefined when that is none. */
@@ -19,3 +21,14 @@ export function parseAgent(text: string): AgentIdentity {
 }
 
 export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
+
+export type AgentFilter = Readonly<Record<'org_id' | 'team_id' | 'agent_id', string | undefined>>;
+
+/** What --org, --team and --agent look for. --agent is an agent id, or a whole name as the listings show it; an org of '' is none. */
+export function agentFilter(options: Options): AgentFilter {
+  const [org, team, agent] = ['org', 'team', 'agent'].map((name) => options.text(name));
+  if (agent?.includes('/') !== true) return { org_id: org, team_id: team, agent_id: agent };
+  const { orgId, teamId, agentId } = parseAgent(agent);
+  if ((org ?? orgId) !== orgId || (team ?? teamId) !== teamId) throw usageError(`--agent ${printable(agent)} is not of this ${(org ?? orgId) === orgId ? 'team' : 'org'}`);
+  return { org_id: orgId, team_id: teamId, agent_id: agentId };
+}

@@ -1,29 +1,34 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
 import { Api } from '../api.ts';
-import { UnreachableError } from '../errors.ts';
+import { UnreachableError, usageError } from '../errors.ts';
 import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
 import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
 import { timeAgo } from '../times.ts';
-import { agentText } from './agent-names.ts';
+import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';
 
 export const logQuery = (options: Options, nowMs: number): Query => ({
-  org_id: options.text('org'),
-  team_id: options.text('team'),
-  agent_id: options.text('agent'),
+  ...loggedAgent(options),
   event_type: options.text('event'),
   decision: options.text('decision'),
   op_id: options.text('op'),
   since: timeAgo('--since', options.text('since'), nowMs),
   until: timeAgo('--until', options.text('until'), nowMs),
 });
+
+/** The log takes no search for what has no org (spec: Audit and topology endpoints). */
+function loggedAgent(options: Options): AgentFilter {
+  const filter = agentFilter(options);
+  if (filter.org_id !== '' || filter.agent_id === undefined) return filter;
+  throw usageError('the log cannot be searched for an agent without an org alone', printable(`--team ${filter.team_id} --agent ${filter.agent_id} finds it, together with those of this name in every org.`));
+}
 
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;

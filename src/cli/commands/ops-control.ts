@@ -1,0 +1,139 @@
+/** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Api } from '../api.ts';
+import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { note, show, writeLines } from '../output.ts';
+import { padded, printable } from '../printable.ts';
+import { confirmed } from '../prompt.ts';
+import type { Row } from '../table.ts';
+import { counted } from '../words.ts';
+import { agentFilter, agentText } from './agent-names.ts';
+import { pathOf } from './ops.ts';
+
+type Trigger = 'pause' | 'resume' | 'terminate' | 'complete';
+
+/** In which states a trigger changes something (spec: States and transitions). */
+const FROM: Readonly<Record<Trigger, readonly string[]>> = { pause: ['running'], resume: ['paused'], terminate: ['pending', 'running', 'paused'], complete: ['running'] };
+
+/** Requests that wait for an answer at once. */
+const AT_ONCE = 16;
+/** What a person is shown before being asked. */
+const MAX_AGENTS_SHOWN = 10;
+
+export const control = (trigger: Trigger): Run => async (invocation) => {
+  const { args, options } = invocation;
+  const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
+  if (args.length > 0 && isChosen) throw usageError('operations are named by their ids or chosen by options, not both');
+  if (args.length === 0 && !isChosen) throw usageError(`nothing says which operations to ${trigger}`, 'Name their ids, or choose them with --agent, --team, --org or --all.');
+  const api = await Api.of(invocation);
+  return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
+};
+
+/** Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the others running. */
+async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
+  const { args, globals } = invocation;
+  const [only = ''] = args;
+  if (args.length > 1) return controlEach(api, trigger, args, invocation, () => false);
+  const op = await api.post(`${pathOf(only)}/${trigger}`, 'state');
+  await show(globals.output, op, () => [outcomeLine(op)]);
+  return EXIT.done;
+}
+
+/** What has ended between the listing and its turn is as it should be. */
+const isPast = ({ code }: RefusedError): boolean => code === 'not_found' || code === 'invalid_transition';
+
+async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
+  const { options, globals } = invocation;
+  const filter = agentFilter(options);
+  const ops = await listed(api, trigger, filter);
+  if (ops.length === 0) {
+    note(`There is no operation to ${trigger}.`);
+    if (globals.output !== 'table') await show(globals.output, [], () => []);
+    return EXIT.done;
+  }
+  if (!options.isSet('yes')) await ask(trigger, ops);
+  const status = await controlEach(api, trigger, ops.map(({ op_id: id }) => String(id)), invocation, isPast);
+  const seen = new Set(ops.map(({ op_id: id }) => id));
+  const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
+  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} came meanwhile: run it again. An agent that is removed with \`svc agents rm\` starts no more.`);
+  return status;
+}
+
+async function listed(api: Api, trigger: Trigger, filter: ReturnType<typeof agentFilter>): Promise<readonly Row[]> {
+  const ops: Row[] = [];
+  for (const state of FROM[trigger]) ops.push(...(await api.list('/api/v1/ops', 'ops', { ...filter, state }, Number.MAX_SAFE_INTEGER)).rows);
+  return ops;
+}
+
+/** Rejects when they are not meant. */
+async function ask(trigger: Trigger, ops: readonly Row[]): Promise<void> {
+  const these = counted(ops.length, 'operation');
+  if (process.stdin.isTTY !== true) throw usageError(`this would ${trigger} ${these}`, 'There is no terminal to ask on: add --yes if these are meant.');
+  const byAgent = groupsOf(ops);
+  const width = String(ops.length).length;
+  for (const [agent, count] of byAgent.slice(0, MAX_AGENTS_SHOWN)) note(`  ${String(count).padStart(width)}  ${agent}`);
+  if (byAgent.length > MAX_AGENTS_SHOWN) note(`  ${padded('', width)}  and ${counted(byAgent.length - MAX_AGENTS_SHOWN, 'more agent')}`);
+  if (!(await confirmed(`${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`))) throw new CliError('nothing was changed');
+}
+
+/** Agents and how many operations they have, those with the most first. */
+function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
+  const counts = new Map<string, number>();
+  for (const { agent } of ops) counts.set(agentText(agent) ?? '-', (counts.get(agentText(agent) ?? '-') ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a);
+}
+
+const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${String(op.state)}.`);
+
+/** Some at a time, told in their order. A refusal that `isFine` is told, but is no failure. */
+async function controlEach(api: Api, trigger: Trigger, opIds: readonly string[], { globals }: Invocation, isFine: (refusal: RefusedError) => boolean): Promise<ExitStatus> {
+  const done: Row[] = [];
+  const advice = new Set<string>();
+  let failed = 0;
+  const patient = patience();
+  for (let at = 0; at < opIds.length; at += AT_ONCE) {
+    const some = opIds.slice(at, at + AT_ONCE);
+    const outcomes = await Promise.allSettled(some.map((opId) => patient(() => api.post(`${pathOf(opId)}/${trigger}`, 'state'))));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') {
+        done.push(outcome.value);
+        if (globals.output === 'table') writeLines([outcomeLine(outcome.value)]);
+        continue;
+      }
+      const { reason: error } = outcome as { reason: unknown };
+      if (!(error instanceof CliError)) throw error;
+      const told = withName(error, some[index] ?? '');
+      if (error instanceof RefusedError && isFine(error)) {
+        note(told.message);
+        continue;
+      }
+      failed += 1;
+      if (error.advice !== undefined) advice.add(error.advice);
+      process.stderr.write(renderError(told, globals.debug === true));
+    }
+  }
+  if (globals.output !== 'table') await show(globals.output, done, () => []);
+  for (const sentence of advice) note(sentence); // once, however many it is for
+  return failed === 0 ? EXIT.done : EXIT.failed;
+}
+
+/** Waits when the gateway says that there were too many requests, for as long as it says, and tries again. */
+function patience(): <T>(request: () => Promise<T>) => Promise<T> {
+  let isTold = false;
+  return async (request) => {
+    for (;;) {
+      try {
+        return await request();
+      } catch (error) {
+        if (!(error instanceof RefusedError) || error.code !== 'rate_limited' || error.retryAfterSecs === undefined) throw error;
+        if (!isTold) note('The gateway takes no more requests for now; going on as fast as it lets them in.');
+        isTold = true;
+        await pause(error.retryAfterSecs * 1000);
+      }
+    }
+  };
+}
+
+const withName = (error: CliError, opId: string): CliError =>
+  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, error.status, error);
