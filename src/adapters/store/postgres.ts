@@ -284,11 +284,14 @@ export class Postgres {
     };
   }
 
-  /** One at a time, however many ask. */
+  /**
+   * One at a time, however many ask. In a transaction, because what fails in one costs its connection: after a fail-over, those that
+   * were kept lead to a server that takes no writes any more, and new ones to its successor.
+   */
   #probe(): Promise<boolean> {
-    this.#probing ??= this.attempt(async (queryable) => {
-      const { rows: [row] } = await queryable.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
-      if (row?.isReadOnly !== true) return;
+    this.#probing ??= this.transact(async (transaction) => {
+      const { rows: [row] } = await transaction.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
+      if (row?.isReadOnly !== true) return ok(undefined);
       const error = new Unreachable('it is read-only');
       this.#lost(error);
       throw error;

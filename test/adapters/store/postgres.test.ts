@@ -133,6 +133,17 @@ test('a database that takes no writes, as a standby, is not ready', async () => 
   await eventually(async () => expect(await postgres.isReachable()).toBe(true));
 });
 
+test('connections to a server that a fail-over has made read-only are given up for new ones, which lead to its successor', async () => {
+  const postgres = open(await newDatabase(), { maxConnections: 3 });
+  await postgres.start();
+  // These three sessions stand for the old server: new ones take writes.
+  const demote = () => postgres.attempt((on) => on.query(`SELECT set_config('default_transaction_read_only', 'on', false), pg_sleep(0.3)`));
+  expect((await Promise.all([demote(), demote(), demote()])).every((result) => result.ok)).toBe(true);
+  expect(await postgres.isReachable()).toBe(false);
+  expect(postgres.trouble).toBe('it is read-only');
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
 test('whether the database answers is known within a second, also when it says nothing at all', async () => {
   const url = new URL(await newDatabase());
   const proxy = await startProxy(url.host);
