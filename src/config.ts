@@ -35,6 +35,22 @@ const address: Parse<Address> = (value) => {
 
 const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined);
 
+/** Also without a host between user and database, as PostgreSQL's own tools take it, where the query names the folder of a socket. */
+const databaseUrl: Parse<string> = (value) => {
+  const whole = /[?&]host=/.test(value) ? value.replace('@/', '@localhost/') : value;
+  return url('postgres:', 'postgresql:')(whole) === undefined || hasBadEscape(value) ? undefined : value;
+};
+
+/** A stray % is taken as it is, but the driver cannot read bytes that are no text. */
+function hasBadEscape(value: string): boolean {
+  try {
+    decodeURIComponent(value);
+    return false;
+  } catch {
+    return !/%(?![0-9a-f]{2})/i.test(value);
+  }
+}
+
 /** Paths are appended to it, so it has no query and no fragment. */
 const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));
 
@@ -72,7 +88,8 @@ export const VARIABLES = {
     'address of the HTTP API, WebSocket, Connect and the dashboard; port 0: any free port'),
   SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'address of gRPC; port 0: any free port'),
   SVC_DATA_DIR: variable(text, 'a path', './data', 'holds keys, registrations, audit log and budgets; created with mode 0700'),
-  SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : url('postgres:', 'postgresql:')(value)), 'postgres://… or the word embedded', undefined,
+  SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : databaseUrl(value)),
+    'postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded', undefined,
     'account store; `embedded`: a PostgreSQL that the gateway runs itself, in the data directory; unset: no accounts')),
   SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10',
     'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`'),

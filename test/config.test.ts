@@ -71,6 +71,16 @@ test('a secret that is wrong is not repeated', () => {
   }
 });
 
+const URL_EXPECTED = 'SVC_DATABASE_URL must be postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded';
+
+test.each(['postgres://gw:ab#cd@db:5432/gw', 'postgres://gw:ab/cd@db:5432/gw', 'postgres://gw:ab@/cd@db/gw', 'postgres://gw:ab%cdef@db/gw', 'postgres://a:1,b:2/gw'])('SVC_DATABASE_URL=%s is told with how to write a password', (text) =>
+  expect(problems({ SVC_DATABASE_URL: text })).toEqual([URL_EXPECTED]));
+
+test.each([
+  'postgres://gw:p%40ss%3Aw%2Frd%23@db:5432/gw?sslmode=verify-full', 'postgres://gw:100%sure@db/gw', 'postgres:///gw?host=/run/postgresql&user=gw', 'postgres://%2Frun%2Fpostgresql/gw',
+  'postgres://gw:secret@/gw?host=/run/postgresql', 'postgres://gw@/gw?host=/run/postgresql&port=5433', 'embedded',
+])('SVC_DATABASE_URL=%s is taken as it is', (text) => expect(read({ SVC_DATABASE_URL: text }).SVC_DATABASE_URL).toBe(text));
+
 test('an empty variable is an unset one, and what belongs to the client or to others is left alone', () => {
   expect(read({ SVC_SMTP_HOST: '', SVC_HTTP_ADDR: '', SVC_CLI_API_KEY: 'x', PATH: '/bin' }).SVC_SMTP_HOST).toBeUndefined();
 });
