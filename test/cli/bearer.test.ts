@@ -139,7 +139,7 @@ test('nothing that a server says can drive the terminal, in any format, in resul
   await server.stop();
 });
 
-test('an answer that never comes ends with an error, not with the patience of the person', { timeout: 60_000 }, async () => {
+test('an answer that never comes ends with an error, not with the patience of the person', async () => {
   const server = await startFakeServer(() => {});
   expect((await cli.run(['ops', 'ls', '--api-url', server.url])).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   await server.stop();

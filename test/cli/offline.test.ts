@@ -197,7 +197,7 @@ test.each([
       stderr: `error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
     }]);
   }
-}, 120_000);
+});
 
 test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
   const busy = await startFakeServer((_request, response) => response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' }).end('{"code":"overloaded","detail":"too much is asked"}'));

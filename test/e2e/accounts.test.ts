@@ -49,7 +49,7 @@ test('people have accounts on an embedded database, and keep them from one start
   expect(logged.body.entries).toMatchObject([{ event_type: 'LoginSucceeded' }]);
   expect(JSON.stringify(logged.body)).not.toContain(body.access_token);
   expect(await second.stop()).toBe(0);
-}, 60_000);
+});
 
 test('a disabled account loses its token at once', async () => {
   const gateway = await start(reachableFolder(), { SVC_DATABASE_URL: 'embedded', SVC_AUTH_OPEN_REGISTRATION: 'yes' });
@@ -62,7 +62,7 @@ test('a disabled account loses its token at once', async () => {
   expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
   await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401), 1000);
   expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
-}, 60_000);
+});
 
 test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
   const mails: string[] = [];
@@ -77,8 +77,8 @@ test('the link of a reset mail leads to the port that the gateway listens on, wh
   });
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
   await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null);
-  await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`), 10_000);
-}, 60_000);
+  await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`));
+});
 
 test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {
   const waiting: Socket[] = [];
@@ -96,8 +96,8 @@ test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', as
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
   expect((await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null)).status).toBe(202);
-  await eventually(async () => expect(waiting).toHaveLength(1), 5000);
+  await eventually(async () => expect(waiting).toHaveLength(1));
   const startMs = performance.now();
   expect(await gateway.stop('SIGTERM')).toBe(0);
   expect(performance.now() - startMs).toBeLessThan(10_000);
-}, 60_000);
+});

@@ -41,7 +41,7 @@ beforeAll(async () => {
   });
   await post('/api/v1/agents', { agent: AGENT, credential_token: TOKEN });
   await post('/api/v1/auth/register', { email: 'owner@example.com', password: PASSWORD });
-}, 60_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await new Promise<void>((resolve) => relay.close(() => resolve()));
@@ -161,7 +161,7 @@ test.each(AUDIT_EVENTS)('%s is on record once it has happened, and found by its 
     const found = await find();
     expect(found.length).toBeGreaterThan(0);
     return found;
-  }, 5_000);
+  });
   expect(entries[0]).toMatchObject({ event_type: event, ...entry });
   expect(Object.keys(entries[0])).toEqual([
     'id', 'timestamp', 'event_type', 'lineage', 'op_id', 'decision', 'reason', 'policy', 'rule_id', 'actor', 'payload', 'prev_hash', 'hash',

@@ -65,7 +65,7 @@ beforeAll(async () => {
     await live(org);
     inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
   }
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   rmSync(folder, { recursive: true, force: true });

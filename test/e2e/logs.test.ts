@@ -130,7 +130,7 @@ test('a reader that stops reading a long export costs no memory, and gets all of
   });
   socket.destroy();
   expect(feeds).toBeGreaterThan(ENTRIES); // and some more of the frame around them
-}, 90_000);
+});
 
 test('an export ends where its credential does: the connection is cut, so that nobody takes a part for the whole', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-export-'));

@@ -38,7 +38,7 @@ test.runIf(process.platform === 'linux').each(['unfinished', 'cluster/postmaster
   await expect(starting).rejects.toThrow(/the gateway ended with 0:[^]*SIGTERM came first/);
   expect(processesOf(folder)).toEqual([]);
   expect(existsSync(join(folder, 'data/lock'))).toBe(false);
-}, 60_000);
+});
 
 test('SIGHUP leaves a gateway that waits for its database to its start, and SIGINT ends it at once and in order', async () => {
   const database = createServer(); // takes connections and says nothing
@@ -61,7 +61,7 @@ test('SIGHUP leaves a gateway that waits for its database to its start, and SIGI
   await expect(starting).rejects.toThrow(/the gateway ended with 0:[^]*SIGINT came first/);
   expect(endedMs).toBeLessThan(10_000);
   expect(existsSync(join(folder, 'data/lock'))).toBe(false);
-}, 60_000);
+});
 
 const hasIpv6 = Object.values(networkInterfaces()).flat().some((each) => each?.address === '::1');
 

@@ -47,7 +47,7 @@ test.each([
   await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
   expect(await stopped(gateway, 10_000)).toBe(0);
   for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
-}, 40_000);
+});
 
 test('a file that does not answer keeps no gateway from ending, and the log says what was waited for', async () => {
   const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
@@ -60,7 +60,7 @@ test('a file that does not answer keeps no gateway from ending, and the log says
   expect(gateway.output.stderr.trim().split('\n').map((line) => ({ ...JSON.parse(line), time: undefined })).at(-1)).toEqual({
     level: 'error', msg: 'did not end in time after SIGTERM, and ends now', waitedFor: 'a name server or a file that does not answer, with everything written', auditEntriesNotWritten: 0,
   });
-}, 40_000);
+});
 
 test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ€™s own status', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
@@ -81,7 +81,7 @@ test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ
   npm.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(output).toContain('SIGTERM: answering what is in flight');
-}, 40_000);
+});
 
 test('a second signal ends the gateway at once, and its embedded database with it', async () => {
   const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
@@ -98,7 +98,7 @@ test('a second signal ends the gateway at once, and its embedded database with i
     gateway.process.kill('SIGINT');
   })).toBe('SIGINT');
   await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
-}, 40_000);
+});
 
 test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
   const gateway = await start({
@@ -112,7 +112,7 @@ test('sign-ins whose turn does not come before the end are told so, and when to 
   const refused = (await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value)).filter((answer) => answer === 'cut' || answer.status !== 200);
   expect(refused.length).toBeGreaterThan(0);
   for (const answer of refused) expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
-}, 40_000);
+});
 
 test('large batches that are being read, or wait for their turn, are answered before the end', async () => {
   const gateway = await start({ SVC_IO_THREADS: '1', SVC_SHUTDOWN_SECS: '20' });
@@ -126,7 +126,7 @@ test('large batches that are being read, or wait for their turn, are answered be
   await Promise.race(asked); // the others are at the door
   expect(await stopped(gateway, 20_000)).toBe(0);
   expect((await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value.status))).toEqual(Array(12).fill(200));
-}, 40_000);
+});
 
 test('a large answer over gRPC is read to its end, although the gateway is told to stop midway', async () => {
   const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
@@ -152,4 +152,4 @@ test('a large answer over gRPC is read to its end, although the gateway is told 
   call.resume();
   await isOver;
   expect([trailers, await stopping]).toEqual(['0', 0]);
-}, 40_000);
+});

@@ -11,6 +11,8 @@ import { METHODS, type CheckMessage } from '../../src/sdk/schema.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
+/** A machine that is busy with other things is no outage. */
+const PATIENT = { checkMs: 30_000, callMs: 30_000, outageMs: 30_000 };
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
@@ -22,14 +24,14 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<TestGa
 }
 
 function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
-  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, onWarning: () => {}, apiKey: ADMIN_KEY, ...options } as AgentClientOptions);
+  const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, onWarning: () => {}, apiKey: ADMIN_KEY, ...options, deadlines: { ...PATIENT, ...options.deadlines } } as AgentClientOptions);
   cleanUp.push(() => client.close());
   return client;
 }
 
 test('checks that an overloaded gateway turns away are tried again until it takes them', async () => {
   const gateway = await start({ SVC_MAX_PENDING: '20', SVC_IO_THREADS: '1' });
-  const agent = connect(gateway.grpc, { deadlines: { checkMs: 20_000 } });
+  const agent = connect(gateway.grpc);
   await agent.ready();
   const answers = await Promise.all(Array.from({ length: 100 }, () => agent.check(SEARCH)));
   expect(answers.filter(({ decision }) => decision === 'allow')).toHaveLength(100);
@@ -37,7 +39,7 @@ test('checks that an overloaded gateway turns away are tried again until it take
 
 test('an overloaded gateway is obeyed: its no is a no, whatever is to happen when it cannot be reached', async () => {
   const gateway = await start({ SVC_MAX_OPS: '1' });
-  const agent = connect(gateway.grpc, { onUnreachable: 'allow', deadlines: { checkMs: 2_000 } });
+  const agent = connect(gateway.grpc, { onUnreachable: 'allow', deadlines: { checkMs: 4_000 } });
   await agent.run(SEARCH, async () => {
     expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the registry of operations is at its limit; try again in 10 seconds' });
   });

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
@@ -13,9 +13,6 @@ import { scriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
-
-// Each of them starts one gateway or two.
-vi.setConfig({ testTimeout: 60_000 });
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
@@ -182,9 +179,8 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
   await agent.ready();
   await agent.check(SEARCH);
   proxy.freeze();
-  const startedAtMs = Date.now();
-  const answer = await agent.check(SEARCH);
-  expect(Date.now() - startedAtMs).toBeLessThan(1_000);
+  // A timer of the same process: where the machine stands still, so does it.
+  const answer = await Promise.race([agent.check(SEARCH), new Promise<never>((_, reject) => setTimeout(reject, 1_000, new Error('no answer within a second')))]);
   expect(answer).toMatchObject({ decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: no answer within 300 ms' });
   // Allowed too late, nobody acts on it: it does not stay open at the gateway.
   proxy.thaw();
@@ -306,6 +302,7 @@ test('a body that is over before the gateway is back is told to it then', async 
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
+  await agent.ready();
   let opId = '';
   const value = await agent.run(SEARCH, async (op) => {
     opId = op.opId;

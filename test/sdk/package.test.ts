@@ -16,7 +16,7 @@ test('the package holds the gateway, its command and its SDK, and neither benchm
   expect(maps).toContain('dist/src/main.js.map');
   const sourceIn = (path: string) => (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as { sourcesContent?: readonly unknown[] }).sourcesContent?.[0];
   expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it
-}, 120_000);
+});
 
 const ONE_LINER = `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
 const options: AgentClientOptions = { address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, apiKey: 'key', tls: { ca: new Uint8Array() } };
@@ -25,14 +25,14 @@ export const answer: Promise<number> = createAgentClient(options).run({ action: 
 
 test.each([['node16', 'node16'], ['esnext', 'bundler']])('a strict project finds the types of the SDK with module %s and resolution %s, also without those of Node.js', (module, resolution) => {
   expect(compiled(ONE_LINER, ['--module', module, '--moduleResolution', resolution, '--types', ''])).toBe('');
-}, 120_000);
+});
 
 test('the example of an agent of one\'s own compiles in a strict project as it is printed', () => {
   const printed = /```js\n([^]*?)```/.exec(readFileSync(join(PACKAGE_ROOT, 'examples', 'README.md'), 'utf8'))?.[1] ?? '';
   expect(printed).toContain('createAgentClient');
   const around = 'declare const process: { env: Record<string, string | undefined> };\ndeclare const queries: string[];\ndeclare const urlOf: (query: string) => string;\n';
   expect(compiled(printed + around, ['--module', 'node16', '--moduleResolution', 'node16', '--types', '', '--lib', 'es2022,dom'])).toBe('');
-}, 120_000);
+});
 
 /** What the compiler says of this file in a strict project that has nothing but the package. */
 function compiled(source: string, options: readonly string[]): string {

@@ -52,7 +52,7 @@ export function connectAgent(address: string, agent: Identity, credentialToken: 
         received: (count) => eventually(() => {
           if (signals.length < count) throw new Error(`${signals.length} of ${count} signals: ${JSON.stringify(signals)}`);
           return signals;
-        }, 5_000),
+        }),
         cancel: () => call.cancel(),
       };
     },

@@ -1,11 +1,12 @@
 /**
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
- * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does.
+ * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does,
+ * `<kind>.paused` beside it once it does so.
  * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold` away,
  * and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while `audit.release` lies there.
  */
 import crypto from 'node:crypto';
-import { existsSync, unlinkSync } from 'node:fs';
+import { existsSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
@@ -24,7 +25,11 @@ if (!isMainThread) {
     Atomics.wait(rest, 0, 0);
   }
   setInterval(() => {
-    while (existsSync(`${order}.pause`)) Atomics.wait(rest, 0, 0, 5);
+    if (existsSync(`${order}.pause`)) {
+      writeFileSync(`${order}.paused`, '');
+      while (existsSync(`${order}.pause`)) Atomics.wait(rest, 0, 0, 5);
+      rmSync(`${order}.paused`, { force: true });
+    }
     if (!existsSync(order)) return;
     try { unlinkSync(order); } catch { return; } // another thread of the kind was first
     throw new Error('broken by a test');

@@ -69,7 +69,7 @@ export function createCliHome(): CliHome {
         shown: () => shown,
         until: (text) =>
           new Promise((resolve, reject) => {
-            const timer = setTimeout(() => { waiting.delete(look); reject(new Error(`never shown: ${text}; but:\n${shown}`)); }, 15_000);
+            const timer = setTimeout(() => { waiting.delete(look); reject(new Error(`never shown: ${text}; but:\n${shown}`)); }, 30_000);
             const look = (): void => {
               if (!(typeof text === 'string' ? shown.includes(text) : text.test(shown))) return;
               waiting.delete(look);

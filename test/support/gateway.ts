@@ -35,7 +35,7 @@ export type GatewayOptions = {
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
-export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_000, stderr, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
+export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_000, stderr, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
@@ -55,7 +55,8 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 30_
   const output = { stdout: '', stderr: '' };
   child.stdout!.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
   child.stderr?.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
-  const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('exit', (code, signal) => resolve(code ?? signal ?? 0)));
+  // Not at `exit`: what it said last may still be in the pipe then.
+  const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('close', (code, signal) => resolve(code ?? signal ?? 0)));
   void meanwhile?.(child);
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => { child.kill('SIGKILL'); reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`)); }, startTimeoutMs);

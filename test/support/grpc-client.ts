@@ -29,7 +29,7 @@ export function grpcClient(address: string): GrpcClient {
           if (!message.ok) throw new Error(JSON.stringify(message.fault));
           return message.value;
         };
-        client.makeUnaryRequest(shape.path, encode, decode, request, metadata, { deadline: Date.now() + 10_000 }, (error: ServiceError | null, value?: object) =>
+        client.makeUnaryRequest(shape.path, encode, decode, request, metadata, { deadline: Date.now() + 30_000 }, (error: ServiceError | null, value?: object) =>
           resolve(error === null ? { code: 'OK', details: '', message: value as Record<string, unknown> } : { code: status[error.code] ?? '', details: error.details, message: undefined }));
       });
     },

@@ -35,7 +35,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId: opId.slice(0, -2), spanId: 's', action: 'tool.call', resource: 'web_search' }),
-          signal: AbortSignal.timeout(15_000),
+          signal: AbortSignal.timeout(30_000),
         });
         const body = (await response.json()) as { decision?: string; reason?: string; auditId?: string; code?: string };
         answered.push({ opId, status: response.status, decision: body.decision ?? body.code ?? '', reason: body.reason ?? '', auditId: Number(body.auditId ?? 0) });

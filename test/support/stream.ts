@@ -1,5 +1,4 @@
 /** A dashboard for a test: a real WebSocket client that keeps what it was sent. */
-import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { eventually } from './eventually.ts';
 import { ADMIN_KEY, type TestGateway } from './gateway.ts';
@@ -12,14 +11,13 @@ export type Dashboard = {
   /** Resolves with the code and the reason once the gateway has closed it. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Waits for the first frame that fits. */
-  next(fits: (frame: Frame) => boolean, deadlineMs?: number): Promise<Frame>;
+  next(fits: (frame: Frame) => boolean): Promise<Frame>;
   close(): Promise<void>;
 };
 
 export type DashboardOptions = { readonly bearer?: string | null; readonly headers?: Record<string, string> };
 
 const ATTEMPTS = 3;
-const CUT_WITHIN_MS = 15;
 
 /**
  * Rejects with the HTTP status and the problem when it is not let in. Of a thousand upgrades uWebSockets.js 20.30 cuts about
@@ -29,10 +27,16 @@ export async function openDashboard(gateway: Pick<TestGateway, 'url'>, query = '
   const attempts = query.includes('ticket=') ? 1 : ATTEMPTS; // a ticket opens one stream
   for (let attempt = 1; ; attempt += 1) {
     const dashboard = await openOnce(gateway, query, options);
-    const isCut = await Promise.race([dashboard.closed.then(({ code }) => code === 1006), pause(CUT_WITHIN_MS, false)]);
+    const isCut = await Promise.race([dashboard.closed.then(({ code }) => code === 1006), isAnswered(dashboard.socket)]);
     if (!isCut || attempt === attempts) return dashboard;
   }
 }
+
+/** Resolves with false, for not cut, when the gateway has answered a ping. */
+const isAnswered = (socket: WebSocket): Promise<false> => new Promise((resolve) => {
+  socket.once('pong', () => resolve(false));
+  socket.ping(() => undefined); // not sent where it is cut: `closed` tells of it
+});
 
 async function openOnce(gateway: Pick<TestGateway, 'url'>, query: string, { bearer = ADMIN_KEY, headers = {} }: DashboardOptions): Promise<Dashboard> {
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream${query}`, { headers: { ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }), ...headers } });
@@ -56,11 +60,11 @@ async function openOnce(gateway: Pick<TestGateway, 'url'>, query: string, { bear
     frames,
     socket,
     closed,
-    next: (fits, deadlineMs) => eventually(() => {
+    next: (fits) => eventually(() => {
       const found = frames.find(fits);
       if (found === undefined) throw new Error(`no such frame among ${frames.length}, the socket being ${['connecting', 'open', 'closing', 'closed'][socket.readyState]}: ${JSON.stringify(frames.slice(-5))}`);
       return found;
-    }, deadlineMs ?? 5_000),
+    }),
     close: async () => {
       socket.close();
       await closed;

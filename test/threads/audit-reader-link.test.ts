@@ -24,9 +24,8 @@ test.skipIf(process.platform === 'win32')('while the disk does not answer, reade
   const startedMs = performance.now();
   expect(await Promise.all(Array.from({ length: 64 }, () => link.read(EVERYTHING, null)))).toEqual(Array.from({ length: 64 }, () => overloaded));
   expect(performance.now() - startedMs).toBeGreaterThan(150);
-  const againMs = performance.now();
-  expect(await link.read(EVERYTHING, null)).toEqual(overloaded);
-  expect(performance.now() - againMs).toBeLessThan(100);
+  // A timer of the same process: where the machine stands still, so does it.
+  expect(await Promise.race([link.read(EVERYTHING, null), new Promise((resolve) => setTimeout(resolve, 100, 'waited for'))])).toEqual(overloaded);
 
   // The disk answers again, and what is left is an empty log.
   const writer = openSync(segment, constants.O_RDWR);

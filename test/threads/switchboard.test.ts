@@ -46,7 +46,7 @@ function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Opt
       const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
       if (reply === undefined) throw new Error(`request ${id} has no answer`);
       return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
-    }, 2_000),
+    }),
     write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
     refuse: (batch: number) => {
       Atomics.add(new Int32Array(audit.counters), FAILED, 1);

@@ -31,7 +31,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
       startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) } }),
       openBrowser(),
     ]);
-  }, 90_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await gateway?.stop();

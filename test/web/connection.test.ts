@@ -132,5 +132,5 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
     await rowOf(page, 'after:s').waitFor();
     expect(await rowOf(page, 'before:s').count()).toBe(0);
-  }, 60_000);
+  });
 });

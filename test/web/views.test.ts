@@ -127,7 +127,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(await first.boundingBox()).toEqual(place);
     await page.mouse.move(0, 0);
     await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(name));
-  }, 60_000);
+  });
 
   test('budgets are kept up to date when there are more than one page holds', async () => {
     const many = await startTestGateway();
@@ -166,7 +166,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     });
     expect(await page.locator('tbody tr').count()).toBe(rows);
     expect(await page.evaluate('document.getElementById("app").scrollTop')).toBeGreaterThan(1_000);
-  }, 60_000);
+  });
 
   test('an agent is found by its team', async () => {
     for (const team of ['one', 'two']) await agent('found', team, `of-${team}`);

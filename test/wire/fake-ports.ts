@@ -79,11 +79,11 @@ function usual(command: Command): Recorded<Replies[CommandType]> {
 
 const record = (opId: OpId) => ({ opId, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, registeredAtMs: 1, updatedAtMs: 2, acknowledgedAtMs: undefined });
 
-/** Polls until the condition holds; fails after two seconds. */
+/** Polls until the condition holds; fails after half a minute. */
 export async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 2_000;
+  const deadline = Date.now() + 30_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true within two seconds');
+    if (Date.now() > deadline) throw new Error('the condition did not come true within half a minute');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

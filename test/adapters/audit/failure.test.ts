@@ -97,7 +97,7 @@ test('a writer killed at any moment loses no acknowledged entry, and its lock go
     writer.close();
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, tornBytes: 0 });
   }
-}, 60_000);
+});
 
 test('two processes do not write one log: the second is told who holds it', () => {
   const directory = freshDirectory();

@@ -76,7 +76,7 @@ test('any filter over any log finds what a look at every entry finds, newest fir
       rmSync(directory, { recursive: true });
     },
   ), { numRuns: 25 });
-}, 120_000);
+});
 
 const many = (count: number, draft: Partial<AuditDraft> = {}) => Array.from({ length: count }, () => draft);
 const ofOrg = (orgId: string | null): Partial<AuditDraft> => ({ lineage: { orgId, teamId: 't', agentId: 'a' } });
@@ -201,7 +201,7 @@ test('an index that is missing, cut, flipped anywhere or of another log is built
   rmSync(path);
   expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual(expected);
   expect(readFileSync(path).equals(whole)).toBe(true);
-}, 60_000);
+});
 
 test('an index that says wrong where a value is found, or was made when the segment was shorter, is not believed', async () => {
   const directory = freshDirectory();
@@ -440,4 +440,4 @@ test('an export of a large log, taken slowly, holds no more memory than a few pi
   writer.close();
   expect(lines).toBe(60_000);
   expect(highest).toBeLessThan(40 * 1024 * 1024); // of 60 MB
-}, 60_000);
+});

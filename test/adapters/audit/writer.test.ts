@@ -114,7 +114,7 @@ test('wherever the last line is torn, the log opens at the last whole entry, say
     expect(readFileSync(join(directory, `${FIRST}.torn`)).equals(full.subarray(whole, end))).toBe(true);
     rmSync(join(directory, `${FIRST}.torn`));
   }
-}, 60_000);
+});
 
 test('zeros behind the last entry, as a lost page leaves them, are cut off', () => {
   const { writer } = open();

@@ -138,9 +138,8 @@ test('a relay that hangs is given up, and holds up the shutdown no longer than i
 
   const slow = openMailer({ port, timeoutMs: 20_000 });
   void slow.mailer.send(MAIL);
-  const start = Date.now();
-  await slow.mailer.close(200);
-  expect(Date.now() - start).toBeLessThan(2000);
+  // A timer of the same process: where the machine stands still, so does it.
+  expect(await Promise.race([slow.mailer.close(200).then(() => 'closed'), new Promise((resolve) => setTimeout(resolve, 2_000, 'still waiting'))])).toBe('closed');
 });
 
 test('a shutdown cuts off the check and the mail that a silent relay holds, and leaves no connection behind', async () => {
@@ -164,7 +163,7 @@ test('a shutdown cuts off the check and the mail that a silent relay holds, and 
   void sending.mailer.send(MAIL);
   await eventually(async () => expect(accepted).toBe(3)); // the check has given up, and the mail is tried
   await sending.mailer.close(0);
-  await eventually(async () => expect(connections.size).toBe(0), 300);
+  await eventually(async () => expect(connections.size).toBe(0));
   expect(messages(sending.lines)).toEqual(['the mail relay does not answer yet', 'mail not sent: given up']);
 });
 

@@ -156,7 +156,7 @@ test('a cluster without its password is refused at once, by the file that is mis
   await expect(start(dataDir)).rejects.toThrow(`does not take the password in ${file}: put that file back from where ${cluster} comes from`);
   await writeFile(file, kept);
   await start(dataDir);
-}, 30_000);
+});
 
 test('a start that fails says why in the words of PostgreSQL', async () => {
   const dataDir = await temporaryDir();

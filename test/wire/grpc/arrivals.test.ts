@@ -1,6 +1,6 @@
 /** Clients that begin a message and do not end it, or ask and do not take the answer. */
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type Settings } from 'node:http2';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { listenForGrpc, type GrpcListener } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
@@ -25,7 +25,9 @@ let listener: GrpcListener;
 let session: ClientHttp2Session;
 const defects: unknown[] = [];
 
+// Time passes when a test lets it: a machine that stands still makes no client late.
 beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   gateway = fakeGateway();
   server = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
   listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: server.serve, onError: (error) => defects.push(error) });
@@ -33,6 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   server.drain(0);
   await listener.close();
+  vi.useRealTimers();
   expect(defects).toEqual([]);
 });
 beforeEach(() => { session = dial(); });
@@ -71,7 +74,14 @@ const checkIsAnswered = async (on = session): Promise<void> => {
   await eventually(() => expect([call.told['grpc-status'], call.answers]).toEqual(['0', 1]));
 };
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status), 3_000);
+const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status));
+/** Lets time pass until the expectation holds, in steps that are short beside any time-out here. */
+const inTime = (expectation: () => void) => eventually(() => {
+  vi.advanceTimersByTime(TIMEOUT_MS / 4);
+  expectation();
+});
+/** Resolves when all of it has left for the gateway. */
+const sent = (call: Call, bytes: Buffer) => new Promise((resolve) => call.stream.write(bytes, resolve));
 
 test.each([
   ['nothing but its headers', CHECK, undefined],
@@ -83,22 +93,25 @@ test.each([
   const startMs = performance.now();
   const call = begin(path);
   if (bytes !== undefined) call.stream.write(bytes);
-  await toldIs(call, DEADLINE_EXCEEDED);
-  expect(performance.now() - startMs).toBeGreaterThan(TIMEOUT_MS - 20);
+  await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
   expect(decodeURIComponent(String(call.told['grpc-message']))).toBe('the rest of the message did not come in time');
   // It never ends its own side, and still does not keep the stream.
-  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]), 3_000);
+  await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
   await checkIsAnswered();
 });
 
 test('a message that drips is not waited for any longer, however regularly it does', async () => {
   const call = begin(CHECK);
   const bytes = framed(request());
-  let at = 0;
-  const drip = setInterval(() => { if (at < bytes.length - 1) call.stream.write(bytes.subarray(at, at += 1)); }, 20);
+  const drops = 40;
+  expect(drops).toBeLessThan(bytes.length);
+  for (let at = 0; at < drops; at += 1) {
+    await sent(call, bytes.subarray(at, at + 1));
+    await checkIsAnswered(); // and so it has come
+    vi.advanceTimersByTime((2 * TIMEOUT_MS) / drops);
+  }
   await toldIs(call, DEADLINE_EXCEEDED);
-  clearInterval(drip);
-  expect(at).toBeLessThan(bytes.length - 1);
 });
 
 test('a stream of checks may rest between its messages for as long as it likes, and not within one', async () => {
@@ -109,32 +122,32 @@ test('a stream of checks may rest between its messages for as long as it likes, 
   for (let round = 1; round <= 3; round += 1) {
     // In pieces, with the end of one message and the beginning of the next in one of them.
     call.stream.write(Buffer.concat([bytes, bytes.subarray(0, 3)]));
-    await pause(50);
+    await eventually(() => expect(call.answers).toBe(2 * round - 1));
     call.stream.write(bytes.subarray(3));
     await eventually(() => expect(call.answers).toBe(2 * round));
-    await pause(TIMEOUT_MS * 2);
+    vi.advanceTimersByTime(TIMEOUT_MS * 2);
   }
+  await checkIsAnswered(); // what else was said before it has come by now
   expect([call.told['grpc-status'], control.told['grpc-status'], control.isClosed]).toEqual([undefined, undefined, false]);
   call.stream.write(bytes.subarray(0, 10));
-  await toldIs(call, DEADLINE_EXCEEDED);
+  await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
   expect(control.isClosed).toBe(false);
 });
 
 test('a stream that is answered slowly is not blamed for what the gateway has not read yet', async () => {
-  // Longer than a thousand answers take on a busy machine, in which its client has nothing to send.
-  const timeoutMs = 3_000;
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: timeoutMs, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const client = dial(other.port);
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => { release = resolve; });
   gateway.answer = () => released as never;
+  gateway.asked.length = 0;
   const call = begin(STREAM, client);
   const bytes = framed(request());
   // More than it takes before it has answered some, and half a message after them.
   call.stream.write(Buffer.concat([...Array.from({ length: 1_100 }, () => bytes), bytes.subarray(0, 10)]));
   await eventually(() => expect(gateway.asked.length).toBeGreaterThan(1_000));
-  await pause(timeoutMs * 1.5);
+  vi.advanceTimersByTime(TIMEOUT_MS * 1.5);
   gateway.answer = undefined;
   release();
   await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_100));
@@ -143,19 +156,18 @@ test('a stream that is answered slowly is not blamed for what the gateway has no
   client.destroy();
   patient.drain(0);
   await other.close();
-}, 30_000);
+});
 
 test('half-sent messages have a bound together, over all connections, and their room is free again when they are gone', async () => {
-  // Longer than the machine needs to send all that, however busy it is.
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 2_000, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const [one, two, three] = [dial(other.port), dial(other.port), dial(other.port)] as const;
   for (let round = 0; round < 2; round += 1) {
     const held = [begin(BATCH, one), begin(BATCH, two)];
-    for (const call of held) call.stream.write(framed(Buffer.alloc(0), 1_000_000));
-    await pause(50);
-    for (const call of held) call.stream.write(Buffer.alloc(60_000));
-    await pause(50);
+    for (const piece of [framed(Buffer.alloc(0), 1_000_000), Buffer.alloc(60_000)]) {
+      for (const call of held) await sent(call, piece);
+      for (const client of [one, two]) await checkIsAnswered(client); // and so it has come
+    }
     expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
     const tooMuch = begin(BATCH, three);
     tooMuch.stream.write(framed(Buffer.alloc(60_000), 1_000_000));
@@ -163,7 +175,7 @@ test('half-sent messages have a bound together, over all connections, and their 
     expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 seconds');
     // What comes in one piece needs no room.
     await checkIsAnswered(three);
-    for (const call of [...held, tooMuch]) await eventually(() => expect(call.isClosed).toBe(true), 5_000);
+    for (const call of [...held, tooMuch]) await inTime(() => expect(call.isClosed).toBe(true));
   }
   const whole = begin(BATCH, three);
   whole.stream.end(framed(Buffer.alloc(250_000)));
@@ -178,8 +190,8 @@ test('a message in pieces of one byte takes the room that the pieces need', asyn
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const call = begin(BATCH, dial(other.port));
   call.stream.write(framed(Buffer.alloc(0), 1_000_000));
-  for (let sent = 0; sent < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; sent += 1) {
-    await new Promise((resolve) => call.stream.write(Buffer.alloc(1), resolve));
+  for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; bytes += 1) {
+    await sent(call, Buffer.alloc(1));
   }
   await toldIs(call, RESOURCE_EXHAUSTED);
   call.stream.session?.destroy();
@@ -206,7 +218,7 @@ test.each([
   const call = begin(path, deaf);
   call.stream.write(bytes);
   if (isAll) call.stream.end();
-  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]), 5_000);
+  await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
   expect(call.answers).toBe(0);
   deaf.settings({ initialWindowSize: 65_535 });
   await checkIsAnswered(deaf);
@@ -214,8 +226,7 @@ test.each([
 });
 
 test('a client on a slow link that goes on reading gets every answer, however long it takes', async () => {
-  const timeoutMs = 2_000;
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: timeoutMs, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const answer = { reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 } as const;
   let release = (): void => undefined;
@@ -233,20 +244,22 @@ test('a client on a slow link that goes on reading gets every answer, however lo
   // Three megabytes, evenly over four times as long as it may take to read nothing.
   for await (const piece of stream) {
     bytes += (piece as Buffer).length;
-    await pause(Math.max(0, startMs + (bytes / 3_000_000) * 4 * timeoutMs - performance.now()));
+    vi.advanceTimersByTime(Math.max(0, Math.floor(startMs + (bytes / 3_000_000) * 4 * TIMEOUT_MS - performance.now())));
+    await new Promise((resolve) => setImmediate(resolve));
   }
   gateway.answer = undefined;
-  expect([bytes > 3_000_000, performance.now() - startMs > 2 * timeoutMs]).toEqual([true, true]);
+  expect([bytes > 3_000_000, performance.now() - startMs > 2 * TIMEOUT_MS]).toEqual([true, true]);
   slow.destroy();
   patient.drain(0);
   await other.close();
-}, 30_000);
+});
 
 test('answers that nobody takes have a bound together, and those that have waited longest go first', async () => {
   const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const deaf = dial(other.port, READS_NOTHING);
   gateway.answer = () => ({ reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 });
+  gateway.asked.length = 0;
   const calls: Call[] = [];
   const ask = (times: number): void => {
     for (let asked = 0; asked < times; asked += 1) {
@@ -256,12 +269,15 @@ test('answers that nobody takes have a bound together, and those that have waite
     }
   };
   ask(2);
-  await pause(2_500); // it is looked at them every second
+  await eventually(() => expect(gateway.asked).toHaveLength(40));
+  await checkIsAnswered();
+  vi.advanceTimersByTime(2_500); // it is looked at them every second
+  await checkIsAnswered();
   expect(calls.map(({ isClosed }) => isClosed)).toEqual([false, false]);
   ask(2);
-  await eventually(() => expect(calls.map(({ isClosed }) => isClosed)).toEqual([true, true, false, false]), 5_000);
+  await inTime(() => expect(calls.map(({ isClosed }) => isClosed)).toEqual([true, true, false, false]));
   ask(2);
-  await eventually(() => expect(calls.filter(({ isClosed }) => isClosed).length).toBe(4), 5_000);
+  await inTime(() => expect(calls.filter(({ isClosed }) => isClosed).length).toBe(4));
   gateway.answer = undefined;
   expect(calls.map(({ told }) => [told[':status'], told['grpc-status']])).toEqual(calls.map(() => [200, undefined]));
   deaf.destroy();

@@ -20,7 +20,7 @@ test('of the places of a row one address has half, and a /64 of IPv6 is one addr
     }],
     authenticate: () => Promise.reject(new Error('not asked')),
     addressOf: addressBehind(['127.0.0.1']),
-    corsOrigins: [], bodyTimeoutMs: 1_000, onError: (error) => { throw error; }, onCut: () => undefined,
+    corsOrigins: [], bodyTimeoutMs: 60_000, onError: (error) => { throw error; }, onCut: () => undefined,
   });
   const port = await http.listen('127.0.0.1', 0, false);
   const signIn = async (address: string): Promise<unknown> => {

@@ -23,7 +23,7 @@ test('what an org asks for in turn is asked for two at a time, and what another 
       },
     }],
     authenticate: async (bearer) => ok({ subject: `key:${bearer}`, scopes: ['read'], orgId: bearer }),
-    corsOrigins: [], bodyTimeoutMs: 1_000, onError: (error) => { throw error; }, onCut: () => undefined,
+    corsOrigins: [], bodyTimeoutMs: 60_000, onError: (error) => { throw error; }, onCut: () => undefined,
   });
   const port = await http.listen('127.0.0.1', 0, false);
   const list = (orgId: string) => fetch(`http://127.0.0.1:${port}/list`, { headers: { authorization: `Bearer ${orgId}` } }).then(({ status }) => status);

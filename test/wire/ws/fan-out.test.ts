@@ -69,7 +69,7 @@ const other = (kind: Exclude<EventKind, 'ops_change'>, orgId: string | null = 'a
 
 const told = (frames: readonly any[]) => frames.map(({ event_type, payload }) => (event_type === 'ops_change' ? `${payload.op_id} ${payload.state}` : event_type === 'lagged' ? `lagged ${payload.dropped}` : event_type));
 const settled = async (board: Board, count: number) => {
-  await eventually(() => expect(board.frames.length).toBeGreaterThanOrEqual(count), 5_000);
+  await eventually(() => expect(board.frames.length).toBeGreaterThanOrEqual(count));
   return told(board.frames);
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
