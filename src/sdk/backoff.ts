@@ -1,4 +1,5 @@
 /** Waiting between attempts. */
+import { onAbort } from './abort.ts';
 
 export type Backoff = { readonly baseMs: number; readonly maxMs: number };
 
@@ -12,17 +13,19 @@ export class Sleeper {
   readonly #wake = new Set<() => void>();
   #isOver = false;
 
-  /** Resolves after the time, or earlier when woken; at once after `end`. */
-  sleep(ms: number): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
+  /** Resolves after the time, or earlier when woken or when the signal is aborted; at once after `end`. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (this.#isOver || signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = (): void => {
         clearTimeout(timer);
         this.#wake.delete(wake);
+        takeBack();
         resolve();
       };
       const timer = setTimeout(wake, ms);
       this.#wake.add(wake);
+      const takeBack = onAbort(signal, wake);
     });
   }
 

@@ -2,16 +2,19 @@
  * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is overloaded,
  * and always answered within their deadline. Sending a check again is safe: the gateway knows the operation by its id.
  */
+import { unlessAborted } from './abort.ts';
+import { attemptOfError, attemptOnStream, type Attempt } from './attempts.ts';
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { CheckStream, type Answered } from './check-stream.ts';
 import type { Credential } from './credential.ts';
-import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
+import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
-import { DECISIONS, numberOf, OP_STATES, type CheckMessage, type CheckReply, type StreamCheckReply } from './schema.ts';
+import { DECISIONS, numberOf, OP_STATES, type CheckMessage, type CheckReply } from './schema.ts';
 import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
 import type { CheckAnswer, OpState } from './types.ts';
+import type { Underway } from './underway.ts';
 
 /** The parts of a check that are the same in every attempt. */
 export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
@@ -21,30 +24,28 @@ export type CheckerOptions = {
   readonly transport: Transport;
   readonly credential: Credential;
   readonly reach: Reachability;
+  readonly underway: Underway;
   /** The gateway may have allowed this operation after its check had been given up: nobody will ever act on it. */
   readonly onOrphan: (opId: string) => void;
 };
 
-type Attempt =
-  | { readonly kind: 'answer'; readonly reply: CheckReply }
-  /** The gateway says that it cannot decide now. */
-  | { readonly kind: 'busy'; readonly because: string; readonly retryAfterMs: number }
-  /** Nobody knows whether the gateway has seen it. */
-  | { readonly kind: 'lost'; readonly because: string }
-  | { readonly kind: 'late' }
-  | { readonly kind: 'refused'; readonly error: GatewayError };
+/** One check, from its call to the end of its last attempt. */
+type Inquiry = {
+  readonly body: CheckBody;
+  /** The operation is new with this check and nobody else knows it. */
+  readonly isFresh: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly endMs: number;
+  /** Its caller has aborted it, and learns of no answer. */
+  hasLeft: boolean;
+  /** An attempt was lost. */
+  isUncertain: boolean;
+};
 
 const BUSY_BACKOFF: Backoff = { baseMs: 25, maxMs: 1_000 };
 const LOST_BACKOFF: Backoff = { baseMs: 50, maxMs: 500 };
 /** How long the unary call is used after a stream broke before its first answer. */
 const STREAM_RETRY: Backoff = { baseMs: 100, maxMs: 5_000 };
-
-/** The faults by which the gateway says that it cannot decide for the moment. */
-const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
-const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
-  invalid_argument: 'invalid_argument', unauthenticated: 'unauthenticated', insufficient_scope: 'permission_denied', org_forbidden: 'permission_denied',
-  not_owner: 'permission_denied', impersonation: 'permission_denied', not_found: 'not_found', payload_too_large: 'resource_exhausted', internal: 'internal',
-};
 
 export class Checker {
   readonly #options: CheckerOptions;
@@ -61,19 +62,20 @@ export class Checker {
   }
 
   /**
-   * Rejects with a GatewayError when the gateway finds the check malformed or refuses the API key, and with a
-   * ClientClosedError. `isFresh`: the operation is new with this check and nobody else knows it.
+   * Rejects with a GatewayError when the gateway finds the check malformed or refuses the API key, with a ClientClosedError, and
+   * with the reason of the signal. `isFresh`: the operation is new with this check and nobody else knows it.
    */
-  async check(body: CheckBody, isFresh: boolean): Promise<CheckAnswer> {
-    const { checkMs, onUnreachable } = this.#options.settings;
-    const endMs = performance.now() + checkMs;
-    if (!this.#slots.tryTake() && !(await this.#slots.take(checkMs))) {
+  async check(body: CheckBody, isFresh: boolean, signal?: AbortSignal): Promise<CheckAnswer> {
+    signal?.throwIfAborted();
+    const { checkMs } = this.#options.settings;
+    const inquiry: Inquiry = { body, isFresh, signal, endMs: performance.now() + checkMs, hasLeft: false, isUncertain: false };
+    if (!this.#slots.tryTake() && !(await this.#slots.take(checkMs, signal))) {
       if (this.#isClosed) throw new ClientClosedError();
+      signal?.throwIfAborted();
       return this.#unreachable(body, `the check waited ${checkMs} ms for its turn`);
     }
     try {
-      // Given up, but allowed: somebody acts on it, and tells its end.
-      return await this.#untilAnswered(body, isFresh && onUnreachable === 'deny', endMs);
+      return await this.#untilAnswered(inquiry);
     } finally {
       this.#slots.give();
     }
@@ -98,17 +100,21 @@ export class Checker {
     this.#sleeper.end();
   }
 
-  async #untilAnswered(body: CheckBody, isOrphanable: boolean, endMs: number): Promise<CheckAnswer> {
+  async #untilAnswered(inquiry: Inquiry): Promise<CheckAnswer> {
     const { credential, reach } = this.#options;
+    const { body, endMs, signal } = inquiry;
     for (let number = 0; ; number += 1) {
       if (this.#isClosed) throw new ClientClosedError();
-      const token = credential.current ?? (await credential.before(endMs));
+      this.#heed(inquiry);
+      const token = credential.current ?? (await credential.before(endMs, signal));
+      this.#heed(inquiry);
       if (token === undefined) return this.#unreachable(body, credential.whyNone);
-      const attempt = await this.#attempt({ ...body, credentialToken: token }, isOrphanable, endMs);
+      const asked = this.#attempt({ ...body, credentialToken: token }, inquiry);
+      const attempt = await unlessAborted(signal, asked, () => this.#leave(inquiry, asked));
       switch (attempt.kind) {
         case 'answer':
           reach.succeeded();
-          if (number < 3 && (await this.#isTokenVoid(attempt.reply, token, endMs))) continue;
+          if (number < 3 && (await unlessAborted(signal, this.#isTokenVoid(attempt.reply, token, endMs)))) continue;
           return answerOf(body, attempt.reply);
         case 'busy': {
           reach.succeeded();
@@ -116,18 +122,19 @@ export class Checker {
           const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
           // The gateway was reached and did not allow it, so `onUnreachable` does not apply.
           if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
-          await this.#sleeper.sleep(waitMs);
+          await this.#sleeper.sleep(waitMs, signal);
           break;
         }
         case 'lost': {
           reach.failed();
+          inquiry.isUncertain = true;
           const leftMs = endMs - performance.now();
           if (reach.isLost || leftMs <= 0) {
-            if (isOrphanable) this.#options.onOrphan(opIdOf(body));
+            this.#abandon(inquiry);
             if (this.#isClosed) throw new ClientClosedError();
             return this.#unreachable(body, attempt.because);
           }
-          await this.#sleeper.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)));
+          await this.#sleeper.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)), signal);
           break;
         }
         case 'late':
@@ -140,40 +147,63 @@ export class Checker {
     }
   }
 
-  async #attempt(message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
-    const stream = this.#openStream();
-    if (stream !== undefined) {
-      const attempt = await this.#ask(stream, message, isOrphanable, endMs);
-      if (attempt.kind !== 'lost') return attempt;
-    }
-    return this.#askAlone(message, isOrphanable, endMs);
+  /** Throws when the caller does not wait any longer. */
+  #heed(inquiry: Inquiry): void {
+    if (inquiry.signal?.aborted !== true) return;
+    inquiry.hasLeft = true;
+    if (inquiry.isUncertain) this.#abandon(inquiry);
+    throw inquiry.signal.reason;
   }
 
-  #ask(stream: CheckStream, message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
+  /** The gateway may have allowed it, or will. Given up, but allowed by `onUnreachable`: somebody acts on it, and tells its end. */
+  #abandon({ body, isFresh, hasLeft }: Inquiry): void {
+    if (isFresh && (hasLeft || this.#options.settings.onUnreachable === 'deny')) this.#options.onOrphan(opIdOf(body));
+  }
+
+  /** The caller has gone while the gateway decides. */
+  #leave(inquiry: Inquiry, attempt: Promise<Attempt>): void {
+    inquiry.hasLeft = true;
+    void this.#options.underway.during(async () => {
+      const decided = await attempt;
+      const isAllowed = decided.kind === 'answer' && DECISIONS[decided.reply.decision] === 'allow';
+      if (isAllowed || decided.kind === 'lost' || inquiry.isUncertain) this.#abandon(inquiry);
+    });
+  }
+
+  async #attempt(message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
+    const stream = this.#openStream();
+    if (stream !== undefined) {
+      const attempt = await this.#ask(stream, message, inquiry);
+      if (attempt.kind !== 'lost' || inquiry.hasLeft) return attempt;
+    }
+    return this.#askAlone(message, inquiry);
+  }
+
+  #ask(stream: CheckStream, message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
     return new Promise((resolve) => {
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
         resolve({ kind: 'late' });
-      }, endMs - performance.now());
+      }, inquiry.endMs - performance.now());
       const settle = (answered: Answered): void => {
         clearTimeout(timer);
         if (!isLate) resolve(attemptOnStream(answered));
-        else if (isOrphanable && (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow')) this.#options.onOrphan(opIdOf(message));
+        else if (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow') this.#abandon(inquiry);
       };
       stream.ask(message, { settle });
     });
   }
 
-  async #askAlone(message: CheckMessage, isOrphanable: boolean, endMs: number): Promise<Attempt> {
-    const leftMs = endMs - performance.now();
+  async #askAlone(message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
+    const leftMs = inquiry.endMs - performance.now();
     if (leftMs <= 0) return { kind: 'late' };
     try {
       return { kind: 'answer', reply: await this.#options.transport.call('CheckAction', message, leftMs) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       const attempt = attemptOfError(error);
-      if (attempt.kind === 'late' && isOrphanable) this.#options.onOrphan(opIdOf(message));
+      if (attempt.kind === 'late') this.#abandon(inquiry);
       return attempt;
     }
   }
@@ -217,32 +247,6 @@ export class Checker {
 }
 
 const opIdOf = ({ traceId, spanId }: { readonly traceId: string; readonly spanId: string }): string => `${traceId}:${spanId}`;
-
-/** The error of a broken stream says little about one of its checks, so each is asked again on its own. */
-function attemptOnStream(answered: Answered): Attempt {
-  if (answered.kind === 'answered') return attemptOfReply(answered.reply);
-  const { error } = answered;
-  return error.fault === 'payload_too_large' ? { kind: 'refused', error } : { kind: 'lost', because: error.message };
-}
-
-function attemptOfError(error: GatewayError): Attempt {
-  const { code, fault, message, retryAfterMs } = error;
-  if (fault !== undefined) return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
-  switch (code) {
-    case 'deadline_exceeded': return { kind: 'late' };
-    case 'resource_exhausted': return { kind: 'busy', because: message, retryAfterMs };
-    case 'invalid_argument': case 'unimplemented': case 'unauthenticated': case 'permission_denied': return { kind: 'refused', error };
-    default: return { kind: 'lost', because: message };
-  }
-}
-
-function attemptOfReply(reply: StreamCheckReply): Attempt {
-  const { error } = reply;
-  if (error == null) return { kind: 'answer', reply };
-  const { code, message, retryAfterSecs } = error;
-  if (BUSY_FAULTS.has(code)) return { kind: 'busy', because: message, retryAfterMs: retryAfterSecs * 1000 };
-  return { kind: 'refused', error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, { fault: code, retryAfterMs: retryAfterSecs * 1000 }) };
-}
 
 function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, auditId }: CheckReply): CheckAnswer {
   const state = OP_STATES[opState];

@@ -1,4 +1,5 @@
 /** The agent's client: puts its parts together. */
+import { unlessAborted, type CallOptions } from './abort.ts';
 import { Sleeper } from './backoff.ts';
 import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
@@ -14,15 +15,17 @@ import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
 import { Transport } from './transport.ts';
 import type { Action, CheckAnswer, CheckRequest, ClientState, Usage, UsageAnswer } from './types.ts';
+import { Underway } from './underway.ts';
 
 export type AgentClient = {
   readonly state: ClientState;
 
   /**
    * Resolves once signals can arrive. Waiting for it is optional: checks wait for the connection themselves. Rejects with a
-   * GatewayError when the gateway refuses the credential.
+   * GatewayError when the gateway refuses the credential. As every call, it waits no longer than until `signal` is aborted, and
+   * rejects with its reason then.
    */
-  ready(): Promise<void>;
+  ready(options?: CallOptions): Promise<void>;
 
   /**
    * Asks whether an action may be taken. From then on an allowed action is an operation of the gateway: report its end with
@@ -32,8 +35,11 @@ export type AgentClient = {
    *
    * Resolves within `deadlines.checkMs`, whatever happens to the gateway; see `onUnreachable`. Rejects with a GatewayError
    * (`invalid_argument`) when the request is malformed, and when the API key is refused.
+   *
+   * When `signal` is aborted before the answer, an action that is allowed nevertheless is completed, except under a `spanId` of
+   * yours.
    */
-  check(request: CheckRequest): Promise<CheckAnswer>;
+  check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
 
   /**
    * Asks, acts, and tells the gateway when it is done.
@@ -49,18 +55,22 @@ export type AgentClient = {
    * - an ActionDeniedError when the action is denied; the body is not called then;
    * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has noticed or not;
    * - a GatewayError in the same cases as `check`;
+   * - the reason of `signal` when that is aborted; a body that runs is told by `op.signal`, and ends first;
    * - otherwise whatever the body throws. The operation is completed then too.
    *
    * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the trace id of
    * the surrounding operation and a new span id; signals to the surrounding operation reach the inner one too.
    */
-  run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T>;
+  run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
-  /** Reports that an operation which `check` has allowed is done, and its cost in US dollars. Retried for `deadlines.callMs`. Rejects with a GatewayError. */
-  complete(opId: string, outcome?: { readonly costUsd?: number | undefined }): Promise<void>;
+  /**
+   * Reports that an operation which `check` has allowed is done, and its cost in US dollars. Retried for `deadlines.callMs`, also
+   * when `signal` has ended the wait; `onWarning` is told then when it fails. Rejects with a GatewayError.
+   */
+  complete(opId: string, outcome?: CallOptions & { readonly costUsd?: number | undefined }): Promise<void>;
 
-  /** Records what was spent. Retried for `deadlines.callMs`, also while the gateway restarts, and counted once. Rejects with a GatewayError. */
-  recordUsage(usage: Usage): Promise<UsageAnswer>;
+  /** Records what was spent. Retried as `complete`, also while the gateway restarts, and counted once. Rejects with a GatewayError. */
+  recordUsage(usage: Usage, options?: CallOptions): Promise<UsageAnswer>;
 
   /**
    * Takes no more calls, waits at most `deadlines.closeMs` for those in progress, aborts bodies that still run with a
@@ -96,8 +106,7 @@ class ConnectedAgent implements AgentClient {
   readonly #calls: Calls;
   readonly #runs: Runs;
   readonly #sleeper = new Sleeper();
-  readonly #whenIdle = new Set<() => void>();
-  #active = 0;
+  readonly #underway = new Underway();
   #isClosing = false;
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -107,13 +116,14 @@ class ConnectedAgent implements AgentClient {
     const transport = new Transport(settings.address, settings.tls);
     const reach = new Reachability(settings.outageMs, () => this.#control.hurry());
     const credential = new Credential(settings, transport, reach);
-    const parts = { settings, transport, credential, reach };
+    const parts = { settings, transport, credential, reach, underway: this.#underway };
     const stateOf = (opId: string) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' });
     const orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
       stateOf,
       isConnected: () => this.state === 'connected',
       sleeper: this.#sleeper,
+      underway: this.#underway,
       onWarning: settings.onWarning,
     });
     this.#transport = transport;
@@ -124,38 +134,35 @@ class ConnectedAgent implements AgentClient {
     this.#control = new ControlChannel({
       ...parts,
       orphans,
-      onReturn: () => {
-        orphans.retry();
-        this.#runs.announceAll();
-      },
+      onReturn: () => this.#runs.announceAll(),
     });
-    this.#runs = new Runs({ settings, checker: this.#checker, control: this.#control, calls: this.#calls, orphans, reach, sleeper: this.#sleeper });
+    this.#runs = new Runs({ ...parts, checker: this.#checker, control: this.#control, calls: this.#calls, orphans, sleeper: this.#sleeper });
   }
 
   get state(): ClientState { return this.#control.state; }
 
-  ready(): Promise<void> { return this.#control.ready(); }
+  ready({ signal }: CallOptions = {}): Promise<void> { return unlessAborted(signal, this.#control.ready()); }
 
-  check(request: CheckRequest): Promise<CheckAnswer> {
+  check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
     return this.#during(() => {
       const body = checkBodyOf(request, this.#settings.agent, this.#runs.nameOf(request));
-      return this.#checker.check(body, request.spanId === undefined && request.dryRun !== true);
+      return this.#checker.check(body, request.spanId === undefined && request.dryRun !== true, signal);
     });
   }
 
-  run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T> {
-    return this.#during(() => this.#runs.run(action, body));
+  run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+    return this.#during(() => this.#runs.run(action, body, options));
   }
 
-  complete(opId: string, { costUsd }: { readonly costUsd?: number | undefined } = {}): Promise<void> {
-    return this.#during(() => {
+  complete(opId: string, { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {}): Promise<void> {
+    return this.#report(signal, `operation ${opId} could not be reported complete`, () => {
       requireText(opId, 'opId');
       return this.#calls.complete(opId, costUsd);
     });
   }
 
-  recordUsage(usage: Usage): Promise<UsageAnswer> {
-    return this.#during(() => this.#calls.recordUsage(usage));
+  recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
+    return this.#report(signal, `${usage.costUsd} US dollars could not be recorded as spent`, () => this.#calls.recordUsage(usage));
   }
 
   close(): Promise<void> {
@@ -163,25 +170,27 @@ class ConnectedAgent implements AgentClient {
     return this.#closing;
   }
 
-  /** Counts what is under way, for `close`. */
   async #during<T>(work: () => Promise<T>): Promise<T> {
     // What is under way may go on, so that the body of an operation can finish its work.
     if (this.#isClosed || (this.#isClosing && !this.#runs.isWithin)) throw new ClientClosedError();
-    this.#active += 1;
-    try {
-      return await work();
-    } finally {
-      this.#active -= 1;
-      if (this.#active === 0) for (const idle of this.#whenIdle) idle();
-    }
+    return this.#underway.during(work);
+  }
+
+  /** What was done does not become undone when its caller goes: it is reported to the end, and only the wait for that is over. */
+  #report<T>(signal: AbortSignal | undefined, failure: string, work: () => Promise<T>): Promise<T> {
+    const reported = this.#during(work);
+    reported.catch((cause: unknown) => {
+      if (signal?.aborted === true) this.#settings.onWarning(new Error(failure, { cause }));
+    });
+    return unlessAborted(signal, reported);
   }
 
   async #close(): Promise<void> {
     this.#isClosing = true;
-    await this.#idleWithin(this.#settings.closeMs);
+    await this.#underway.idleWithin(this.#settings.closeMs);
     const { count } = this.#runs;
     this.#runs.abortAll();
-    if (count > 0) await this.#idleWithin(LAST_WORDS_MS);
+    if (count > 0) await this.#underway.idleWithin(LAST_WORDS_MS);
     const sleeper = new Sleeper();
     await Promise.race([this.#control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
     sleeper.end();
@@ -193,18 +202,5 @@ class ConnectedAgent implements AgentClient {
     this.#sleeper.end();
     this.#reach.close();
     this.#transport.close();
-  }
-
-  #idleWithin(ms: number): Promise<void> {
-    if (this.#active === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        clearTimeout(timer);
-        this.#whenIdle.delete(settle);
-        resolve();
-      };
-      const timer = setTimeout(settle, ms);
-      this.#whenIdle.add(settle);
-    });
   }
 }

@@ -124,6 +124,7 @@ export class ControlChannel {
     this.#options.reach.succeeded();
     this.#enter('connected', undefined);
     this.#settleFirst.resolve();
+    this.#options.orphans.retry();
     if (isReturn) this.#options.onReturn();
   }
 

@@ -1,4 +1,5 @@
 /** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
+import { onAbort } from './abort.ts';
 import { backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
@@ -49,20 +50,20 @@ export class Credential {
     return this.#token ?? this.#register();
   }
 
-  /** As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, before. */
-  before(endMs: number): Promise<string | undefined> {
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void => settle(() => resolve(undefined));
-      const timer = setTimeout(giveUp, Math.max(0, endMs - performance.now()));
-      let takeBack: (() => void) | undefined;
-      const settle = (how: () => void): void => {
-        clearTimeout(timer);
-        takeBack?.();
-        how();
-      };
-      this.get().then((token) => settle(() => resolve(token)), (error: unknown) => settle(() => reject(error as Error)));
-      takeBack = this.#reach.whenLost(giveUp);
-    });
+  /** As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, or the signal is aborted, before. */
+  async before(endMs: number, signal?: AbortSignal): Promise<string | undefined> {
+    let giveUp = (): void => {};
+    const givenUp = new Promise<undefined>((resolve) => { giveUp = () => resolve(undefined); });
+    const timer = setTimeout(giveUp, Math.max(0, endMs - performance.now()));
+    const notLost = this.#reach.whenLost(giveUp);
+    const notAborted = onAbort(signal, giveUp);
+    try {
+      return await Promise.race([this.get(), givenUp]);
+    } finally {
+      clearTimeout(timer);
+      notLost();
+      notAborted();
+    }
   }
 
   /** Replaces `stale`, which the gateway rejects, by a new token. Rejects with `because` where none can be obtained. */

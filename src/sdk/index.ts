@@ -10,6 +10,7 @@
  *     });
  *     await agent.close();
  */
+export type { CallOptions } from './abort.ts';
 export { createAgentClient, type AgentClient } from './client.ts';
 export { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError, type GatewayErrorCode } from './errors.ts';
 export type { Op } from './op.ts';

@@ -1,5 +1,5 @@
 /** An operation while its body runs: the operators' signals, and the points at which the body obeys them. */
-import { OpTerminatedError, type ClientClosedError } from './errors.ts';
+import { OpTerminatedError } from './errors.ts';
 import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
 
 /** The argument of the body of `run`. */
@@ -13,13 +13,13 @@ export type Op = {
   /** The state according to the signals that have arrived so far. */
   readonly state: OpState;
   /**
-   * Aborted when this operation or one around it is terminated, with an OpTerminatedError as its reason; and when the client is
-   * closed and does not wait any longer, with a ClientClosedError.
+   * Aborted when this operation or one around it is terminated, with an OpTerminatedError as its reason; when the signal that was
+   * given to `run` is, with the same reason; and when the client is closed and does not wait any longer, with a ClientClosedError.
    */
   readonly signal: AbortSignal;
   /**
    * Obeys the operators: resolves at once while the operation runs, waits while it or a surrounding one is paused, rejects
-   * with an OpTerminatedError when one is terminated. Call it wherever the body could stop.
+   * with the reason of `signal` when that is aborted. Call it wherever the body could stop.
    */
   checkpoint(): Promise<void>;
   /** Records money that the operation has spent; every call adds to it. Rejects with a GatewayError. */
@@ -65,7 +65,7 @@ export class RunningOp implements Op {
     if (this.#state === 'pending') this.#state = 'running';
     if (this.parent === undefined) return;
     this.parent.#children.add(this);
-    if (this.parent.signal.aborted) this.abort(this.parent.signal.reason as OpTerminatedError | ClientClosedError);
+    if (this.parent.signal.aborted) this.abort(this.parent.signal.reason);
   }
 
   /** Call it when the body has returned or thrown. */
@@ -102,7 +102,7 @@ export class RunningOp implements Op {
   }
 
   /** Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for operations within. */
-  abort(reason: OpTerminatedError | ClientClosedError): void {
+  abort(reason: unknown): void {
     this.#abort.abort(reason);
     this.#wake();
     for (const child of this.#children) child.abort(reason);

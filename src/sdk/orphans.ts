@@ -2,6 +2,7 @@
 import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
+import type { Underway } from './underway.ts';
 
 /** With more than this, the oldest are forgotten: an outage must not fill the memory of the agent. */
 const MAX_ORPHANS = 10_000;
@@ -13,6 +14,7 @@ export type OrphansOptions = {
   readonly stateOf: (opId: string) => Promise<OpState | undefined>;
   readonly isConnected: () => boolean;
   readonly sleeper: Sleeper;
+  readonly underway: Underway;
   readonly onWarning: (error: Error) => void;
 };
 
@@ -58,9 +60,13 @@ export class Orphans {
     this.#isBusy = true;
     for (let attempt = 0; this.#isAnyDue() && this.#options.isConnected(); attempt += 1) {
       if (attempt > 0) await this.#options.sleeper.sleep(backoffMs(attempt, BACKOFF));
-      for (const [opId, orphan] of this.#orphans) if (orphan === 'due' && !(await this.#isSettled(opId))) break;
+      await this.#options.underway.during(() => this.#settleEach());
     }
     this.#isBusy = false;
+  }
+
+  async #settleEach(): Promise<void> {
+    for (const [opId, orphan] of this.#orphans) if (orphan === 'due' && !(await this.#isSettled(opId))) return;
   }
 
   #isAnyDue(): boolean {

@@ -1,5 +1,6 @@
 /** `run`: asks, calls the body, and tells the gateway when it is done, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { onAbort, unlessAborted, type CallOptions } from './abort.ts';
 import type { Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
@@ -12,6 +13,7 @@ import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
 import type { Action } from './types.ts';
+import type { Underway } from './underway.ts';
 
 export type RunsOptions = {
   readonly settings: Settings;
@@ -21,6 +23,7 @@ export type RunsOptions = {
   readonly orphans: Orphans;
   readonly reach: Reachability;
   readonly sleeper: Sleeper;
+  readonly underway: Underway;
 };
 
 type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
@@ -56,7 +59,7 @@ export class Runs {
     return { traceId: traceId ?? this.#around()?.traceId ?? newTraceId(), spanId: spanId ?? newSpanId() };
   }
 
-  async run<T>(action: Action, body: (op: Op) => T | Promise<T>): Promise<T> {
+  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, { signal }: CallOptions): Promise<T> {
     const { settings, checker, control, calls } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
     const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => calls.recordUsage({ costUsd, opId }));
@@ -65,14 +68,14 @@ export class Runs {
     // Before the check: a signal may overtake its answer.
     control.attach(op);
     try {
-      const answer = await checker.check(check, action.spanId === undefined);
+      const answer = await checker.check(check, action.spanId === undefined, signal);
       if (answer.decision === 'deny') throw new ActionDeniedError(action.action, action.resource, answer);
       op.begin(answer);
     } catch (error) {
       control.detach(op);
       throw error;
     }
-    return this.#act(op, check, body);
+    return this.#act(op, check, body, signal);
   }
 
   /** Aborts all bodies, and waits for no operator any longer. */
@@ -118,8 +121,9 @@ export class Runs {
     }
   }
 
-  async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>): Promise<T> {
+  async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     this.#live.set(op, check);
+    const takeBack = onAbort(signal, () => op.abort(signal?.reason));
     const outcome = await settled(() => AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
       op.signal.throwIfAborted();
       const value = await body(op);
@@ -127,47 +131,43 @@ export class Runs {
       await op.checkpoint();
       return value;
     }));
+    takeBack();
     this.#live.delete(op);
     op.end();
-    const isSettled = op.state === 'terminated' || (await this.#report(op, check, outcome.ok));
-    if (isSettled) this.#options.control.detach(op);
+    const wait = await settled(() => unlessAborted(signal, this.#reported(op, check, outcome.ok)));
     if (op.state === 'terminated' || (op.signal.aborted && !outcome.ok)) throw stopOf(op, outcome);
     if (!outcome.ok) throw outcome.error;
+    if (!wait.ok) throw wait.error;
     return outcome.value;
   }
 
   /**
-   * Tells the gateway that the body is over. The work is done by now, so nothing of this fails the run. False when the operation
-   * is paused and `isPatient` is false: the body has thrown, and its error must not wait for an operator.
+   * The gateway knows that the body is over, or will. The work is done by now, so nothing of this fails the run. `isPatient` is
+   * false when the body has thrown: its error does not wait until an operator ends a pause.
    */
-  async #report(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<boolean> {
-    const { calls, checker, sleeper } = this.#options;
-    if (op.answer.unreachable) {
-      this.#options.orphans.add(op.opId);
-      return true;
-    }
+  #reported(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#report(op, check, isPatient ? () => {} : resolve).finally(() => this.#options.control.detach(op)).then(resolve, reject);
+    });
+  }
+
+  /** Tells the gateway that the body is over. `onRest` is called when that has to wait until a pause is over. */
+  async #report(op: RunningOp, check: CheckBody, onRest: () => void): Promise<void> {
+    const { calls, checker, orphans, sleeper, underway } = this.#options;
+    if (op.answer.unreachable && op.state !== 'terminated') return orphans.add(op.opId);
     for (;;) {
       if (op.state === 'paused' && !this.#isClosing) {
-        if (!isPatient) {
-          void this.#report(op, check, true).then(() => this.#options.control.detach(op));
-          return false;
-        }
+        onRest();
         await this.#rest(op);
       }
-      if (op.state === 'terminated') return true;
-      const reported = await settled(() => calls.completeUnlessLost(op.opId));
-      if (reported.ok) {
-        op.complete();
-        return true;
-      }
-      if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition') {
-        this.#explainUnreported(op, reported.error);
-        return true;
-      }
-      if (this.#isClosing) return true;
+      if (op.state === 'terminated') return;
+      const reported = await settled(() => underway.during(() => calls.completeUnlessLost(op.opId)));
+      if (reported.ok) return op.complete();
+      if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition') return this.#explainUnreported(op, reported.error);
+      if (this.#isClosing) return;
       const state = await checker.stateOf(check);
       if (state === 'terminated') op.obey('terminate', () => {});
-      if (state !== 'paused' && state !== 'running') return true;
+      if (state !== 'paused' && state !== 'running') return;
       if (state === 'paused' && op.state !== 'paused') await sleeper.sleep(PAUSE_POLL_MS);
     }
   }
@@ -205,8 +205,10 @@ async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
 }
 
 /** Why the operation was stopped, even if the body threw another error for it, such as an AbortError. */
-function stopOf(op: RunningOp, outcome: Outcome<unknown>): Error {
-  const reason = op.signal.reason as OpTerminatedError | ClientClosedError;
+function stopOf(op: RunningOp, outcome: Outcome<unknown>): unknown {
+  const reason: unknown = op.signal.reason;
   if (outcome.ok || outcome.error === reason) return reason;
-  return reason instanceof OpTerminatedError ? new OpTerminatedError(reason.opId, reason.message, { cause: outcome.error }) : new ClientClosedError({ cause: outcome.error });
+  if (reason instanceof OpTerminatedError) return new OpTerminatedError(reason.opId, reason.message, { cause: outcome.error });
+  // A caller who aborts is given back the very reason that it gave.
+  return reason instanceof ClientClosedError ? new ClientClosedError({ cause: outcome.error }) : reason;
 }

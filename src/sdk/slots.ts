@@ -1,4 +1,6 @@
 /** Limits how many may go at once. The others wait in their order. */
+import { onAbort } from './abort.ts';
+
 export class Slots {
   readonly #waiting = new Set<(isTaken: boolean) => void>();
   #free: number;
@@ -13,17 +15,20 @@ export class Slots {
     return true;
   }
 
-  /** Resolves with whether a slot was free in time. */
-  take(timeoutMs: number): Promise<boolean> {
+  /** Resolves with whether a slot was free in time, and before the signal was aborted. */
+  take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (signal?.aborted === true) return Promise.resolve(false);
     if (this.tryTake()) return Promise.resolve(true);
     return new Promise((resolve) => {
       const settle = (isTaken: boolean): void => {
         clearTimeout(timer);
         this.#waiting.delete(settle);
+        takeBack();
         resolve(isTaken);
       };
       const timer = setTimeout(() => settle(false), timeoutMs);
       this.#waiting.add(settle);
+      const takeBack = onAbort(signal, () => settle(false));
     });
   }
 

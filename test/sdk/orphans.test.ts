@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { Sleeper } from '../../src/sdk/backoff.ts';
 import { GatewayError, type OpState } from '../../src/sdk/index.ts';
 import { Orphans } from '../../src/sdk/orphans.ts';
+import { Underway } from '../../src/sdk/underway.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** Orphans of a gateway that holds these states; `asked` is every call, in order. */
@@ -24,6 +25,7 @@ function orphansOf(states: Map<string, OpState>, options: { isConnected?: () => 
     stateOf: async (opId) => ask('state', opId),
     isConnected: options.isConnected ?? (() => true),
     sleeper: new Sleeper(),
+    underway: new Underway(),
     onWarning: ({ message }) => warnings.push(message),
   });
   return { orphans, asked, warnings };
@@ -83,6 +85,7 @@ test('an abandoned operation about which the gateway cannot answer for the momen
     },
     isConnected: () => true,
     sleeper: new Sleeper(),
+    underway: new Underway(),
     onWarning: () => {},
   });
   orphans.add('a');

@@ -42,6 +42,16 @@ expectTypeOf(client.check({ action: 'tool.call' })).toEqualTypeOf<Promise<CheckA
 expectTypeOf<CheckAnswer['decision']>().toEqualTypeOf<'allow' | 'deny'>();
 expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
 
+// Every call can be given up.
+declare const signal: AbortSignal | undefined;
+expectTypeOf(client.run({ action: 'tool.call' }, () => 42, { signal })).toEqualTypeOf<Promise<number>>();
+expectTypeOf(client.check({ action: 'tool.call' }, { signal })).toEqualTypeOf<Promise<CheckAnswer>>();
+expectTypeOf(client.complete('trace:span', { costUsd: 1, signal })).toEqualTypeOf<Promise<void>>();
+expectTypeOf(client.recordUsage({ costUsd: 1 }, { signal })).toEqualTypeOf<Promise<UsageAnswer>>();
+expectTypeOf(client.ready({ signal })).toEqualTypeOf<Promise<void>>();
+// @ts-expect-error the controller is not its signal
+void client.check({ action: 'tool.call' }, { signal: new AbortController() });
+
 // What is exceeded is known where something is.
 declare const usage: UsageAnswer;
 if (usage.status === 'limit_exceeded') expectTypeOf(usage.tier).toEqualTypeOf<'global' | 'org' | 'team' | 'agent'>();

@@ -7,8 +7,8 @@ import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';
 
-type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'AckOpControl' | 'RegisterAgent'>;
-export type ScriptedCall = { readonly method: Scripted; readonly opId: string; readonly sequence: number; readonly token: string };
+type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl' | 'RegisterAgent'>;
+export type ScriptedCall = { readonly method: Scripted | 'OpControlStream'; readonly opId: string; readonly sequence: number; readonly token: string };
 /** A status that a call fails with, and the gateway's own word for it where it has one; or parts of its answer. */
 export type Answer = { readonly fails: keyof typeof status; readonly fault?: string | undefined } | { readonly fails?: undefined } & Record<string, unknown>;
 
@@ -20,9 +20,9 @@ export type ScriptedGateway = {
   readonly calls: ScriptedCall[];
 };
 
-const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = { CheckAction: { decision: 'allow', opState: 'running' }, CompleteOp: {}, AckOpControl: {}, RegisterAgent: { credentialToken: 'token-1' } };
+const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = { CheckAction: { decision: 'allow', opState: 'running' }, CompleteOp: {}, RecordUsage: { status: 'ok' }, AckOpControl: {}, RegisterAgent: { credentialToken: 'token-1' } };
 
-/** Until the test is over. `answer` is asked about every unary call; undefined is the usual success. */
+/** Until the test is over. `answer` is asked about every call; undefined is the usual success, and a control stream opens when it has answered. */
 export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | undefined | Promise<Answer | undefined> = () => undefined): Promise<ScriptedGateway> {
   const opened: ServerWritableStream<unknown, unknown>[] = [];
   const calls: ScriptedCall[] = [];
@@ -32,7 +32,7 @@ export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | u
   const handle = (name: Scripted) => async ({ request }: { readonly request: Buffer }, respond: sendUnaryData<unknown>): Promise<void> => {
     const decoded = binaryCodec(`${name}Request`).decode(request);
     if (!decoded.ok) return respond({ code: status.INVALID_ARGUMENT });
-    const { opId = '', sequence = 0, credentialToken: token = '' } = decoded.value as { readonly opId?: string; readonly sequence?: number; readonly credentialToken?: string };
+    const { traceId = '', spanId = '', opId = traceId === '' ? '' : `${traceId}:${spanId}`, sequence = 0, credentialToken: token = '' } = decoded.value as Partial<Record<'traceId' | 'spanId' | 'opId' | 'credentialToken', string>> & { readonly sequence?: number };
     const call = { method: name, opId, sequence, token };
     calls.push(call);
     const answered = await answer(call);
@@ -46,13 +46,15 @@ export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | u
   onTestFinished(() => server.forceShutdown());
   const unary = (name: Scripted) => ({ [name]: method(METHODS[name].path, `${name}Response`, false) });
   server.addService(
-    { ...unary('CheckAction'), ...unary('CompleteOp'), ...unary('AckOpControl'), ...unary('RegisterAgent'), OpControlStream: method(OP_CONTROL_STREAM.path, 'OpControlStreamResponse', true) },
+    { ...unary('CheckAction'), ...unary('CompleteOp'), ...unary('RecordUsage'), ...unary('AckOpControl'), ...unary('RegisterAgent'), OpControlStream: method(OP_CONTROL_STREAM.path, 'OpControlStreamResponse', true) },
     {
       CheckAction: handle('CheckAction'),
       CompleteOp: handle('CompleteOp'),
+      RecordUsage: handle('RecordUsage'),
       AckOpControl: handle('AckOpControl'),
       RegisterAgent: handle('RegisterAgent'),
-      OpControlStream: (stream: ServerWritableStream<unknown, unknown>) => {
+      OpControlStream: async (stream: ServerWritableStream<unknown, unknown>) => {
+        await answer({ method: 'OpControlStream', opId: '', sequence: 0, token: '' });
         stream.sendMetadata(new Metadata());
         opened.push(stream);
       },
