@@ -276,13 +276,15 @@ test('a live table that has missed changes begins anew with what is there now', 
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   await once(server, 'listening');
   const op = (id: string) => JSON.stringify({ event_type: 'ops_change', org_id: 'acme', agent_id: 'a', payload: { op_id: id, state: 'running', updated_at: '2026-01-31T12:00:00.000Z', team_id: 't' } });
+  let miss = (): void => {};
   server.once('connection', (first) => {
     first.send(op('before:1'));
     server.once('connection', (second) => second.send(op('after:1')));
-    setTimeout(() => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } })), 300);
+    miss = () => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } }));
   });
   const terminal = cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]);
   await terminal.until('before:1');
+  miss();
   await terminal.until('The connection was lost (changes came too fast); trying again.');
   await terminal.until('after:1');
   expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');

@@ -4,7 +4,6 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { auditEntries } from '../support/audit-log.ts';
@@ -165,7 +164,7 @@ describe('the whole process', () => {
 describe('a thread', () => {
   async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; pause(kind: string): Promise<void>; mend(kind: string): void; isLeft(kind: string): boolean }> {
     const folder = dataFolder();
-    const gateway = await start({ dataDir: folder, env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/break-thread.mjs', import.meta.url))}`, ...env } });
+    const gateway = await start({ dataDir: folder, env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`, ...env } });
     await registerLoadAgent(gateway);
     const breakThread = (kind: string): void => writeFileSync(join(folder, kind), '');
     const isLeft = (kind: string): boolean => existsSync(join(folder, kind));

@@ -6,7 +6,6 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { SVC } from '../support/cli.ts';
-import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { grpcClient } from '../support/grpc-client.ts';
@@ -32,8 +31,7 @@ test.runIf(process.platform === 'linux').each(['unfinished', 'cluster/postmaster
   const folder = dataFolder();
   const starting = startTestGateway({
     dataDir: folder,
-    env: { SVC_DATABASE_URL: 'embedded' },
-    meanwhile: (child) => eventually(() => expect(existsSync(join(folder, 'data/postgres', file))).toBe(true)).then(() => child.kill('SIGTERM')),
+    env: { SVC_DATABASE_URL: 'embedded', NODE_OPTIONS: `--import=${new URL('../support/signal-when.mjs', import.meta.url).href}`, SIGNAL_WHEN: join(folder, 'data/postgres', file) },
   });
   await expect(starting).rejects.toThrow(/the gateway ended with 0:[^]*SIGTERM came first/);
   expect(processesOf(folder)).toEqual([]);

@@ -56,7 +56,7 @@ test('a file that does not answer keeps no gateway from ending, and the log says
   expect(spawnSync('mkfifo', [keys]).status).toBe(0); // nobody writes to it: reading it takes for ever, as on a lost network disk
   gateway.process.kill('SIGHUP');
   await eventually(() => expect(gateway.output.stderr).toContain('policies reloaded')); // the keys are next
-  expect(await stopped(gateway, 1_000 + 3_000)).toBe('SIGTERM');
+  expect(await stopped(gateway, 15_000)).toBe('SIGTERM');
   expect(gateway.output.stderr.trim().split('\n').map((line) => ({ ...JSON.parse(line), time: undefined })).at(-1)).toEqual({
     level: 'error', msg: 'did not end in time after SIGTERM, and ends now', waitedFor: 'a name server or a file that does not answer, with everything written', auditEntriesNotWritten: 0,
   });
@@ -66,7 +66,7 @@ test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
   const npm = spawn('npm', ['start'], {
     cwd: PACKAGE_ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data') },
+    env: { PATH: process.env.PATH ?? '', HOME: folder, npm_config_update_notifier: 'false', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data') },
   });
   onTestFinished(() => {
     try {

@@ -1,12 +1,11 @@
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { scriptedGateway } from '../support/scripted-gateway.ts';
@@ -27,19 +26,8 @@ async function start(options: Parameters<typeof startTestGateway>[0] = {}): Prom
 async function startRestartable(): Promise<{ gateway: TestGateway; restart: () => Promise<TestGateway> }> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-sdk-'));
   cleanUp.push(() => rmSync(dataDir, { recursive: true, force: true }));
-  const env = { SVC_HTTP_ADDR: `127.0.0.1:${await lastingPort()}`, SVC_GRPC_ADDR: `127.0.0.1:${await lastingPort()}` };
+  const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}`, SVC_GRPC_ADDR: `127.0.0.1:${await freePort()}` };
   return { gateway: await start({ dataDir, env }), restart: () => start({ dataDir, env }) };
-}
-
-/** A port that nothing takes while the gateway is away: below those which the system gives out by itself. */
-async function lastingPort(): Promise<number> {
-  const port = randomInt(10_000, 30_000);
-  const server = createServer();
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
-  return isFree ? port : lastingPort();
 }
 
 function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {

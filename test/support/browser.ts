@@ -33,7 +33,7 @@ export async function openPage(browser: Browser, url: string): Promise<Page> {
     await context.close();
     expect(surprises).toEqual([]);
   });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   await page.goto(url);
   return page;
 }

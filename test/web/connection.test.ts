@@ -109,6 +109,8 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.route('**/ws-ticket', (route) => route.abort());
     await page.clock.fastForward(40_000);
     await page.getByText('Connection lost').waitFor();
+    // From here on nothing is tried again by itself.
+    await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await page.unroute('**/ws-ticket');
     await page.getByRole('button', { name: 'retry' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
