@@ -127,12 +127,26 @@ async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckAct
   }
   const answers: Recorded<Replies['check']>[] = [];
   for (const { length } of slices) {
-    // What was asked is decided, and stands.
-    if (caller.cancelled) return UNREAD;
-    const asked = commands.slice(answers.length, answers.length + length);
-    answers.push(...await Promise.all(asked.map((command) => ports.link.ask<'check'>(command))));
+    const answered = await askTogether(ports, commands.slice(answers.length, answers.length + length), caller);
+    if (answered === undefined) return UNREAD;
+    answers.push(...answered);
   }
   return respondToBatch(requests, commands, answers);
+}
+
+/** With so many requests waiting, a batch asks so many more checks only when those before are answered: others come in between. */
+const BUSY = 1_000;
+const PIECE = 128;
+
+/** Undefined when the caller has gone meanwhile: what was asked is decided, and stands. */
+async function askTogether({ link }: WirePorts, commands: readonly CheckCommand[], caller: Caller): Promise<readonly Recorded<Replies['check']>[] | undefined> {
+  const asked: Promise<readonly Recorded<Replies['check']>[]>[] = [];
+  for (let from = 0; from < commands.length; from += PIECE) {
+    if (link.pending >= BUSY) await asked.at(-1);
+    if (caller.cancelled) return undefined;
+    asked.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask<'check'>(command))));
+  }
+  return (await Promise.all(asked)).flat();
 }
 
 function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {

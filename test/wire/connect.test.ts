@@ -159,6 +159,30 @@ test('a large batch whose bearer is refused takes no place', async () => {
   expect(gateway.largeBatches.taken).toBe(0);
 });
 
+test('of a batch of many checks, few are asked at a time while the gateway is busy, and all at once else', async () => {
+  const batch = (spans: string): string => JSON.stringify({ requests: Array.from({ length: 300 }, (_, index) => ({ ...request, spanId: `${spans}${index}` })) });
+  const answer: (() => void)[] = [];
+  gateway.answer = () => new Promise((resolve) => { answer.push(() => resolve(undefined as never)); });
+  const settle = (): void => {
+    for (const each of answer.splice(0)) each();
+  };
+  const idle = call(BATCH, batch('idle'));
+  await until(() => gateway.asked.length === 300);
+  settle();
+  expect(await idle).toMatchObject({ status: 200 });
+
+  gateway.pending = 1_000;
+  const busy = call(BATCH, batch('busy'));
+  for (const asked of [128, 256, 300]) {
+    await until(() => answer.length > 0);
+    expect(gateway.asked.length - 300).toBe(asked);
+    settle();
+  }
+  const { content, ...reply } = await busy;
+  expect(reply).toMatchObject({ status: 200 });
+  expect((JSON.parse(content.toString()) as { responses: { opId: string }[] }).responses.map(({ opId }) => opId)).toEqual(Array.from({ length: 300 }, (_, index) => `trace:busy${index}`));
+});
+
 test('a batch that meets a limit midway tells it of the items it holds for, and has the answers of the others', async () => {
   const batch = async (...spans: string[]) => {
     const requests = spans.map((spanId) => ({ ...request, spanId, correlationId: `of ${spanId}` }));

@@ -21,6 +21,8 @@ export type FakeGateway = WirePorts & {
   readonly counted: string[];
   /** Whether the next one is one too many. */
   isOverLimit: boolean;
+  /** Requests of everybody that wait. */
+  pending: number;
   /** Overrides the answer to the next commands. */
   answer: ((command: Command) => Recorded<Replies[CommandType]> | Promise<Recorded<Replies[CommandType]>> | undefined) | undefined;
 };
@@ -32,7 +34,9 @@ export function fakeGateway(): FakeGateway {
     answer: undefined,
     counted: [],
     isOverLimit: false,
+    pending: 0,
     link: {
+      get pending() { return gateway.pending; },
       ask: (async (command: Command) => {
         if (command.type === 'recognize-agent') return { reply: ok({ isIts: command.credential === TOKEN_DIGEST }), auditId: undefined };
         gateway.asked.push(command);

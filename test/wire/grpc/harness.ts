@@ -36,6 +36,7 @@ beforeAll(async () => {
     link: {
       ask: ((command: never) => scene.gateway.link.ask(command)) as WirePorts['link']['ask'],
       call: ((name: never, input: never) => scene.gateway.link.call(name, input)) as WirePorts['link']['call'],
+      get pending() { return scene.gateway.link.pending; },
     },
     authenticate: (bearer) => scene.gateway.authenticate(bearer),
     get largeBatches() { return scene.gateway.largeBatches; },
