@@ -137,9 +137,9 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     },
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);
-      const endMs = Date.now() + timeoutMs;
+      const endMs = performance.now() + timeoutMs;
       await within(timeoutMs, accounts.idle());
-      await mailer.close(Math.max(0, endMs - Date.now()));
+      await mailer.close(Math.max(0, endMs - performance.now()));
     },
   };
 }

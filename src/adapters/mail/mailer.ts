@@ -22,20 +22,22 @@ export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, option
   }
   const transport = createSmtpTransport(smtp);
   const outbox = new Outbox(transport, log, options);
+  let isCutOff = false;
   const chosen = transport.check().then((check): Mailer => {
-    if (check.kind === 'delivered') return outbox;
+    if (check.kind === 'delivered' || isCutOff) return outbox; // which says of each mail that it was not sent
     log.warn(check.retry ? 'the mail relay does not answer yet' : 'no mail will be sent: mend the relay settings and restart', { cause: check.cause, host: smtp.host });
     return check.retry ? outbox : fallback;
   });
   return {
     send: async (mail: Mail) => (await chosen).send(mail),
     close: async (timeoutMs) => {
-      const endMs = Date.now() + timeoutMs;
+      const endMs = performance.now() + timeoutMs;
       const timer = new AbortController();
       // Mail sent before this call is first in line for the outcome of the check.
       await Promise.race([chosen, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
       timer.abort();
-      await outbox.close(Math.max(0, endMs - Date.now()));
+      isCutOff = true;
+      await outbox.close(Math.max(0, endMs - performance.now()));
     },
   };
 }

@@ -40,6 +40,9 @@ const DELIVERY_TIMEOUT_MS = 60_000;
 /** What nodemailer calls a failure that only another configuration, or another mail, would mend. */
 const PERMANENT = new Set(['EAUTH', 'ENOAUTH', 'ECONFIG', 'EENVELOPE', 'EMESSAGE']);
 
+/** What it calls an answer to the greeting or to HELO that is none of welcome. */
+const NOT_SERVING = 'EPROTOCOL';
+
 /** A sentence when these options can never make a transport; undefined when they may. */
 export function problemWith({ host, port, credentials, from }: SmtpOptions): string | undefined {
   if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/.test(host)) return 'SVC_SMTP_HOST is not a host name';
@@ -119,7 +122,7 @@ type SmtpError = Error & { readonly code?: string; readonly responseCode?: numbe
 
 function failureOf({ message, code, responseCode }: SmtpError): Delivery {
   const isNoHost = code === 'EDNS' && message.includes('ENOTFOUND');
-  // 5xx is the relay's last word; 4xx asks to come again.
-  const retry = responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500;
+  // 5xx is the relay's last word about a mail or a user; one that greets with it serves nobody at the moment. 4xx asks to come again.
+  const retry = responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500 || code === NOT_SERVING;
   return { kind: 'failed', cause: message, retry };
 }

@@ -67,7 +67,7 @@ export async function startServer(home: Home, port: number): Promise<ChildProces
 }
 
 async function untilItAnswers(home: Home, port: number, server: ChildProcess, logStart: number): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = performance.now() + START_TIMEOUT_MS;
   while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
     home.signal?.throwIfAborted();
     try {
@@ -75,7 +75,7 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
       return;
     } catch (error) {
       if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL does not take the password in ${join(home.root, 'password')}: put that file back from where ${home.cluster} comes from`);
-      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
+      if (performance.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
       await pause(POLL_MS);
     }
   }

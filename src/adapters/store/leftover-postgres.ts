@@ -30,9 +30,9 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
 
 async function isGoneAfter(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
   if (isAlive(pid)) process.kill(pid, signal);
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while (isAlive(pid)) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   return true;

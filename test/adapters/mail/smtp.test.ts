@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
 import type { SmtpOptions } from '../../../src/adapters/mail/smtp.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -180,6 +180,61 @@ test('a relay that never comes to the end of an answer is given up as well, and 
   const { mailer, lines } = openMailer({ port: (dripping.address() as AddressInfo).port, deliveryTimeoutMs: 500 });
   await mailer.send(MAIL);
   expect(messages(lines)).toEqual(['the mail relay does not answer yet', 'mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+});
+
+/** A relay that greets with one line, or with none, and says no more. */
+async function startMute(greeting?: string): Promise<{ readonly port: number; readonly accepted: () => number; greetWith(line: string | undefined): void }> {
+  let line = greeting;
+  let accepted = 0;
+  const server = createServer((socket) => {
+    accepted += 1;
+    socket.on('error', () => undefined);
+    if (line !== undefined) socket.write(`${line}\r\n`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as AddressInfo).port, accepted: () => accepted, greetWith: (next) => { line = next; } };
+}
+
+test('a relay that serves nobody when the gateway starts is asked again for each mail, and gets it once it serves', async () => {
+  const relay = await startRelay();
+  let isServing = false;
+  const door = createServer((near) => {
+    near.on('error', () => undefined);
+    if (!isServing) return void near.end('554 no service at the moment\r\n');
+    const far = connect(relay.port, '127.0.0.1').on('error', () => undefined);
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void door.close());
+  const { mailer, lines } = openMailer({ port: (door.address() as AddressInfo).port, timeoutMs: 5000 });
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']));
+  await mailer.send(MAIL);
+  expect(messages(lines).slice(1)).toEqual(['mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+  isServing = true;
+  await mailer.send(MAIL);
+  expect(relay.received).toHaveLength(1);
+});
+
+test('a shutdown before the relay has answered says of each mail that it was not sent, and nothing of the settings', async () => {
+  const { port } = await startMute();
+  const { mailer, lines } = openMailer({ port, timeoutMs: 30_000 });
+  void mailer.send(MAIL);
+  await mailer.close(0);
+  await eventually(() => expect(lines).toEqual([{ level: 'warn', message: 'mail not sent: the outbox is full or closed', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]));
+});
+
+test('a shutdown is as short when the wall clock is set back meanwhile', async () => {
+  const relay = await startMute('421 come again');
+  const { mailer, lines } = openMailer({ port: relay.port, timeoutMs: 60_000 });
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']));
+  relay.greetWith(undefined);
+  void mailer.send(MAIL);
+  await eventually(() => expect(relay.accepted()).toBe(2));
+  let nowMs = Date.now();
+  const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs -= 3_600_000));
+  await mailer.close(200).finally(() => now.mockRestore());
+  expect(lines.at(-1)).toEqual({ level: 'warn', message: 'mail not sent: given up', fields: { to: 'owner@example.com', subject: 'Reset your password', cause: 'the gateway stops' } });
 });
 
 test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
 import { SILENT } from '../../support/postgres.ts';
@@ -60,6 +60,13 @@ test('it listens on loopback only, asks for a password that only the gateway can
   expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
   expect((await stat(join(dataDir, 'postgres', 'cluster'))).mode & 0o777).toBe(0o700);
   expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual(['cluster', 'log', 'password']);
+});
+
+test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
+  let nowMs = Date.now();
+  const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs += 3_600_000));
+  const { url } = await start(await temporaryDir()).finally(() => now.mockRestore());
+  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
 test('a database that dies is started again under the same address', async () => {
