@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createCliHome, type CliHome } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -246,10 +247,11 @@ test('contexts keep the comments of their file, and a file that is not YAML is n
 });
 
 test('a gateway that cannot be reached is named with what to do', async () => {
-  const env = { SVC_CLI_API_URL: 'http://127.0.0.1:58999', SVC_CLI_API_KEY: ADMIN_KEY };
+  const away = `http://127.0.0.1:${await freePort()}`;
+  const env = { SVC_CLI_API_URL: away, SVC_CLI_API_KEY: ADMIN_KEY };
   const { status, stdout, stderr } = await cli.run(['login'], { env });
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-  expect(stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:58999: the connection was refused\nStart it with `svc serve`, or name another with --context or --api-url.\n');
+  expect(stderr).toBe(`error: cannot reach the gateway at ${away}: the connection was refused\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: `http://${gateway.grpc}` } })).stderr).toBe(`error: cannot reach the gateway at http://${gateway.grpc}: what answers there does not speak HTTP\nCheck the URL: it must be the HTTP address of svc-gateway, not that of gRPC.\n`);
   const debugged = await cli.run(['login', '--debug'], { env });
   expect(debugged.stderr).toContain('ECONNREFUSED');

@@ -183,7 +183,7 @@ describe('sizes', () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-large-'));
     writeFileSync(join(folder, 'body'), large);
     for (const more of [[], ['-H', 'Expect:'], ['-H', 'Transfer-Encoding: chunked']]) {
-      const out = await new Promise<string>((resolve) => execFile('curl', ['-s', '-m', '10', '-w', ' %{http_code}', ...more, '-H', `Authorization: Bearer ${ADMIN_KEY}`, '--data-binary', `@${folder}/body`, `${gateway.url}/api/v1/ops`], (error, stdout) => resolve(error === null ? stdout : String(error))));
+      const out = await new Promise<string>((resolve) => execFile('curl', ['-s', '-m', '60', '-w', ' %{http_code}', ...more, '-H', `Authorization: Bearer ${ADMIN_KEY}`, '--data-binary', `@${folder}/body`, `${gateway.url}/api/v1/ops`], { env: { PATH: process.env.PATH } }, (error, stdout) => resolve(error === null ? stdout : String(error))));
       expect(out).toMatch(/"code":"payload_too_large".* 413$/);
     }
     rmSync(folder, { recursive: true });

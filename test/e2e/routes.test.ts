@@ -82,7 +82,7 @@ const fresh = (word: string): string => `${word}-${(made += 1)}`;
 beforeAll(async () => {
   gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '64' } });
   const mint = async (more: object) => (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes: ['admin'], ...more })).body;
-  const expiring = await mint({ expires_at: new Date(Date.now() + 1_000).toISOString() });
+  const expiring = await mint({ expires_at: new Date(Date.now() + 4_000).toISOString() });
   const revoked = await mint({});
   await gateway.call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
   Object.assign(bearers, {

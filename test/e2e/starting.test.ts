@@ -128,7 +128,7 @@ test.runIf(process.getuid?.() === 0)('what belongs to another account is named',
   execFileSync('chown', ['-R', '65534:65534', join(folder, 'data')]);
   execFileSync('chown', ['0:0', join(folder, 'data/audit/lock')]);
   const asNobody = { SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', PATH: process.env.PATH ?? '' };
-  const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...asNobody, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 20_000 });
+  const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...asNobody, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 60_000 });
   expect(start(join(folder, 'data'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'data/audit/lock')}: the account that runs the gateway (user 65534) may not (EACCES); give it to that account, or choose another SVC_DATA_DIR\n` });
   expect(start(join(folder, 'other'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'other')}: the account that runs the gateway (user 65534) may not make it (EACCES); make it and give it to that account, or choose another SVC_DATA_DIR\n` });
 });
