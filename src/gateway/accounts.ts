@@ -10,9 +10,10 @@ import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { bounded } from './bounded.ts';
 import { DecoyHash, login, type LoginInput } from './login.ts';
-import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts';
+import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
 import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
+import { sparingly } from './sparingly.ts';
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
 type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
@@ -66,6 +67,11 @@ export function createAccounts(context: AccountsContext): Accounts {
     concurrency: RESETS_AT_ONCE,
     onError: (error) => context.log.warn('a password reset failed', { err: error }),
   });
+  const resets: ResetQueue = {
+    backlog,
+    onFailed: sparingly(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
+    onDropped: sparingly(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
+  };
   const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
   return {
     useCases: {
@@ -78,7 +84,7 @@ export function createAccounts(context: AccountsContext): Accounts {
       acceptInvite: bind(acceptInvite),
       listInvites: bind(listInvites),
       revokeInvite: bind(revokeInvite),
-      requestPasswordReset: (input) => requestPasswordReset(context, backlog, input),
+      requestPasswordReset: (input) => requestPasswordReset(context, resets, input),
       confirmPasswordReset: bind(confirmPasswordReset),
       me: bind(me),
       listAccounts: bind(listAccounts),

@@ -17,16 +17,23 @@ const MAX_OPEN_RESETS = 5;
 
 export type RequestPasswordResetInput = { readonly email: string };
 
+export type ResetQueue = {
+  readonly backlog: Backlog;
+  /** Told of each reset that could not be prepared, and of each that found no place: both as often as anybody asks. */
+  readonly onFailed: (fields: { readonly fault: Fault['kind'] }) => void;
+  readonly onDropped: () => void;
+};
+
 /**
  * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an account,
  * or whether mail can be delivered. Always succeeds.
  */
-export async function requestPasswordReset(context: AccountsContext, backlog: Backlog, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
+export async function requestPasswordReset(context: AccountsContext, { backlog, onFailed, onDropped }: ResetQueue, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
   const isTaken = backlog.push(async () => {
     const sent = await sendReset(context, email);
-    if (!sent.ok) context.log.warn('a password reset was asked for and could not be prepared', { fault: sent.fault.kind });
+    if (!sent.ok) onFailed({ fault: sent.fault.kind });
   });
-  if (!isTaken) context.log.warn('too many password resets are waiting; one was dropped');
+  if (!isTaken) onDropped();
   return ok(undefined);
 }
 

@@ -87,3 +87,12 @@ test('requests beyond what may wait are dropped and still answered', async () =>
   expect(new Set(warnings)).toEqual(new Set(['too many password resets are waiting; one was dropped']));
   await scene.accounts.idle();
 });
+
+test('however many are asked for while the database is away, the log says so once', async () => {
+  const lines: (readonly [string, object | undefined])[] = [];
+  const scene = await openScene(await newDatabase(), { log: { warn: (message, fields) => void lines.push([message, fields]) } });
+  await scene.postgres.close();
+  for (let i = 0; i < 1100; i++) await scene.requestPasswordReset({ email: `nobody${i}@example.com` });
+  await scene.accounts.idle();
+  expect(lines).toEqual([['a password reset was asked for and could not be prepared', { fault: 'store_unreachable' }]]);
+});
