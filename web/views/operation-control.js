@@ -1,11 +1,18 @@
 /** What an operator does to an operation: shown before it is confirmed, and taken back when it is refused. */
-import { agentName } from '../format.js';
+import { Problem } from '../api.js';
+import { agentName, count, plural } from '../format.js';
 import { ACTIONS } from '../ops-model.js';
 import { call } from '../session.js';
 import { confirm, messageOf, notify } from '../ui.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
+
+/** Requests for an answer at once, when many operations are meant. */
+const AT_ONCE = 8;
+/** Before it is confirmed. */
+const MAX_AGENTS_NAMED = 8;
+const PAST = { pause: 'paused', resume: 'resumed', terminate: 'terminated' };
 
 /** When no event has confirmed an answer by then, the answer itself is believed. */
 const CONFIRM_WITHIN_MS = 3_000;
@@ -19,14 +26,45 @@ export function operationControl(model, refresh) {
   async function ask(op, action) {
     model.ask(op.opId, action);
     refresh();
-    try {
-      const record = await call('POST', `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`);
-      setTimeout(() => believe(op, action, record), CONFIRM_WITHIN_MS);
-    } catch (error) {
-      model.takeBack(op.opId, action);
-      refresh();
-      notify(messageOf(error), 'error');
+    const problem = await order(op, action);
+    if (problem !== undefined) notify(messageOf(problem), 'error');
+  }
+
+  /** What the gateway has refused it for, if it has. @param {Op} op @param {Action} action @returns {Promise<unknown>} */
+  async function order(op, action) {
+    for (;;) {
+      try {
+        const record = await call('POST', `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`);
+        setTimeout(() => believe(op, action, record), CONFIRM_WITHIN_MS);
+        return undefined;
+      } catch (problem) {
+        const waitSecs = problem instanceof Problem && problem.status === 429 ? problem.body.retry_after_secs : undefined;
+        if (typeof waitSecs === 'number') {
+          await new Promise((resolve) => { setTimeout(resolve, waitSecs * 1000); });
+          continue;
+        }
+        model.takeBack(op.opId, action);
+        refresh();
+        return problem;
+      }
     }
+  }
+
+  /** Tries each, whatever became of the others. @param {readonly Op[]} ops @param {Action} action */
+  async function askAll(ops, action) {
+    for (const { opId } of ops) model.ask(opId, action);
+    refresh();
+    /** @type {unknown[]} */
+    const problems = [];
+    const left = ops.values();
+    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+      for (const op of left) {
+        const problem = await order(op, action);
+        // What has ended meanwhile is as it should be.
+        if (problem !== undefined && !(problem instanceof Problem && (problem.status === 404 || problem.status === 409))) problems.push(problem);
+      }
+    }));
+    if (problems.length > 0) notify(`${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`, 'error');
   }
 
   /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
@@ -36,17 +74,45 @@ export function operationControl(model, refresh) {
     refresh();
   }
 
-  return async (/** @type {string} */ opId, /** @type {Action} */ action) => {
-    const op = model.get(opId);
-    if (op === undefined || op.asked !== undefined || !ACTIONS[op.state].includes(action)) return;
-    if (action !== 'terminate' || await isTerminationMeant(op)) await ask(op, action);
+  return {
+    /** @param {string} opId @param {Action} action */
+    async one(opId, action) {
+      const op = model.get(opId);
+      if (op === undefined || !mayBe(op, action)) return;
+      if (action !== 'terminate' || await isTerminationMeant(op)) await ask(op, action);
+    },
+    /** Of these, the ones that are in a state for it. @param {readonly Op[]} ops @param {Action} action */
+    async all(ops, action) {
+      const meant = ops.filter((op) => mayBe(op, action));
+      if (meant.length === 0) return notify(`None of these can be ${PAST[action]}.`);
+      if (await areAllMeant(meant, action)) await askAll(meant.filter((op) => mayBe(op, action)), action);
+    },
   };
 }
 
+/** @param {Op} op @param {Action} action */
+const mayBe = (op, action) => op.asked === undefined && ACTIONS[op.state].includes(action);
+
 /** @param {Op} op */
-const isTerminationMeant = ({ opId, orgId, teamId, agentId }) => confirm({
+const nameOf = ({ orgId, teamId, agentId }) => agentName({ org_id: orgId, team_id: teamId, agent_id: agentId });
+
+/** @param {Op} op */
+const isTerminationMeant = (op) => confirm({
   title: 'Terminate this operation?',
-  text: `${agentName({ org_id: orgId, team_id: teamId, agent_id: agentId })} is told to stop at once. This cannot be undone.`,
-  subject: opId,
+  text: `${nameOf(op)} is told to stop at once. This cannot be undone.`,
+  subject: op.opId,
   confirm: 'Terminate',
 });
+
+/** @param {readonly Op[]} ops @param {Action} action */
+function areAllMeant(ops, action) {
+  const verb = `${action.charAt(0).toUpperCase()}${action.slice(1)}`;
+  const agents = [...new Set(ops.map(nameOf))];
+  const others = agents.length - MAX_AGENTS_NAMED;
+  return confirm({
+    title: `${verb} ${plural(ops.length, 'operation')}?`,
+    text: action === 'terminate' ? 'Their agents are told to stop at once. This cannot be undone.' : 'Their agents are told at once.',
+    subject: [...agents.slice(0, MAX_AGENTS_NAMED), ...(others > 0 ? [`and ${plural(others, 'more agent')}`] : [])].join('\n'),
+    confirm: verb,
+  });
+}

@@ -24,7 +24,8 @@ export function createRow(op, act) {
   /** @param {Action} action */
   const control = (action) => button(LABEL[action], () => act(op.opId, action), { class: `small${action === 'terminate' ? ' danger' : ''}`, 'aria-label': `${LABEL[action]} ${op.opId}` });
   const actions = { pause: control('pause'), resume: control('resume'), terminate: control('terminate') };
-  const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}` }, parts(op.opId, ':'));
+  // Its parts are boxes of their own, between which a screen reader would put spaces.
+  const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}`, 'aria-label': op.opId }, parts(op.opId, ':'));
   const row = h('tr', { 'data-op': op.opId },
     h('td', { class: 'mono clip', title: op.opId, 'data-label': 'Operation' }, link),
     h('td', { class: 'clip', 'data-label': 'Agent', title: name }, parts(name, SLASH)),

@@ -26,14 +26,21 @@ export function operationsView({ model, status, onChange }, asked) {
   const filters = filterBar(asked, () => refresh(true));
   const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
-  const list = operationTable(model, operationControl(model, () => refresh()));
+  const control = operationControl(model, () => refresh());
+  const list = operationTable(model, control.one);
+  // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
+  const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All that fit the filter', hidden: true },
+    button('Pause all', () => control.all(model.list(filters.read()), 'pause'), { class: 'small' }),
+    button('Terminate all', () => control.all(model.list(filters.read()), 'terminate'), { class: 'small danger' }));
   /** @type {readonly Op[]} */
   let shown = [];
   let movedAtMs = -Infinity;
 
   /** @param {boolean} [isWanted] the operator has asked for the newest */
   function refresh(isWanted = false) {
-    const found = model.list(filters.read());
+    const filter = filters.read();
+    const found = model.list(filter);
+    forAll.hidden = !can('write') || found.length === 0 || (filter.orgId === '' && filter.state === '' && filter.words.length === 0);
     if (isWanted) list.toTop();
     const isHeld = !isWanted && list.isHeld();
     const nowMs = performance.now();
@@ -58,7 +65,7 @@ export function operationsView({ model, status, onChange }, asked) {
     refresh(isWanted);
   };
   const clock = setInterval(() => tidy(), 1_000);
-  const element = h('section', { class: 'view fills' }, h('div', { class: 'view-head' }, h('h1', null, 'Operations'), summary, held), filters.element, list.element);
+  const element = h('section', { class: 'view fills' }, h('div', { class: 'view-head' }, h('h1', null, 'Operations'), summary, held, forAll), filters.element, list.element);
   // What has expired while another view was open was never here.
   queueMicrotask(() => tidy(true));
   return { element, dispose: () => { clearInterval(clock); forget(); } };
