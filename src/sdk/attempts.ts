@@ -2,13 +2,14 @@
 import type { Answered } from './check-stream.ts';
 import { GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { CheckReply, StreamCheckReply } from './schema.ts';
+import { isUnsent } from './unreachable.ts';
 
 export type Attempt =
   | { readonly kind: 'answer'; readonly reply: CheckReply }
   /** The gateway says that it cannot decide now. */
   | { readonly kind: 'busy'; readonly because: string; readonly retryAfterMs: number }
-  /** Nobody knows whether the gateway has seen it. */
-  | { readonly kind: 'lost'; readonly because: string }
+  /** `isUnsent`: there was no connection. Otherwise nobody knows whether the gateway has seen it. */
+  | { readonly kind: 'lost'; readonly because: string; readonly isUnsent: boolean }
   | { readonly kind: 'late' }
   | { readonly kind: 'refused'; readonly error: GatewayError };
 
@@ -23,7 +24,7 @@ const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
 export function attemptOnStream(answered: Answered): Attempt {
   if (answered.kind === 'answered') return attemptOfReply(answered.reply);
   const { error } = answered;
-  return error.fault === 'payload_too_large' ? { kind: 'refused', error } : { kind: 'lost', because: error.message };
+  return error.fault === 'payload_too_large' ? { kind: 'refused', error } : lostBy(error);
 }
 
 export function attemptOfError(error: GatewayError): Attempt {
@@ -33,8 +34,12 @@ export function attemptOfError(error: GatewayError): Attempt {
     case 'deadline_exceeded': return { kind: 'late' };
     case 'resource_exhausted': return { kind: 'busy', because: message, retryAfterMs };
     case 'invalid_argument': case 'unimplemented': case 'unauthenticated': case 'permission_denied': return { kind: 'refused', error };
-    default: return { kind: 'lost', because: message };
+    default: return lostBy(error);
   }
+}
+
+function lostBy({ message, cause }: GatewayError): Attempt {
+  return { kind: 'lost', because: message, isUnsent: cause instanceof Error && 'details' in cause && isUnsent(String(cause.details)) };
 }
 
 function attemptOfReply(reply: StreamCheckReply): Attempt {

@@ -38,7 +38,7 @@ type Inquiry = {
   readonly endMs: number;
   /** Its caller has aborted it, and learns of no answer. */
   hasLeft: boolean;
-  /** An attempt was lost. */
+  /** An attempt was lost, and may have reached the gateway. */
   isUncertain: boolean;
 };
 
@@ -127,10 +127,9 @@ export class Checker {
         }
         case 'lost': {
           reach.failed();
-          inquiry.isUncertain = true;
           const leftMs = endMs - performance.now();
           if (reach.isLost || leftMs <= 0) {
-            this.#abandon(inquiry);
+            if (inquiry.isUncertain) this.#abandon(inquiry);
             if (this.#isClosed) throw new ClientClosedError();
             return this.#unreachable(body, attempt.because);
           }
@@ -166,7 +165,7 @@ export class Checker {
     void this.#options.underway.during(async () => {
       const decided = await attempt;
       const isAllowed = decided.kind === 'answer' && DECISIONS[decided.reply.decision] === 'allow';
-      if (isAllowed || decided.kind === 'lost' || inquiry.isUncertain) this.#abandon(inquiry);
+      if (isAllowed || inquiry.isUncertain) this.#abandon(inquiry);
     });
   }
 
@@ -174,7 +173,9 @@ export class Checker {
     const stream = this.#openStream();
     if (stream !== undefined) {
       const attempt = await this.#ask(stream, message, inquiry);
-      if (attempt.kind !== 'lost' || inquiry.hasLeft) return attempt;
+      if (attempt.kind !== 'lost') return attempt;
+      inquiry.isUncertain ||= !attempt.isUnsent;
+      if (inquiry.hasLeft) return attempt;
     }
     return this.#askAlone(message, inquiry);
   }
@@ -204,6 +205,7 @@ export class Checker {
       if (!(error instanceof GatewayError)) throw error;
       const attempt = attemptOfError(error);
       if (attempt.kind === 'late') this.#abandon(inquiry);
+      if (attempt.kind === 'lost') inquiry.isUncertain ||= !attempt.isUnsent;
       return attempt;
     }
   }

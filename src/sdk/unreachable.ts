@@ -13,6 +13,9 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^Protocol error/, 'what answers there does not speak gRPC, or only with TLS'],
 ];
 
+/** Whether a call ended, with these details, because there was no connection to send it on. */
+export const isUnsent = (details: string): boolean => LAST_ERROR.test(details) || details.startsWith('Name resolution failed');
+
 /** The details of a call that ended without an answer of the gateway. */
 export function whyUnreachable(address: string, details: string): string {
   const timeout = /^Deadline exceeded after ([\d.]+)s/.exec(details)?.[1];

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Sleeper } from '../../src/sdk/backoff.ts';
 import { GatewayError, type OpState } from '../../src/sdk/index.ts';
 import { Orphans } from '../../src/sdk/orphans.ts';
 import { Underway } from '../../src/sdk/underway.ts';
 import { eventually } from '../support/eventually.ts';
+import { startProxy } from '../support/proxy.ts';
+import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 /** Orphans of a gateway that holds these states; `asked` is every call, in order. */
 function orphansOf(states: Map<string, OpState>, options: { isConnected?: () => boolean; onAsked?: (what: string, opId: string) => void } = {}) {
@@ -127,4 +129,20 @@ test('an outage does not fill the memory of an agent: beyond ten thousand the ol
   expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many wait for it to be reached']);
   expect(orphans.signalled('op-1')).toBe(false);
   expect(orphans.signalled('op-2')).toBe(true);
+});
+
+test('checks that never left the agent, as there was no connection, are not reported when there is one again', async () => {
+  const gateway = await scriptedGateway();
+  const proxy = await startProxy(gateway.address);
+  onTestFinished(() => proxy.close());
+  const agent = scriptedAgent({ ...gateway, address: proxy.address }, { deadlines: { outageMs: 0 } });
+  await agent.ready();
+  proxy.refuse();
+  await eventually(() => expect(agent.state).toBe('reconnecting'));
+  for (let count = 0; count < 50; count += 1) expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'deny', unreachable: true });
+  expect(gateway.calls).toEqual([]);
+  proxy.serve();
+  await eventually(() => expect(agent.state).toBe('connected'));
+  await agent.complete('another:operation');
+  expect(gateway.calls).toMatchObject([{ method: 'CompleteOp', opId: 'another:operation' }]);
 });
