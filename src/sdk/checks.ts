@@ -164,8 +164,8 @@ export class Checker {
     inquiry.hasLeft = true;
     void this.#options.underway.during(async () => {
       const decided = await attempt;
-      const isAllowed = decided.kind === 'answer' && DECISIONS[decided.reply.decision] === 'allow';
-      if (isAllowed || inquiry.isUncertain) this.#abandon(inquiry);
+      const mayBeAllowed = decided.kind === 'answer' ? DECISIONS[decided.reply.decision] === 'allow' : inquiry.isUncertain;
+      if (mayBeAllowed) this.#abandon(inquiry);
     });
   }
 

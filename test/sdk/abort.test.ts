@@ -68,7 +68,7 @@ test('a check that is given up gives its turn to the next, whether it had one or
 test('an action that is allowed after its caller has gone is completed; one that is denied, or that its caller has named, is not', async () => {
   for (const onUnreachable of ['deny', 'allow'] as const) {
     const { gateway, waiting, answerAll } = await hesitant('CheckAction');
-    const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 15_000 } });
+    const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 60_000 } });
     const controller = new AbortController();
     const { signal } = controller;
     const calls = [agent.check({ ...SEARCH, traceId: 'mine' }, { signal }), agent.run({ ...SEARCH, traceId: 'mine' }, () => {}, { signal }), agent.check({ ...SEARCH, traceId: 'mine', spanId: 'named' }, { signal })];
@@ -81,7 +81,7 @@ test('an action that is allowed after its caller has gone is completed; one that
     expect(asked(gateway, 'CompleteOp')).toHaveLength(2);
   }
   const { gateway, waiting, answerAll } = await hesitant('CheckAction');
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 15_000 } });
+  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
   const controller = new AbortController();
   const call = agent.check(SEARCH, { signal: controller.signal });
   await eventually(() => expect(waiting).toHaveLength(1));
@@ -187,7 +187,7 @@ test('an error of the body is thrown as it is, however long its end takes to be 
 
 test('what is over and what was spent is told to the gateway, also when nobody waits for that any more; close waits for it', async () => {
   const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 15_000 } });
+  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
   const controller = new AbortController();
   const { signal } = controller;
   const calls = [agent.run({ ...SEARCH, traceId: 'the', spanId: 'run' }, () => 'done', { signal }), agent.complete('the:check', { signal })];
@@ -223,14 +223,14 @@ test('a report that fails after its caller has gone is told to onWarning, and on
   await eventually(() => expect(warnings).toEqual(['operation the:unheard could not be reported complete']));
 });
 
-test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', { timeout: 60_000 }, async () => {
+test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', { timeout: 120_000 }, async () => {
   const gateway = await startTestGateway();
   onTestFinished(async () => { await gateway.stop(); });
   const leaks: string[] = [];
   const onWarning = ({ name }: Error): void => { leaks.push(name); };
   process.on('warning', onWarning);
   onTestFinished(() => { process.off('warning', onWarning); });
-  const agent = createAgentClient({ address: gateway.grpc, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, apiKey: ADMIN_KEY });
+  const agent = createAgentClient({ address: gateway.grpc, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, apiKey: ADMIN_KEY, deadlines: { checkMs: 60_000, callMs: 60_000, outageMs: 60_000, closeMs: 60_000 } });
   onTestFinished(() => agent.close());
   await agent.ready();
   const controller = new AbortController();
@@ -240,7 +240,7 @@ test('many may wait with one signal, which Node.js takes for no leak, and an ope
     begun += 1;
     return workForEver(op);
   }, { signal }));
-  await eventually(() => expect(begun).toBe(50));
+  await eventually(() => expect(begun).toBe(50), 60_000);
   // When the first is answered, the others are with the gateway.
   const first = agent.check(SEARCH);
   const checks = Array.from({ length: 200 }, () => agent.check(SEARCH, { signal }).then(({ opId }) => agent.complete(opId), (error: unknown) => expect(error).toBe(GONE)));
