@@ -98,7 +98,7 @@ test('bash completes commands, options and their words', async () => {
   const script = join(cli.home, 'svc.bash');
   writeFileSync(script, (await cli.run(['completion', 'bash'])).stdout);
   const complete = (...words: string[]): string[] => {
-    const probe = `source ${script}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`;
+    const probe = `source "${script}"; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`;
     return spawnSync('bash', ['-c', probe], { encoding: 'utf8' }).stdout.trim().split(' ').filter((word) => word !== '');
   };
   expect(complete('svc', 'lo')).toEqual(['login', 'logout', 'logs']);
@@ -138,7 +138,7 @@ test.skipIf(spawnSync('fish', ['--version']).error !== undefined)('fish complete
 test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh reads its completions without a word', async () => {
   const script = join(cli.home, '_svc');
   writeFileSync(script, (await cli.run(['completion', 'zsh'])).stdout);
-  const { status, stdout, stderr } = spawnSync('zsh', ['-f', '-c', `autoload -Uz compinit; compinit -D; source ${script}; print $_comps[svc]`], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
+  const { status, stdout, stderr } = spawnSync('zsh', ['-f', '-c', `autoload -Uz compinit; compinit -D; source "${script}"; print $_comps[svc]`], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '_svc\n', stderr: '' });
 });
 

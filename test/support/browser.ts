@@ -17,6 +17,8 @@ export async function openBrowser(): Promise<Browser> {
   if (BROWSER_PATH === undefined) throw new Error(NO_BROWSER);
   return chromium.launch({
     executablePath: BROWSER_PATH,
+    // It makes a socket in its temp folder, and ends where the path of that is longer than the system takes.
+    env: { ...process.env, TMPDIR: '/tmp' },
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
 }
