@@ -168,7 +168,7 @@ async function boot(notice, email) {
     else showDoor(notice, undefined, email);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'Not there'), h('p', null, error.message), button('Try again', () => boot(notice, email), { class: 'solid' }))));
+    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard cannot be loaded'), h('p', null, error.message), button('Try again', () => boot(notice, email), { class: 'solid' }))));
   }
 }
 

@@ -18,7 +18,7 @@ export function helpOf(text: HelpText): string {
       ...columns(text.groups.map(({ name, summary }) => [name, summary])),
       '',
       GLOBAL_OPTIONS,
-      'Exit status: 0 done, 1 failed, 2 used wrongly, 3 the check was denied',
+      'Exit status: 0 success, 1 failure, 2 usage error, 3 check denied',
       'Example: svc login && svc ops watch      (svc <command> --help shows more)',
       '',
     ].join('\n');

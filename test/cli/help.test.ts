@@ -43,8 +43,8 @@ test('a mistake on the command line is status 2, told on standard error, with wh
   const cases: readonly (readonly [readonly string[], string])[] = [
     [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
     [['ops', 'show'], "error: missing required argument 'op_id'\nRun `svc ops show --help` to see how it is used.\n"],
-    [['ops', 'pause'], 'error: nothing says which operations to pause\nName their ids, or choose them with --agent, --team, --org or --all.\n'],
-    [['ops', 'terminate', 'o:1', '--all'], 'error: operations are named by their ids or chosen by options, not both\n'],
+    [['ops', 'pause'], 'error: no operations to pause were given\nGive their ids, or select them with --agent, --team, --org or --all.\n'],
+    [['ops', 'terminate', 'o:1', '--all'], 'error: give the ids of operations or options that select them, not both\n'],
     [['ops', 'ls', '--agent', 'acme/search/a1', '--org', 'other'], 'error: --agent acme/search/a1 is not of this org\n'],
     [['logs', '--agent', '/search/a1'], 'error: the log cannot be searched for an agent without an org alone\n--team search --agent a1 finds it, together with those of this name in every org.\n'],
     [['ops', 'ls', '--limit', '0'], 'error: --limit must be a whole number of at least 1\n'],

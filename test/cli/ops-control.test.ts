@@ -79,6 +79,6 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
   expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
     status: 0,
     stdout: 'x:2 is terminated.\n',
-    stderr: 'The gateway takes no more requests for now; going on as fast as it lets them in.\nthere is no operation x:1\n1 more operation came meanwhile: run it again. An agent that is removed with `svc agents rm` starts no more.\n',
+    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. Removing the agent with `svc agents rm` keeps it from starting more.\n',
   });
 });

@@ -14,7 +14,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     for (const trace of ['wild-1', 'wild-2', 'wild-3']) await wild(trace);
     await (await agent('acme', 'search', 'calm'))('calm-1');
     await stateOf(rowOf(page, 'calm-1:s'), 'running');
-    const all = page.getByRole('group', { name: 'All that fit the filter' });
+    const all = page.getByRole('group', { name: 'All operations that match the filter' });
     expect(await all.count()).toBe(0); // nothing is filtered: it would be everybody
     await page.getByLabel('Search').fill('acme search wild');
     await all.getByRole('button', { name: 'Pause all' }).click();

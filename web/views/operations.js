@@ -29,7 +29,7 @@ export function operationsView({ model, status, onChange }, asked) {
   const control = operationControl(model, () => refresh());
   const list = operationTable(model, control.one);
   // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
-  const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All that fit the filter', hidden: true },
+  const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All operations that match the filter', hidden: true },
     button('Pause all', () => control.all(model.list(filters.read()), 'pause'), { class: 'small' }),
     button('Terminate all', () => control.all(model.list(filters.read()), 'terminate'), { class: 'small danger' }));
   /** @type {readonly Op[]} */
@@ -160,7 +160,7 @@ function summaryText(model, found, { isLive, isKnown }) {
 function emptyText(model, { isReading, isKnown }) {
   if (isReading) return 'Reading what is in flight …';
   if (!isKnown) return 'Not connected: what is in flight is not known.';
-  return model.size > 0 ? 'No operation fits the filter.' : 'No operations in flight. They appear here as soon as an agent asks.';
+  return model.size > 0 ? 'No operations match the filter.' : 'No operations in flight. They appear here as soon as an agent asks.';
 }
 
 /** However often it is asked for meanwhile, it happens once. @param {number} waitMs @param {() => void} happen */

@@ -24,8 +24,8 @@ const MAX_AGENTS_SHOWN = 10;
 export const control = (trigger: Trigger): Run => async (invocation) => {
   const { args, options } = invocation;
   const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
-  if (args.length > 0 && isChosen) throw usageError('operations are named by their ids or chosen by options, not both');
-  if (args.length === 0 && !isChosen) throw usageError(`nothing says which operations to ${trigger}`, 'Name their ids, or choose them with --agent, --team, --org or --all.');
+  if (args.length > 0 && isChosen) throw usageError('give the ids of operations or options that select them, not both');
+  if (args.length === 0 && !isChosen) throw usageError(`no operations to ${trigger} were given`, 'Give their ids, or select them with --agent, --team, --org or --all.');
   const api = await Api.of(invocation);
   return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
 };
@@ -56,7 +56,7 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
   const status = await controlEach(api, trigger, ops.map(({ op_id: id }) => String(id)), invocation, isPast);
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
-  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} came meanwhile: run it again. An agent that is removed with \`svc agents rm\` starts no more.`);
+  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started meanwhile: run the command again. Removing the agent with \`svc agents rm\` keeps it from starting more.`);
   return status;
 }
 
@@ -127,7 +127,7 @@ function patience(): <T>(request: () => Promise<T>) => Promise<T> {
         return await request();
       } catch (error) {
         if (!(error instanceof RefusedError) || error.code !== 'rate_limited' || error.retryAfterSecs === undefined) throw error;
-        if (!isTold) note('The gateway takes no more requests for now; going on as fast as it lets them in.');
+        if (!isTold) note('The gateway limits the rate of requests; continuing as fast as it allows.');
         isTold = true;
         await pause(error.retryAfterSecs * 1000);
       }
