@@ -66,6 +66,9 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_
       clearTimeout(timer);
       resolve();
     });
+  }).catch((error: unknown) => {
+    if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+    throw error;
   });
   const url = /HTTP\s+(http:\S+)/.exec(output.stdout)?.[1] ?? '';
   const grpc = /gRPC\s+(\S+)/.exec(output.stdout)?.[1] ?? '';
