@@ -58,6 +58,25 @@ test('revoking a bearer closes the streams of checks it has opened, idle or not'
   expect(await other.ended).toMatchObject({ code: 'OK' });
 });
 
+test('a bearer that cannot be verified for the moment closes no stream', async () => {
+  const { call, answers, ended } = openChecks(bearer(WRITE_KEY));
+  call.write(check({ credentialToken: '', correlationId: 'before' }));
+  await until(() => answers.length === 1);
+  const { authenticate } = scene.gateway;
+  let asked = 0;
+  scene.gateway = { ...scene.gateway, authenticate: async () => {
+    asked += 1;
+    return { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the verification of keys' } };
+  } };
+  scene.server.recheckBearers();
+  await until(() => asked === 1);
+  scene.gateway = { ...scene.gateway, authenticate };
+  call.write(check({ credentialToken: '', correlationId: 'after' }));
+  call.end();
+  expect(await ended).toMatchObject({ code: 'OK' });
+  expect(answers).toMatchObject([{ correlationId: 'before', decision: 'allow' }, { correlationId: 'after', decision: 'allow' }]);
+});
+
 test('a bearer that is not in force closes no stream whose agents present credentials of their own', async () => {
   const { call, answers, ended } = openChecks(bearer('of a proxy'));
   call.write(check({ correlationId: 'before' }));
