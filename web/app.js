@@ -145,7 +145,7 @@ async function leave() {
   }
 }
 
-/** The link of a mail, taken out of the address bar at once: its token belongs in no history. The e-mail is only to be shown and remembered. */
+/** The link of an invite or a mail, taken out of the address bar at once: its token belongs in no history. An e-mail, which invites name, is only shown. */
 function readLink() {
   const match = /^#\/(accept-invite|reset-password)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
   if (match === null) return undefined;

@@ -67,7 +67,7 @@ const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
     `${publicUrl}`,
     '',
     'To choose a new one, open this link within one hour. It works once:',
-    `${publicUrl}/#/reset-password/${secret}?email=${encodeURIComponent(to)}`, // for the password manager
+    `${publicUrl}/#/reset-password/${secret}`,
     '',
     'If it was not you, ignore this mail: your password stays as it is.',
     '',

@@ -12,7 +12,7 @@ async function requestReset(scene: Scene, email: string): Promise<string | undef
   const before = scene.mails.length;
   valueOf(await scene.requestPasswordReset({ email }));
   await scene.accounts.idle();
-  return /reset-password\/([\w-]{43})\?email=[\w.%-]+\n/.exec(scene.mails[before]?.text ?? '')?.[1];
+  return /reset-password\/([\w-]{43})\n/.exec(scene.mails[before]?.text ?? '')?.[1];
 }
 
 test('the mailed token sets the password once, ends all sessions, and lifts the lock', async () => {
@@ -21,7 +21,7 @@ test('the mailed token sets the password once, ends all sessions, and lifts the 
   const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
   for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
   const resetToken = (await requestReset(scene, ' Owner@EXAMPLE.com'))!;
-  expect(scene.mails).toEqual([{ to: 'owner@example.com', subject: 'Reset your password', text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}?email=owner%40example.com\n`) }]);
+  expect(scene.mails).toEqual([{ to: 'owner@example.com', subject: 'Reset your password', text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}\n`) }]);
 
   expect(valueOf(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD }))).toBeUndefined();
   expect(scene.revoked).toEqual([`account:${owner.id} 1`]);
