@@ -68,10 +68,9 @@ export class IoLink implements Link {
   ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#outbox.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
-    // One check of a batch is enough to learn, sooner or later, who is busy here; when places are scarce, each is.
-    const isToLearn = command.type === 'check' && (isFirst || this.#waiting.size >= this.#openPlaces);
+    const learnsFrom = this.#learnsFrom(command as Command, isFirst);
     const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED) as Promise<Recorded<Replies[T]>>;
-    if (isToLearn) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
+    if (learnsFrom) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
     return asked;
   }
 
@@ -112,6 +111,12 @@ export class IoLink implements Link {
   #orgOf({ principal, agent, credential }: Asked): string | null {
     if (principal !== undefined) return principal.orgId;
     return agent === undefined ? null : this.#credentials.orgOf(credential) ?? STRANGERS;
+  }
+
+  /** The first check of a batch is enough to know, sooner or later, who is busy here. When places are scarce, each is looked at. */
+  #learnsFrom(command: Command, isFirst: boolean): boolean {
+    if (command.type !== 'check') return false;
+    return this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined);
   }
 
   /** Whether the credential has held: only then there is an operation. */

@@ -87,12 +87,13 @@ test('an agent that uses its credential for another org takes places of its own'
   expect(await refusedOf(25, () => link.ask<'check'>(check('acme')))).toBe(0);
 });
 
-test('of an agent whose credential was refused, the next ones are a stranger\'s', async () => {
+test('once a credential is refused while places are scarce, the next checks with it are a stranger\'s', async () => {
   const { link, refusedOf, answerAll } = open();
   const credential = digestOf(agentOf('acme'));
   void link.ask<'check'>(check('acme'));
   await answerAll();
-  void link.ask<'check'>({ ...check('globex'), credential }); // refused, as if the agent had been removed
+  // Refused, as if the agent had been removed, at a time when places are scarce.
+  expect(await refusedOf(30, () => link.ask<'check'>({ ...check('globex'), credential }))).toBe(0);
   await answerAll();
   expect(await refusedOf(1_000, () => link.ask<'check'>(check('acme')))).toBe(950);
   expect(await refusedOf(1, () => link.ask<'list-agents'>({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(0);
