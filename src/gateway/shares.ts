@@ -18,6 +18,11 @@ export class Shares {
     return true;
   }
 
+  /** Counts one that must not be refused, also beyond the share. It must be given back like any other. */
+  add(caller: string | null): void {
+    if (caller !== null) this.#taken.set(caller, (this.#taken.get(caller) ?? 0) + 1);
+  }
+
   giveBack(caller: string | null): void {
     if (caller === null) return;
     const taken = this.#taken.get(caller) ?? 0;

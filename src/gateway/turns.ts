@@ -35,6 +35,13 @@ export class Turns {
     return this.#do(caller, work);
   }
 
+  /** For a further piece of what was begun: it waits for its turn and takes a place from what is new, but is never refused. */
+  goOn<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+    this.#shares.add(caller);
+    this.#taken += 1;
+    return this.#do(caller, work);
+  }
+
   async #do<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     try {
       if (this.#free > 0) this.#free -= 1;

@@ -9,7 +9,7 @@ import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once, including those that wait for their turn; half of them for one org. */
+/** Searches at once, including those that wait for their turn; half of them for one org. Beyond that, only exports go on that have begun. */
 const MAX_READS = 64;
 
 /** A page is cut short long before this. Only a disk that does not answer takes this long. */
@@ -34,7 +34,8 @@ export class AuditReaderLink implements AuditReads {
 
   read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     const untilMs = performance.now() + this.#deadlineMs;
-    const read = this.#turns.run(orgId, () => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request)));
+    const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request));
+    const read = isFurtherPiece(request) ? this.#turns.goOn(orgId, search) : this.#turns.run(orgId, search);
     if (read === undefined) return Promise.resolve(OVERLOADED);
     return new Promise((resolve) => {
       // A caller that timed out keeps the turn: the thread is still working on its search.
@@ -84,5 +85,8 @@ export class AuditReaderLink implements AuditReads {
     settle?.(reply);
   }
 }
+
+/** Of an export, which waits for each piece before it asks for the next. It is refused at its start or not at all: half of it is of no use. */
+const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } as const);

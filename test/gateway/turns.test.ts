@@ -81,3 +81,15 @@ test('of an odd number of places an org has the larger half, and of a single one
   expect(['acme', 'acme', 'acme'].map((orgId) => ask(orgId, 'work') !== undefined)).toEqual([true, true, false]);
   expect(open(1).ask('acme', 'work')).toBeDefined();
 });
+
+test('what was begun is never refused: it waits for its turn like all else, and takes the place of what is new', async () => {
+  const { ask, begun, endOne, turns } = open(4);
+  for (const name of ['a1', 'a2']) void ask('acme', name);
+  void turns.goOn('acme', () => Promise.resolve().then(() => void begun.push('further')));
+  void ask('globex', 'g1');
+  expect([ask('acme', 'a3'), ask('globex', 'g2'), turns.taken]).toEqual([undefined, undefined, 4]);
+  for (let ended = 0; ended < 3; ended += 1) await endOne();
+  expect(begun).toEqual(['a1', 'g1', 'a2', 'further']);
+  const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+  expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
+});

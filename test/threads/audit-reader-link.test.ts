@@ -49,6 +49,21 @@ test.skipIf(process.platform === 'win32')('an org that asks for ever more of the
   await link.close();
 });
 
+test.skipIf(process.platform === 'win32')('an export that has begun gets its next piece, however many others begin meanwhile', async () => {
+  const { directory, segment } = stuckLog();
+  const link = new AuditReaderLink({ directory }, () => {}, 60_000);
+  const begin = () => link.read({ ...EVERYTHING, format: 'ndjson' }, 'acme');
+  const begun = Array.from({ length: 32 }, begin);
+  const further = link.read({ ...EVERYTHING, format: 'ndjson', cursor: Buffer.from('before:9').toString('base64url') }, 'acme');
+  expect(await begin()).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
+  const writer = openSync(segment, constants.O_RDWR);
+  rmSync(segment);
+  expect((await Promise.all([...begun, further])).filter(({ ok }) => !ok)).toEqual([]);
+  expect(await begin()).toMatchObject({ ok: true });
+  closeSync(writer);
+  await link.close();
+});
+
 test('who asks for the audit log once waits for two readings at most of an org that asks for ever more of it', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
