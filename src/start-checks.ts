@@ -1,7 +1,8 @@
 /** What must be right before a gateway starts, each with an error message for the operator. */
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { makeFolder } from './adapters/make-folder.ts';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
 import { damagedStoreFile } from './adapters/store/lmdb-damage.ts';
@@ -38,27 +39,8 @@ export async function holdDataDir(path: string): Promise<DataDirLock> {
 }
 
 function makeDataDir(path: string): void {
-  makeFolder(resolve(path));
+  makeFolder(resolve(path), 0o700);
   chmodSync(path, 0o700);
-}
-
-/** Creates parents too, one by one: Node.js' recursive mkdir hides that a file system is read-only, and never ends in /proc. */
-function makeFolder(path: string): void {
-  if (isFolder(path)) return;
-  if (dirname(path) !== path) makeFolder(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    if (!isFolder(path)) throw error; // else another gateway that starts at the same time was faster
-  }
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false; // mkdir will report why
-  }
 }
 
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {

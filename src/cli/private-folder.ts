@@ -1,10 +1,11 @@
 /** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (spec: CLI commands, login 4). */
 import { randomBytes } from 'node:crypto';
-import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../adapters/durable-file.ts';
+import { makeFolder } from '../adapters/make-folder.ts';
 import { codeOf } from '../core/error-text.ts';
 import { CliError } from './errors.ts';
 import { note } from './output.ts';
@@ -69,7 +70,7 @@ export async function changePrivateFile(name: string, change: (text: string | un
 /** A folder that was there before, and open to others, is tightened. */
 async function makePrivateFolder(): Promise<void> {
   const folder = svcFolder();
-  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  makeFolder(resolve(folder), FOLDER_MODE);
   if (((await stat(folder)).mode & 0o777) !== FOLDER_MODE) await chmod(folder, FOLDER_MODE);
 }
 

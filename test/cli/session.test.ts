@@ -257,3 +257,9 @@ test('a gateway that cannot be reached is named with what to do', async () => {
   expect(debugged.stderr).toContain('ECONNREFUSED');
   expect(debugged.stderr).not.toContain(ADMIN_KEY);
 });
+
+test.skipIf(process.platform !== 'linux')('where no folder can be made, that is said at once', async () => {
+  const { status, stderr } = await cli.run(['context', 'add', 'local', gateway.url], { env: { HOME: '/proc/svc/home' } });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^error: cannot write \/proc\/svc\/home\/\.svc\/config\.yaml: .+\nMake \/proc\/svc\/home\/\.svc a folder of your own that you can write to\.\n$/);
+});
