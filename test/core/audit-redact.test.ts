@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DEFAULT_REDACTED_KEYS, MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys, redactText } from '../../src/core/audit-redact.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 
 const keys = redactedKeys();
 const redact = (attributes: Readonly<Record<string, unknown>>) => JSON.parse(JSON.stringify(redactAttributes(attributes, keys))) as unknown;
@@ -124,10 +125,11 @@ test('objects and lists are logged down to the thirty-second level', () => {
 });
 
 test('a megabyte made to slow the search down is settled in a moment', () => {
-  const startedMs = performance.now();
-  for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
-  for (const text of ['://a:'.repeat(200_000), '?token'.repeat(170_000), '=@'.repeat(500_000), `://${'a'.repeat(1_000_000)}@`, '://a:@'.repeat(170_000), 'token='.repeat(170_000), 'a:'.repeat(500_000), 'sk-'.repeat(330_000), 'a'.repeat(1_000_000) + ':']) redactText(text);
-  expect(performance.now() - startedMs).toBeLessThan(1_500); // fourteen of them, and other tests beside
+  const tookMs = processorMsOf(() => {
+    for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
+    for (const text of ['://a:'.repeat(200_000), '?token'.repeat(170_000), '=@'.repeat(500_000), `://${'a'.repeat(1_000_000)}@`, '://a:@'.repeat(170_000), 'token='.repeat(170_000), 'a:'.repeat(500_000), 'sk-'.repeat(330_000), 'a'.repeat(1_000_000) + ':']) redactText(text);
+  });
+  expect(tookMs).toBeLessThan(1_500); // fourteen of them
 });
 
 test('a key named __proto__ is kept as a key, beside a redacted one', () => {

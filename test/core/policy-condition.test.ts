@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileCondition, ConditionVariables, type CheckSubject, type ConditionOutcome } from '../../src/core/policy-condition.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 
 const SUBJECT: CheckSubject = {
   agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' },
@@ -202,9 +203,7 @@ test.each([
   ['attributes.list.exists(text, text.matches("(a*)*(a*)*(a*)*b"))', { list: Array.from({ length: 120 }, () => 'a'.repeat(8000)) }],
   ['[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, attributes.list.all(item, item.nope == 1))', { list: numbers }],
 ])('%s cannot hold up the gateway, whatever is sent', (source, attributes) => {
-  const startedMs = performance.now();
-  expect(evaluate(source, { attributes })).not.toBe(true);
-  expect(performance.now() - startedMs).toBeLessThan(500);
+  expect(processorMsOf(() => expect(evaluate(source, { attributes })).not.toBe(true))).toBeLessThan(500);
 });
 
 test('what is too large to loop over is an error that says so', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compileGlob } from '../../src/core/policy-glob.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 
 test.each([
   ['web_*', 'web_search', true],
@@ -48,7 +49,5 @@ test('a pattern matches what its definition says, on any input', () => {
 
 test.each(['*a*a*a*a*b', '*?a*?a*?a*?b', `${'a*'.repeat(200)}b`, `*${'a?'.repeat(100)}b`])('the hostile pattern %s is decided on 100,000 characters in no time', (pattern) => {
   const glob = compileGlob(pattern);
-  const startedMs = performance.now();
-  expect(glob.matches('a'.repeat(100_000))).toBe(false);
-  expect(performance.now() - startedMs).toBeLessThan(1000);
+  expect(processorMsOf(() => expect(glob.matches('a'.repeat(100_000))).toBe(false))).toBeLessThan(1000);
 });

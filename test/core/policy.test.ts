@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { compilePolicies, type CheckSubject, type PolicyDocument, type PolicySet } from '../../src/core/policy.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 
 function documentOf(raw: unknown): PolicyDocument {
   const { document, problems } = parsePolicyDocument(raw, 'test.yaml');
@@ -399,9 +400,10 @@ test('with ten thousand rules, half of them patterns, the first check after a re
     ? { id: `r${n}`, actions: [`act.${n}`], effect: 'allow' }
     : { id: `r${n}`, actions: [`a*.${n}*`], resources: [`x${n}*`], effect: 'deny' }));
   const policies = policiesOf({ name: 'large', scope: 'global', rules });
-  const startedMs = performance.now();
-  expect(policies.decide(check({ action: 'act.9998', resource: 'y' })).kind).toBe('allow');
-  expect(policies.decide(check({ action: 'act.9998', resource: 'x9' }))).toMatchObject({ kind: 'deny', ruleId: 'r9' });
-  expect(policies.decide(check({ action: 'act.18', resource: 'x1' }))).toMatchObject({ kind: 'deny', ruleId: 'r1' });
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  const tookMs = processorMsOf(() => {
+    expect(policies.decide(check({ action: 'act.9998', resource: 'y' })).kind).toBe('allow');
+    expect(policies.decide(check({ action: 'act.9998', resource: 'x9' }))).toMatchObject({ kind: 'deny', ruleId: 'r9' });
+    expect(policies.decide(check({ action: 'act.18', resource: 'x1' }))).toMatchObject({ kind: 'deny', ruleId: 'r1' });
+  });
+  expect(tookMs).toBeLessThan(1_000);
 });

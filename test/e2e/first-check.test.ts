@@ -7,6 +7,7 @@ import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { endIfOrphaned } from '../support/orphans.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -46,6 +47,7 @@ test('a gateway that nobody reads along with starts, answers, and stops in order
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(code ?? signal)); });
+  endIfOrphaned(child);
   child.stdout.destroy();
   child.stderr.destroy();
   await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200));

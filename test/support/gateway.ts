@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { endIfOrphaned } from './orphans.ts';
 
 export const ADMIN_KEY = 'test-admin-key-0123456789-0123456789-0123456789';
 
@@ -52,6 +53,7 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_
     },
     stdio: ['ignore', 'pipe', stderr ?? 'pipe'],
   });
+  endIfOrphaned(child);
   const output = { stdout: '', stderr: '' };
   child.stdout!.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
   child.stderr?.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });

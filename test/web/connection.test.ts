@@ -87,6 +87,9 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).waitFor();
+    // From here on it is away only when the test lets time pass, however long it takes to point at it.
+    await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await page.getByRole('button', { name: 'Reload files' }).click();
     const notice = page.getByText('The files say what is in force already.');
     await notice.hover();

@@ -113,7 +113,7 @@ test.skipIf(!existsSync('/proc/self/stat'))('where the kernel’s lock is not to
   const first = acquirePidFile(path);
   expect(first.ok).toBe(true);
   expect(acquirePidFile(path).ok).toBe(true); // a writer of this process that broke left its mark
-  const elsewhere = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  const elsewhere = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => { elsewhere.kill('SIGKILL'); });
   const stat = readFileSync(`/proc/${elsewhere.pid}/stat`, 'utf8');
   const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
-import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
+import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
-import { SILENT } from '../../support/postgres.ts';
+import { SILENT, startTestPostgres } from '../../support/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -21,7 +21,7 @@ async function temporaryDir(): Promise<string> {
 }
 
 async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<EmbeddedPostgres> {
-  const server = await startEmbeddedPostgres({ dataDir, ...options }, SILENT);
+  const server = await startTestPostgres({ dataDir, ...options });
   cleanUps.push(() => server.stop());
   return server;
 }

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { migrate, MigrationError } from '../../../src/adapters/store/migrate.ts';
 import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
-import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
 import { startProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
@@ -177,7 +176,7 @@ test('a mistake in a statement is a bug, not an outage', async () => {
 
 test('a database that goes away is a fault meanwhile, and is used again when it is back', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-away-'));
-  const server = await startEmbeddedPostgres({ dataDir }, SILENT);
+  const server = await startTestPostgres({ dataDir });
   const postgres = new Postgres({ url: server.url, ...POSTGRES_DEFAULTS }, SILENT);
   onTestFinished(async () => {
     await postgres.close();
