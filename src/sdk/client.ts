@@ -104,6 +104,7 @@ class ConnectedAgent implements AgentClient {
   readonly #checker: Checker;
   readonly #control: ControlChannel;
   readonly #calls: Calls;
+  readonly #orphans: Orphans;
   readonly #runs: Runs;
   readonly #sleeper = new Sleeper();
   readonly #underway = new Underway();
@@ -118,25 +119,24 @@ class ConnectedAgent implements AgentClient {
     const credential = new Credential(settings, transport, reach);
     const parts = { settings, transport, credential, reach, underway: this.#underway };
     const stateOf = (opId: string) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' });
-    const orphans = new Orphans({
+    this.#orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
       stateOf,
-      isConnected: () => this.state === 'connected',
-      sleeper: this.#sleeper,
+      isReachable: () => this.state === 'connected' || (!reach.isLost && this.state !== 'refused' && this.state !== 'closed'),
       underway: this.#underway,
       onWarning: settings.onWarning,
     });
     this.#transport = transport;
     this.#reach = reach;
     this.#credential = credential;
-    this.#checker = new Checker({ ...parts, onOrphan: (opId) => orphans.add(opId) });
+    this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#orphans.add(opId) });
     this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed, stateOf });
     this.#control = new ControlChannel({
       ...parts,
-      orphans,
+      orphans: this.#orphans,
       onReturn: () => this.#runs.announceAll(),
     });
-    this.#runs = new Runs({ ...parts, checker: this.#checker, control: this.#control, calls: this.#calls, orphans, sleeper: this.#sleeper });
+    this.#runs = new Runs({ ...parts, checker: this.#checker, control: this.#control, calls: this.#calls, orphans: this.#orphans, sleeper: this.#sleeper });
   }
 
   get state(): ClientState { return this.#control.state; }
@@ -187,6 +187,7 @@ class ConnectedAgent implements AgentClient {
 
   async #close(): Promise<void> {
     this.#isClosing = true;
+    this.#orphans.hurry();
     await this.#underway.idleWithin(this.#settings.closeMs);
     const { count } = this.#runs;
     this.#runs.abortAll();
@@ -197,6 +198,7 @@ class ConnectedAgent implements AgentClient {
     this.#isClosed = true;
     this.#checker.drain();
     this.#control.close();
+    this.#orphans.close();
     this.#checker.close();
     this.#credential.close();
     this.#sleeper.end();

@@ -1,5 +1,6 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
-import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
+import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
+import { isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
 import type { Underway } from './underway.ts';
@@ -12,8 +13,9 @@ export type OrphansOptions = {
   readonly complete: (opId: string) => Promise<void>;
   /** The state of an operation of one's own at the gateway; undefined when it is not known. */
   readonly stateOf: (opId: string) => Promise<OpState | undefined>;
-  readonly isConnected: () => boolean;
-  readonly sleeper: Sleeper;
+  /** Whether it makes sense to ask the gateway now. */
+  readonly isReachable: () => boolean;
+  /** Until none is due or the gateway is lost, so that `close` waits for that. */
   readonly underway: Underway;
   readonly onWarning: (error: Error) => void;
 };
@@ -24,6 +26,9 @@ type Orphan = 'due' | 'paused';
 export class Orphans {
   readonly #orphans = new Map<string, Orphan>();
   readonly #options: OrphansOptions;
+  readonly #sleeper = new Sleeper();
+  /** In a row, none of which has settled all that were due. */
+  #attempts = 0;
   #isBusy = false;
 
   constructor(options: OrphansOptions) {
@@ -43,8 +48,18 @@ export class Orphans {
   /** Call it when the connection is back. A gateway that has restarted has forgotten what was paused, too. */
   retry(): void {
     for (const opId of this.#orphans.keys()) this.#orphans.set(opId, 'due');
+    this.hurry();
+  }
+
+  /** Those that are due are tried now, and soon again. */
+  hurry(): void {
+    this.#attempts = 0;
+    this.#sleeper.wakeAll();
     void this.#settle();
   }
+
+  /** Nothing is tried any more. */
+  close(): void { this.#sleeper.end(); }
 
   /** An operator has sent a signal to this operation. False when it is none of these. */
   signalled(opId: string): boolean {
@@ -54,15 +69,17 @@ export class Orphans {
     return true;
   }
 
-  /** Completes those that are due, until none is or the connection is lost. */
+  /** Completes those that are due, until none is or the gateway is lost. */
   async #settle(): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    for (let attempt = 0; this.#isAnyDue() && this.#options.isConnected(); attempt += 1) {
-      if (attempt > 0) await this.#options.sleeper.sleep(backoffMs(attempt, BACKOFF));
-      await this.#options.underway.during(() => this.#settleEach());
-    }
-    this.#isBusy = false;
+    await this.#options.underway.during(async () => {
+      for (this.#attempts = 0; this.#isAnyDue() && this.#options.isReachable(); this.#attempts += 1) {
+        if (this.#attempts > 0) await this.#sleeper.sleep(backoffMs(this.#attempts, BACKOFF));
+        await this.#settleEach();
+      }
+      this.#isBusy = false;
+    });
   }
 
   async #settleEach(): Promise<void> {
@@ -81,7 +98,8 @@ export class Orphans {
     } catch (error) {
       if (!(error instanceof GatewayError)) return false;
       if (error.code === 'failed_precondition') return this.#isOverOrPaused(opId);
-      if (error.code !== 'not_found') return false;
+      if (error.code === 'unauthenticated' || !isVerdict(error)) return false;
+      if (error.code !== 'not_found') this.#options.onWarning(new Error(`operation ${opId} could not be reported complete`, { cause: error }));
     }
     this.#orphans.delete(opId);
     return true;

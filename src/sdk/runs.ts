@@ -95,7 +95,8 @@ export class Runs {
   announceAll(): void {
     this.#rouse();
     for (const [op, check] of this.#live) {
-      this.#announce(op, check).catch((error: unknown) => {
+      // Its body may be over by the time of the answer, which is then all that tells of an operation to complete.
+      this.#options.underway.during(() => this.#announce(op, check)).catch((error: unknown) => {
         if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be announced again`, { cause: error }));
       });
     }

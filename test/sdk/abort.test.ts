@@ -41,8 +41,8 @@ test('a signal that is aborted already lets nothing begin', async () => {
 test('whoever waits for a gateway that is not there can give up', async () => {
   const controller = new AbortController();
   const { signal } = controller;
-  const agent = scriptedAgent({ address: '127.0.0.1:1' } as ScriptedGateway, { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
-  const given = scriptedAgent({ address: '127.0.0.1:1' } as ScriptedGateway, { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
+  const agent = scriptedAgent({ address: '127.0.0.1:1' }, { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
+  const given = scriptedAgent({ address: '127.0.0.1:1' }, { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
   const calls = [agent, given].flatMap((it) => [it.check(SEARCH, { signal }), it.run(SEARCH, () => {}, { signal }), it.complete('trace:span', { signal }), it.recordUsage({ costUsd: 1 }, { signal }), it.ready({ signal })]);
   for (const call of calls) call.catch(() => {});
   await new Promise((resolve) => setTimeout(resolve, 100));

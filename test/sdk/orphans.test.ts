@@ -1,14 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Sleeper } from '../../src/sdk/backoff.ts';
 import { GatewayError, type OpState } from '../../src/sdk/index.ts';
 import { Orphans } from '../../src/sdk/orphans.ts';
 import { Underway } from '../../src/sdk/underway.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProxy } from '../support/proxy.ts';
-import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
+import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
 /** Orphans of a gateway that holds these states; `asked` is every call, in order. */
-function orphansOf(states: Map<string, OpState>, options: { isConnected?: () => boolean; onAsked?: (what: string, opId: string) => void } = {}) {
+function orphansOf(states: Map<string, OpState>, options: { isReachable?: () => boolean; onAsked?: (what: string, opId: string) => void } = {}) {
   const asked: string[] = [];
   const warnings: string[] = [];
   const ask = (what: string, opId: string): OpState | undefined => {
@@ -25,8 +24,7 @@ function orphansOf(states: Map<string, OpState>, options: { isConnected?: () => 
       states.set(opId, 'completing');
     },
     stateOf: async (opId) => ask('state', opId),
-    isConnected: options.isConnected ?? (() => true),
-    sleeper: new Sleeper(),
+    isReachable: options.isReachable ?? (() => true),
     underway: new Underway(),
     onWarning: ({ message }) => warnings.push(message),
   });
@@ -85,8 +83,7 @@ test('an abandoned operation about which the gateway cannot answer for the momen
       asked.push('state');
       return states.shift();
     },
-    isConnected: () => true,
-    sleeper: new Sleeper(),
+    isReachable: () => true,
     underway: new Underway(),
     onWarning: () => {},
   });
@@ -107,12 +104,12 @@ test('abandoned operations that are terminated, over or forgotten at the gateway
 
 test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
   const states = new Map<string, OpState>([['a', 'paused']]);
-  let isConnected = false;
-  const { orphans, asked } = orphansOf(states, { isConnected: () => isConnected });
+  let isReachable = false;
+  const { orphans, asked } = orphansOf(states, { isReachable: () => isReachable });
   orphans.add('a');
   await turn();
   expect(asked).toEqual([]);
-  isConnected = true;
+  isReachable = true;
   orphans.retry();
   await eventually(() => expect(asked).toEqual(['complete a', 'state a']));
   await turn();
@@ -124,7 +121,7 @@ test('without a connection nothing is asked; when it is back, also about what wa
 });
 
 test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
-  const { orphans, warnings } = orphansOf(new Map(), { isConnected: () => false });
+  const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
   for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
   expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many wait for it to be reached']);
   expect(orphans.signalled('op-1')).toBe(false);
@@ -145,4 +142,47 @@ test('checks that never left the agent, as there was no connection, are not repo
   await eventually(() => expect(agent.state).toBe('connected'));
   await agent.complete('another:operation');
   expect(gateway.calls).toMatchObject([{ method: 'CompleteOp', opId: 'another:operation' }]);
+});
+
+const completedAt = ({ calls }: ScriptedGateway): readonly string[] => calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
+
+test('close waits until an abandoned operation is complete that the gateway could not take before, and no longer than it may', async () => {
+  const NAMED = { action: 'tool.call', traceId: 'trace', spanId: 'span' };
+  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined));
+  const agent = scriptedAgent(gateway, { deadlines: { outageMs: 0, closeMs: 60_000 } });
+  await agent.ready();
+  await agent.run(NAMED, () => {});
+  await eventually(() => expect(completedAt(gateway).length).toBeGreaterThanOrEqual(2));
+  await agent.close();
+  expect(completedAt(gateway)).toHaveLength(3);
+
+  const broken = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? { fails: 'UNAVAILABLE' } : undefined));
+  const hasty = scriptedAgent(broken, { deadlines: { outageMs: 0, closeMs: 50 } });
+  await hasty.ready();
+  await hasty.run(NAMED, () => {});
+  await eventually(() => expect(completedAt(broken).length).toBeGreaterThanOrEqual(2));
+  await hasty.close();
+});
+
+test('close does not wait for a gateway that is lost', async () => {
+  const agent = scriptedAgent({ address: '127.0.0.1:1' }, { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } });
+  expect(await agent.run({ action: 'tool.call' }, () => 'ungoverned')).toBe('ungoverned');
+  await agent.close();
+});
+
+test('an abandoned operation about which the gateway does not take a report is named, and does not stand in the way of the next', async () => {
+  let isBroken = true;
+  const warnings: string[] = [];
+  const gateway = await scriptedGateway(({ method, opId }) => {
+    if (method === 'CheckAction' && isBroken) return { fails: 'UNAVAILABLE' };
+    return method === 'CompleteOp' && opId === 'of:another' ? { fails: 'PERMISSION_DENIED', fault: 'not_owner' } : undefined;
+  });
+  const agent = scriptedAgent(gateway, { onUnreachable: 'allow', onWarning: ({ message }) => warnings.push(message), deadlines: { outageMs: 0 } });
+  await agent.ready();
+  await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'another' }, () => {});
+  await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'mine' }, () => {});
+  isBroken = false;
+  await eventually(() => expect(completedAt(gateway)).toContain('of:mine'));
+  expect(completedAt(gateway)).toEqual(['of:another', 'of:mine']);
+  expect(warnings).toEqual(['operation of:another could not be reported complete']);
 });

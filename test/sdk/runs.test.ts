@@ -57,3 +57,31 @@ test('an operation that is terminated before the answer to its check arrives doe
   await expect(agent.run(NAMED, () => { hasRun = true; })).rejects.toMatchObject({ name: 'OpTerminatedError' });
   expect(hasRun).toBe(false);
 });
+
+test('an operation that is announced to a gateway that has forgotten it, while its body ends, is completed before close resolves', async () => {
+  let answer = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => { answer = resolve; });
+  let isKnown = true;
+  const gateway = await scriptedGateway(async ({ method }) => {
+    if (method === 'CompleteOp' && !isKnown) return { fails: 'NOT_FOUND' };
+    if (method !== 'CheckAction' || gateway.calls.length === 1) return undefined;
+    await isAnswered;
+    isKnown = true;
+    return undefined;
+  });
+  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+  await agent.ready();
+  let finish = (): void => {};
+  const isOver = new Promise<void>((resolve) => { finish = resolve; });
+  const run = agent.run(NAMED, () => isOver);
+  await eventually(() => expect(gateway.calls).toHaveLength(1));
+  isKnown = false;
+  gateway.opened[0]?.end();
+  await eventually(() => expect(gateway.calls).toHaveLength(2));
+  finish();
+  await run;
+  const closed = agent.close();
+  answer();
+  await closed;
+  expect(gateway.calls.map(({ method }) => method)).toEqual(['CheckAction', 'CheckAction', 'CompleteOp', 'CompleteOp']);
+});

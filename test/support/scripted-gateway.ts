@@ -65,7 +65,7 @@ export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | u
 }
 
 /** The client of an agent, until the test is over: with any token unless it is given an API key, and quick to close. */
-export function scriptedAgent({ address }: ScriptedGateway, { deadlines, ...options }: Partial<AgentClientOptions> = {}): AgentClient {
+export function scriptedAgent({ address }: Pick<ScriptedGateway, 'address'>, { deadlines, ...options }: Partial<AgentClientOptions> = {}): AgentClient {
   const credential = options.apiKey === undefined ? { credentialToken: 'any-token' } : {};
   const client = createAgentClient({ address, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, onWarning: () => {}, ...credential, ...options, deadlines: { closeMs: 50, ...deadlines } } as AgentClientOptions);
   onTestFinished(() => client.close());
