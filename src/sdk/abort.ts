@@ -48,6 +48,7 @@ export function unlessAborted<T>(signal: AbortSignal | undefined, promise: Promi
       onLeft();
       reject(signal.reason as Error);
     });
-    void promise.then(resolve, reject).finally(() => takeBack());
+    // Before it settles: a caller who has heard, and aborts then, has not left.
+    void promise.finally(() => takeBack()).then(resolve, reject);
   });
 }

@@ -179,10 +179,9 @@ class ConnectedAgent implements AgentClient {
   /** What was done does not become undone when its caller goes: it is reported to the end, and only the wait for that is over. */
   #report<T>(signal: AbortSignal | undefined, failure: string, work: () => Promise<T>): Promise<T> {
     const reported = this.#during(work);
-    reported.catch((cause: unknown) => {
-      if (signal?.aborted === true) this.#settings.onWarning(new Error(failure, { cause }));
+    return unlessAborted(signal, reported, () => {
+      reported.catch((cause: unknown) => this.#settings.onWarning(new Error(failure, { cause })));
     });
-    return unlessAborted(signal, reported);
   }
 
   async #close(): Promise<void> {

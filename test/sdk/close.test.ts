@@ -102,3 +102,11 @@ test('a process ends by itself once its client is closed, also when there never 
     await agent.close();
   `)).toEqual({ end: 0, output: 'true\n' });
 });
+
+test('a report that fails, and whose caller has forgotten to listen, is not passed over in silence', async () => {
+  expect(await runProgram(`
+    import { createAgentClient } from 'svc-gateway/sdk';
+    const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY, deadlines: { outageMs: 0 } });
+    agent.complete('trace:span');
+  `)).toEqual({ end: 1, output: expect.stringContaining('GatewayError: the gateway cannot be reached') });
+});
