@@ -1,4 +1,5 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
+import { setTimeout } from 'node:timers/promises';
 import { CliError, RefusedError } from './errors.ts';
 import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
@@ -24,23 +25,32 @@ const ADVICE: Readonly<Record<string, string>> = {
 const adviceFor = (code: string | undefined, response: Response): string | undefined =>
   waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
 
+export type ApiOptions = {
+  /** Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for commands of many requests. */
+  readonly isPatient?: boolean;
+};
+
 /** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */
 export class Api {
   readonly target: Target;
+  readonly #isPatient: boolean;
   #session: Session | undefined;
+  #renewing: Promise<Session> | undefined;
+  #hasToldOfLimit = false;
 
-  constructor(target: Target, session: Session | undefined) {
+  constructor(target: Target, session: Session | undefined, { isPatient = false }: ApiOptions = {}) {
     this.target = target;
     this.#session = session;
+    this.#isPatient = isPatient;
   }
 
-  static async of({ globals, env }: Invocation): Promise<Api> {
+  static async of({ globals, env }: Invocation, options?: ApiOptions): Promise<Api> {
     const target = await resolveTarget(globals, env);
     const session = await readSession(target.label, target.apiUrl);
     if (session !== undefined && globals.apiKey !== undefined && session.sourceKey !== target.apiKey) {
       note(`note: --api-key is not used, because there is a session on ${target.label}; \`svc logout\` ends it.`);
     }
-    return new Api(target, session);
+    return new Api(target, session, options);
   }
 
   /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
@@ -81,10 +91,11 @@ export class Api {
     return this.#session.token;
   }
 
-  /** False when there is no session, and so nothing to renew. */
+  /** Once, for all requests that find at the same time that it is needed. False when there is no session, and so nothing to renew. */
   async renew(): Promise<boolean> {
     if (this.#session === undefined) return false;
-    this.#session = await renew(this.target, this.#session);
+    this.#renewing ??= renew(this.target, this.#session).finally(() => { this.#renewing = undefined; });
+    this.#session = await this.#renewing;
     return true;
   }
 
@@ -97,11 +108,25 @@ export class Api {
   #misspoken = (): CliError => misspoken(this.target.apiUrl);
 
   async #answer(call: HttpCall): Promise<Response> {
-    const first = await send(this.target.apiUrl, call, await this.bearer());
-    // One renewal after a 401; a second 401 is final.
-    const response = first.status === 401 && (await this.renew()) ? await send(this.target.apiUrl, call, await this.bearer()) : first;
-    if (!response.ok) throw await this.refusalOf(response);
-    return response;
+    for (;;) {
+      const response = await this.#send(call);
+      if (response.ok) return response;
+      const refusal = await this.refusalOf(response);
+      const waitSecs = this.#isPatient && refusal instanceof RefusedError && refusal.code === 'rate_limited' ? refusal.retryAfterSecs : undefined;
+      if (waitSecs === undefined) throw refusal;
+      if (!this.#hasToldOfLimit) note('The gateway limits the rate of requests; continuing as fast as it allows.');
+      this.#hasToldOfLimit = true;
+      await setTimeout(waitSecs * 1000);
+    }
+  }
+
+  async #send(call: HttpCall): Promise<Response> {
+    const bearer = await this.bearer();
+    const first = await send(this.target.apiUrl, call, bearer);
+    if (first.status !== 401) return first;
+    // One renewal after a 401, unless another request has had it meanwhile; a second 401 is final.
+    const isRenewed = (await this.bearer()) !== bearer || (await this.renew());
+    return isRenewed ? send(this.target.apiUrl, call, await this.bearer()) : first;
   }
 
   /** What the gateway refused, for the person who asked. */

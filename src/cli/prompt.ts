@@ -8,7 +8,7 @@ export async function askHidden(label: string): Promise<string> {
   // Before the label is shown: the user may type at once, and nothing must be echoed.
   if (isTerminal) process.stdin.setRawMode(true);
   process.stderr.write(`${label} `);
-  const entry = isTerminal ? await typed() : await firstLine();
+  const entry = isTerminal ? await typed() : (await firstLine()) ?? '';
   process.stderr.write('\n');
   return entry.trim();
 }
@@ -16,14 +16,17 @@ export async function askHidden(label: string): Promise<string> {
 /** True only for a yes. */
 export async function confirmed(question: string): Promise<boolean> {
   process.stderr.write(`${question} [y/N] `);
-  return /^y(es)?$/i.test((await firstLine()).trim());
+  const answer = await firstLine();
+  if (answer === undefined) process.stderr.write('\n'); // Ctrl-D leaves the cursor behind the question
+  return /^y(es)?$/i.test(answer?.trim() ?? '');
 }
 
-async function firstLine(): Promise<string> {
+/** Undefined where the input ends before it. */
+async function firstLine(): Promise<string | undefined> {
   const lines = createInterface({ input: process.stdin });
   try {
     for await (const line of lines) return line;
-    return '';
+    return undefined;
   } finally {
     lines.close();
     process.stdin.destroy();

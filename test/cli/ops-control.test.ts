@@ -60,6 +60,7 @@ test('on a terminal it is shown whose operations they are, and asked whether the
     return [await terminal.ended, terminal.shown()];
   };
   expect(await answered('\r')).toEqual([1, expect.stringContaining('error: nothing was changed')]);
+  expect(await answered('\u0004')).toEqual([1, expect.stringContaining('[y/N] \r\nerror: nothing was changed')]);
   expect(await states()).toMatchObject({ 'a:1': 'running', 'a:2': 'running', 'a:3': 'running' });
   expect(await answered('y\r')).toEqual([0, expect.stringContaining('a:1 is terminated.\r\na:2 is terminated.\r\na:3 is terminated.')]);
 });
@@ -81,4 +82,63 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
     stdout: 'x:2 is terminated.\n',
     stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. Removing the agent with `svc agents rm` keeps it from starting more.\n',
   });
+});
+
+/** A gateway whose operations are all `running`, for what the test has it answer to control them. */
+async function startFakeOps(opIds: readonly string[], control: (opId: string, answer: (status: number, body: object, headers?: object) => void, cut: () => void) => void, limitedListings: readonly number[] = []) {
+  let listings = 0;
+  const server = await startFakeServer((request, response) => {
+    const answer = (status: number, body: object, headers = {}) => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+    const { method, url = '' } = request;
+    if (method !== 'GET') return control(decodeURIComponent(/ops\/([^/]+)/.exec(url)?.[1] ?? ''), answer, () => request.socket.destroy());
+    listings += 1;
+    if (limitedListings.includes(listings)) return answer(429, { code: 'rate_limited', detail: 'too many requests' }, { 'retry-after': '1' });
+    return answer(200, { ops: url.includes('pending') ? [] : opIds.map((id) => ({ op_id: id, state: 'running' })), next_cursor: null });
+  });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+test('a limit of the rate is waited for in the listings too, and an operation that two of them show is ended once', async () => {
+  const server = await startFakeOps(['x:1'], (opId, answer) => answer(200, { op_id: opId, state: 'terminated' }), [1, 5]);
+  expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
+    status: 0,
+    stdout: 'x:1 is terminated.\n',
+    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\n',
+  });
+});
+
+test('a gateway that goes away in the middle, or a key that may not, is told once and not for each of thousands', async () => {
+  const ids = Array.from({ length: 1000 }, (_, index) => `x:${index}`);
+  const server = await startFakeOps(ids, (opId, answer, cut) => (Number(opId.slice(2)) < 20 ? answer(200, { op_id: opId, state: 'paused' }) : cut()));
+  const gone = await cli.run(['ops', 'pause', '--all', '--yes'], { env: env(server.url) });
+  expect({ status: gone.status, paused: gone.stdout.split('\n').length - 1, errors: gone.stderr.match(/^error: /gm)?.length }).toEqual({ status: 1, paused: 20, errors: 12 + 16 });
+  expect(gone.stderr).toContain('\n952 more operations were not tried.\n');
+  expect(server.requests.at(-1)).toContain('POST');
+
+  for (let index = 0; index < 20; index += 1) await gateway.call('POST', '/api/v1/ops', { op_id: `k:${index}`, agent: { org_id: 'acme', team_id: 'kept', agent_id: 'busy' } });
+  const { body: { key } } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'looks', scopes: ['read'] });
+  const refused = await cli.run(['ops', 'terminate', '--team', 'kept', '--yes'], { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } });
+  expect({ status: refused.status, stdout: refused.stdout, errors: refused.stderr.match(/^error: /gm)?.length }).toEqual({ status: 1, stdout: '', errors: 16 });
+  expect(refused.stderr).toContain('\n4 more operations were not tried.\n');
+  expect(await states()).toMatchObject({ 'k:0': 'pending', 'k:19': 'pending' });
+});
+
+test('a session that runs out among many requests is renewed once for all of them', async () => {
+  const ids = Array.from({ length: 40 }, (_, index) => `x:${index}`);
+  let exchanges = 0;
+  const server = await startFakeServer((request, response) => {
+    const answer = (status: number, body: object) => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const { method, url = '', headers } = request;
+    if (url.includes('/auth/token')) {
+      exchanges += 1;
+      return answer(200, { token: `t${exchanges}`, expires_at: 4_000_000_000, scopes: ['write'] });
+    }
+    if (method === 'GET') return answer(200, { ops: ids.map((id) => ({ op_id: id, state: 'running' })), next_cursor: null });
+    return headers.authorization === 'Bearer t1' ? answer(401, {}) : answer(200, { op_id: 'x', state: 'paused' });
+  });
+  onTestFinished(() => server.stop());
+  await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url }, input: 'source-key\n' });
+  expect(await cli.run(['ops', 'pause', '--all', '--yes'], { env: { SVC_CLI_API_URL: server.url } })).toEqual({ status: 0, stdout: 'x is paused.\n'.repeat(40), stderr: '' });
+  expect(exchanges).toBe(2);
 });

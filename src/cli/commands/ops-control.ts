@@ -1,5 +1,4 @@
 /** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
@@ -8,7 +7,7 @@ import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
 import { counted } from '../words.ts';
-import { agentFilter, agentText } from './agent-names.ts';
+import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
 import { pathOf } from './ops.ts';
 
 type Trigger = 'pause' | 'resume' | 'terminate' | 'complete';
@@ -26,7 +25,7 @@ export const control = (trigger: Trigger): Run => async (invocation) => {
   const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
   if (args.length > 0 && isChosen) throw usageError('give the ids of operations or options that select them, not both');
   if (args.length === 0 && !isChosen) throw usageError(`no operations to ${trigger} were given`, 'Give their ids, or select them with --agent, --team, --org or --all.');
-  const api = await Api.of(invocation);
+  const api = await Api.of(invocation, { isPatient: true });
   return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
 };
 
@@ -54,16 +53,19 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
   }
   if (!options.isSet('yes')) await ask(trigger, ops);
   const status = await controlEach(api, trigger, ops.map(({ op_id: id }) => String(id)), invocation, isPast);
+  if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
   if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started meanwhile: run the command again. Removing the agent with \`svc agents rm\` keeps it from starting more.`);
   return status;
 }
 
-async function listed(api: Api, trigger: Trigger, filter: ReturnType<typeof agentFilter>): Promise<readonly Row[]> {
-  const ops: Row[] = [];
-  for (const state of FROM[trigger]) ops.push(...(await api.list('/api/v1/ops', 'ops', { ...filter, state }, Number.MAX_SAFE_INTEGER)).rows);
-  return ops;
+async function listed(api: Api, trigger: Trigger, filter: AgentFilter): Promise<readonly Row[]> {
+  const ops = new Map<unknown, Row>(); // one that is paused between two of these listings is in both
+  for (const state of FROM[trigger]) {
+    for (const op of (await api.list('/api/v1/ops', 'ops', { ...filter, state }, Number.MAX_SAFE_INTEGER)).rows) ops.set(op.op_id, op);
+  }
+  return [...ops.values()];
 }
 
 /** Rejects when they are not meant. */
@@ -86,15 +88,18 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
 
 const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${String(op.state)}.`);
 
-/** Some at a time, told in their order. A refusal that `isFine` is told, but is no failure. */
+/**
+ * Some at a time, told in their order. A refusal that `isFine` is told, but is no failure. What keeps a whole round from being
+ * decided, such as a gateway that is gone or a credential that does not suffice, would keep all others too: that is told once.
+ */
 async function controlEach(api: Api, trigger: Trigger, opIds: readonly string[], { globals }: Invocation, isFine: (refusal: RefusedError) => boolean): Promise<ExitStatus> {
   const done: Row[] = [];
   const advice = new Set<string>();
   let failed = 0;
-  const patient = patience();
+  let untried = 0;
   for (let at = 0; at < opIds.length; at += AT_ONCE) {
     const some = opIds.slice(at, at + AT_ONCE);
-    const outcomes = await Promise.allSettled(some.map((opId) => patient(() => api.post(`${pathOf(opId)}/${trigger}`, 'state'))));
+    const outcomes = await Promise.allSettled(some.map((opId) => api.post(`${pathOf(opId)}/${trigger}`, 'state')));
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') {
         done.push(outcome.value);
@@ -112,27 +117,15 @@ async function controlEach(api: Api, trigger: Trigger, opIds: readonly string[],
       if (error.advice !== undefined) advice.add(error.advice);
       process.stderr.write(renderError(told, globals.debug === true));
     }
+    if (outcomes.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof RefusedError))) {
+      untried = opIds.length - at - some.length;
+      break;
+    }
   }
+  if (untried > 0) note(`${counted(untried, 'more operation was', 'more operations were')} not tried.`);
   if (globals.output !== 'table') await show(globals.output, done, () => []);
   for (const sentence of advice) note(sentence); // once, however many it is for
   return failed === 0 ? EXIT.done : EXIT.failed;
-}
-
-/** Waits when the gateway says that there were too many requests, for as long as it says, and tries again. */
-function patience(): <T>(request: () => Promise<T>) => Promise<T> {
-  let isTold = false;
-  return async (request) => {
-    for (;;) {
-      try {
-        return await request();
-      } catch (error) {
-        if (!(error instanceof RefusedError) || error.code !== 'rate_limited' || error.retryAfterSecs === undefined) throw error;
-        if (!isTold) note('The gateway limits the rate of requests; continuing as fast as it allows.');
-        isTold = true;
-        await pause(error.retryAfterSecs * 1000);
-      }
-    }
-  };
 }
 
 const withName = (error: CliError, opId: string): CliError =>
