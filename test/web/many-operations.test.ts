@@ -40,6 +40,25 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await all.waitFor({ state: 'hidden' });
   });
 
+  test('what was paused together is resumed together', async () => {
+    const page = await signedIn();
+    const held = await agent('acme', 'search', 'held');
+    for (const trace of ['held-1', 'held-2']) {
+      await held(trace);
+      await gateway().call('POST', `/api/v1/ops/${trace}:s/pause`);
+    }
+    for (const trace of ['held-1', 'held-2']) await stateOf(rowOf(page, `${trace}:s`), 'paused');
+    await page.getByLabel('Search').fill('acme search held');
+    const all = page.getByRole('group', { name: 'All operations that match the filter' });
+    await all.getByRole('button', { name: 'Resume all' }).click();
+    const dialog = page.getByRole('dialog');
+    expect(await dialog.textContent()).toContain('Resume 2 operations?Their agents are told at once.acme / search / held');
+    await dialog.getByRole('button', { name: 'Resume', exact: true }).click();
+    for (const trace of ['held-1', 'held-2']) await stateOf(rowOf(page, `${trace}:s`), 'running');
+    await all.getByRole('button', { name: 'Resume all' }).click();
+    await page.getByText('None of these can be resumed.').waitFor();
+  });
+
   test('of a long id both ends are seen, so that the operations of one trace are told apart', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 1024, height: 768 });

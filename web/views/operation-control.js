@@ -20,8 +20,9 @@ const CONFIRM_WITHIN_MS = 3_000;
 /**
  * @param {import('../ops-model.js').OpsModel} model
  * @param {() => void} refresh shows what the model now says
+ * @param {() => void} refreshSoon the same, once for however many answers come at a time
  */
-export function operationControl(model, refresh) {
+export function operationControl(model, refresh, refreshSoon) {
   /** @param {Op} op @param {Action} action */
   async function ask(op, action) {
     model.ask(op.opId, action);
@@ -44,7 +45,7 @@ export function operationControl(model, refresh) {
           continue;
         }
         model.takeBack(op.opId, action);
-        refresh();
+        refreshSoon();
         return problem;
       }
     }
@@ -71,7 +72,7 @@ export function operationControl(model, refresh) {
   function believe({ opId, orgId, agentId, teamId }, action, record) {
     if (model.get(opId)?.asked !== action) return;
     model.apply({ id: '', event_type: 'ops_change', org_id: orgId, agent_id: agentId, timestamp: record.updated_at, payload: { ...record, team_id: teamId } }, Date.now());
-    refresh();
+    refreshSoon();
   }
 
   return {

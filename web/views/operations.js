@@ -26,11 +26,13 @@ export function operationsView({ model, status, onChange }, asked) {
   const filters = filterBar(asked, () => refresh(true));
   const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
-  const control = operationControl(model, () => refresh());
+  const refreshSoon = atMostEvery(REFRESH_MS, () => refresh());
+  const control = operationControl(model, () => refresh(), refreshSoon);
   const list = operationTable(model, control.one);
   // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
   const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All operations that match the filter', hidden: true },
     button('Pause all', () => control.all(model.list(filters.read()), 'pause'), { class: 'small' }),
+    button('Resume all', () => control.all(model.list(filters.read()), 'resume'), { class: 'small' }),
     button('Terminate all', () => control.all(model.list(filters.read()), 'terminate'), { class: 'small danger' }));
   /** @type {readonly Op[]} */
   let shown = [];
@@ -58,7 +60,7 @@ export function operationsView({ model, status, onChange }, asked) {
     filters.suggest(model.orgs());
   }
 
-  const forget = onChange(atMostEvery(REFRESH_MS, () => refresh()));
+  const forget = onChange(refreshSoon);
   /** @param {boolean} [isWanted] */
   const tidy = (isWanted) => {
     model.expire(Date.now());
