@@ -136,7 +136,7 @@ export const VARIABLES = {
   SVC_MAX_ORG_API_KEYS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',
     'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
   SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000',
-    'requests waiting for an answer, per I/O thread, at most half of them of one org, and half of agents that are not known to the thread; beyond that, 503'),
+    'requests waiting for an answer, per I/O thread, at most half of them of one org, half of agents that are not known to the thread, and half with bearers that are not; beyond that, 503'),
   SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000',
     'WebSocket streams, per I/O thread, at most half of them of one org; beyond that, 503'),
   SVC_MAX_GRPC_CONNECTIONS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',

@@ -30,12 +30,14 @@ const UNTIMED = 0;
 type Settle = (recorded: Recorded<unknown>) => void;
 
 /** Who a request is from. */
-type Asked = { readonly principal?: Principal | undefined; readonly agent?: AgentIdentity; readonly credential?: SecretDigest | undefined };
+type Asked = { readonly principal?: Principal | undefined; readonly bearer?: string; readonly agent?: AgentIdentity; readonly credential?: SecretDigest | undefined };
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
 /** Whose share the agents take that are not known here: no org has this name. They could claim any, and leave it without places. */
 const STRANGERS = '/';
+/** Likewise of bearers that are yet to be known, and those may be nobody's. Apart, so that neither keeps the other out. */
+const BEARERS = '/bearers';
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
@@ -108,8 +110,9 @@ export class IoLink implements Link {
   }
 
   /** The org of the credential; null where none is bound to an org, or none is needed. */
-  #orgOf({ principal, agent, credential }: Asked): string | null {
+  #orgOf({ principal, bearer, agent, credential }: Asked): string | null {
     if (principal !== undefined) return principal.orgId;
+    if (bearer !== undefined) return BEARERS;
     return agent === undefined ? null : this.#credentials.orgOf(credential) ?? STRANGERS;
   }
 

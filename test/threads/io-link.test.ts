@@ -76,6 +76,15 @@ test('whoever claims an org without a credential of it takes no place of that or
   }
 });
 
+test('bearers of which nobody knows yet whose they are leave places to known agents, and to agents that are not known', async () => {
+  const { link, refusedOf, answerAll } = open();
+  void link.ask<'check'>(check('acme'));
+  await answerAll();
+  expect(await refusedOf(1_000, async () => ({ reply: await link.call('authenticate', { bearer: 'anything' }) }))).toBe(950);
+  expect(await refusedOf(1_000, () => link.ask<'check'>({ ...check('globex'), credential: undefined }))).toBe(975);
+  expect(await refusedOf(25, () => link.ask<'check'>(check('acme')))).toBe(0);
+});
+
 test('an agent that uses its credential for another org takes places of its own', async () => {
   const { link, refusedOf, answerAll } = open();
   for (const orgId of ['acme', 'globex']) {
