@@ -13,7 +13,7 @@ import type { Reachability } from './reachability.ts';
 import { DECISIONS, numberOf, OP_STATES, type CheckMessage, type CheckReply } from './schema.ts';
 import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
-import type { CheckAnswer, OpState } from './types.ts';
+import type { CheckAnswer, Decision, OpState } from './types.ts';
 import type { Underway } from './underway.ts';
 
 /** The parts of a check that are the same in every attempt. */
@@ -121,7 +121,10 @@ export class Checker {
           // With jitter, so that those who were refused together do not all return together.
           const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
           // The gateway was reached and did not allow it, so `onUnreachable` does not apply.
-          if (performance.now() + waitMs >= endMs) return unanswered(body, 'deny', attempt.because, false);
+          if (performance.now() + waitMs >= endMs) {
+            if (inquiry.isUncertain) this.#abandon(inquiry, 'deny');
+            return unanswered(body, 'deny', attempt.because, false);
+          }
           await this.#sleeper.sleep(waitMs, signal);
           break;
         }
@@ -155,8 +158,8 @@ export class Checker {
   }
 
   /** The gateway may have allowed it, or will. Given up, but allowed by `onUnreachable`: somebody acts on it, and tells its end. */
-  #abandon({ body, isFresh, hasLeft }: Inquiry): void {
-    if (isFresh && (hasLeft || this.#options.settings.onUnreachable === 'deny')) this.#options.onOrphan(opIdOf(body));
+  #abandon({ body, isFresh, hasLeft }: Inquiry, told: Decision = this.#options.settings.onUnreachable): void {
+    if (isFresh && (hasLeft || told === 'deny')) this.#options.onOrphan(opIdOf(body));
   }
 
   /** The caller has gone while the gateway decides. */

@@ -186,3 +186,17 @@ test('an abandoned operation about which the gateway does not take a report is n
   expect(completedAt(gateway)).toEqual(['of:another', 'of:mine']);
   expect(warnings).toEqual(['operation of:another could not be reported complete']);
 });
+
+test('a check whose first answer was lost, and for which the gateway is too busy then, is completed: it may have been allowed', async () => {
+  for (const onUnreachable of ['deny', 'allow'] as const) {
+    const gateway = await scriptedGateway(({ method }) => {
+      if (method !== 'CheckAction') return undefined;
+      return gateway.calls.length === 1 ? { fails: 'UNKNOWN' } : { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
+    });
+    const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 } });
+    const { decision, unreachable, opId } = await agent.check({ action: 'tool.call' });
+    expect({ decision, unreachable }).toEqual({ decision: 'deny', unreachable: false });
+    await agent.close();
+    expect(completedAt(gateway)).toEqual([opId]);
+  }
+});

@@ -9,8 +9,8 @@ import { messageShape } from '../../src/wire/proto/schema.ts';
 
 type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl' | 'RegisterAgent'>;
 export type ScriptedCall = { readonly method: Scripted | 'OpControlStream'; readonly opId: string; readonly sequence: number; readonly token: string };
-/** A status that a call fails with, and the gateway's own word for it where it has one; or parts of its answer. */
-export type Answer = { readonly fails: keyof typeof status; readonly fault?: string | undefined } | { readonly fails?: undefined } & Record<string, unknown>;
+/** A status that a call fails with, the gateway's own word for it where it has one, and when to come again; or parts of its answer. */
+export type Answer = { readonly fails: keyof typeof status; readonly fault?: string | undefined; readonly retryAfterSecs?: number } | { readonly fails?: undefined } & Record<string, unknown>;
 
 export type ScriptedGateway = {
   readonly address: string;
@@ -39,6 +39,7 @@ export async function scriptedGateway(answer: (call: ScriptedCall) => Answer | u
     if (answered?.fails !== undefined) {
       const metadata = new Metadata();
       if (typeof answered.fault === 'string') metadata.set('svc-code', answered.fault);
+      if (typeof answered.retryAfterSecs === 'number') metadata.set('retry-after', String(answered.retryAfterSecs));
       respond({ code: status[answered.fails], details: answered.fails, metadata });
     } else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
   };
