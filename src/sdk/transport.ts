@@ -21,6 +21,9 @@ const CHANNEL_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
+/** To a proxy, these are itself: one that the environment names for other machines is not asked for this one. */
+const OWN_MACHINE = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]):/i;
+
 export class Transport {
   readonly #address: string;
   readonly #client: Client;
@@ -32,6 +35,7 @@ export class Transport {
     const serverName = tls?.serverName;
     this.#client = new Client(address, credentialsOf(tls), {
       ...CHANNEL_OPTIONS,
+      ...(OWN_MACHINE.test(address) ? { 'grpc.enable_http_proxy': 0 } : {}),
       ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
     });
   }

@@ -1,8 +1,9 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo, type Server } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { freePort } from '../support/free-port.ts';
+import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 /** A call is tried again for longer than a busy machine needs to hear once why it fails. */
@@ -51,4 +52,29 @@ test('a gateway that says nothing is named too, and for how long it was waited f
     onTestFinished(() => void socket.destroy());
   }));
   expect((await saidOf(silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`));
+});
+
+test('a proxy that the environment names stands between an agent and another machine, not between it and its own', async () => {
+  const gateway = await scriptedGateway();
+  const [, port = ''] = gateway.address.split(':');
+  const asked: (string | undefined)[] = [];
+  const proxy = createHttpServer().on('connect', ({ url }, near: Socket) => {
+    asked.push(url);
+    const far = connect(Number(port), '127.0.0.1', () => {
+      near.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      near.pipe(far).pipe(near);
+    });
+    for (const [one, other] of [[near, far], [far, near]] as const) one.on('error', () => other.destroy());
+  });
+  for (const name of ['grpc_proxy', 'https_proxy', 'no_grpc_proxy', 'no_proxy']) vi.stubEnv(name, '');
+  vi.stubEnv('http_proxy', `http://${await listen(proxy)}`);
+  onTestFinished(() => { vi.unstubAllEnvs(); });
+  const decisionAt = async (address: string) => {
+    const agent = scriptedAgent({ address }, { deadlines: { checkMs: 60_000, outageMs: 60_000 } });
+    return (await agent.check({ action: 'tool.call' })).decision;
+  };
+  for (const host of ['127.0.0.1', 'localhost']) expect(await decisionAt(`${host}:${port}`)).toBe('allow');
+  expect(asked).toEqual([]);
+  expect(await decisionAt('gateway.invalid:50051')).toBe('allow');
+  expect(new Set(asked)).toEqual(new Set(['gateway.invalid:50051']));
 });
