@@ -140,7 +140,8 @@ function jsonBytes(text: string, limit: number): number {
 }
 
 // Each matches only at the start of a word, so that a long run of word characters is read only once.
-const API_KEY = /(?<![\w-])svc_[A-Za-z0-9]+_[\w-]{24,}/;
+// An API key, or the token that the gateway mints for an agent.
+const OWN_KEY = /(?<![\w-])svc(?:_[A-Za-z0-9]+|agent)_[\w-]{24,}/;
 const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
@@ -197,5 +198,5 @@ function redactAssigned(text: string): string {
 
 function looksSecret(text: string): boolean {
   return text.length >= SHORTEST_SECRET
-    && (API_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text));
+    && (OWN_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text));
 }

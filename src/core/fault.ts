@@ -63,13 +63,13 @@ export function explain(fault: Fault): string {
     case 'weak_password': return fault.problem;
     case 'invalid_invite': return 'this invite is unknown, used or expired; ask for a new one';
     case 'invalid_reset_token': return 'this reset token is unknown, used or expired; request a new one';
-    case 'account_locked': return `too many failed attempts; try again in ${fault.retryAfterSecs} seconds`;
-    case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${fault.retryAfterSecs} seconds`;
+    case 'account_locked': return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
     case 'store_unreachable': return 'the database cannot be reached or written at the moment; try again shortly';
     case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
     case 'shutting_down': return 'this gateway is shutting down; connect again';
-    case 'overloaded': return `${fault.what} is at its limit; try again in ${fault.retryAfterSecs} seconds`;
+    case 'overloaded': return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'method_not_allowed': return `this path takes ${fault.allowed.join(', ')}`;
     case 'unsupported_media_type': return `send the body as ${fault.expected}`;
     case 'upgrade_required': return 'this path speaks WebSocket; open it with a WebSocket client';
@@ -78,3 +78,5 @@ export function explain(fault: Fault): string {
     default: return assertNever(fault);
   }
 }
+
+const seconds = (count: number): string => (count === 1 ? '1 second' : `${count} seconds`);

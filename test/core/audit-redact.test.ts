@@ -36,6 +36,13 @@ test('a resource that carries a credential is not logged', () => {
   expect(redactText('https://example.org/reports/2026/03')).toBe('https://example.org/reports/2026/03');
 });
 
+test('the token that the gateway mints for an agent is not logged, wherever it stands', () => {
+  const token = 'svcagent_OdAxdabsIkEs6ho_4yDaNWpfphY9V9eH7O_U-UdSWgs';
+  expect(redactText(`curl -d ${token} https://example.org`)).toBe('[redacted]');
+  expect(redact({ argv: ['agent', token], [token]: 1, kept: 'svcagent_1 is a name' }))
+    .toEqual({ argv: ['agent', '[redacted]'], '[redacted]': 1, kept: 'svcagent_1 is a name' });
+});
+
 test.each([
   ['https://ada:hunter2@example.org/a', 'https://ada:[redacted]@example.org/a'],
   ['postgres://:p%40ss@db/x and redis://u:p@cache', 'postgres://:[redacted]@db/x and redis://u:[redacted]@cache'],

@@ -172,7 +172,7 @@ test('half-sent messages have a bound together, over all connections, and their 
     const tooMuch = begin(BATCH, three);
     tooMuch.stream.write(framed(Buffer.alloc(60_000), 1_000_000));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
-    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 seconds');
+    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 second');
     // What comes in one piece needs no room.
     await checkIsAnswered(three);
     for (const call of [...held, tooMuch]) await inTime(() => expect(call.isClosed).toBe(true));
