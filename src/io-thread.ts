@@ -170,7 +170,7 @@ class IoThread {
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
     while (this.#isAnswering() && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
-    this.#link.refuseWaiting({ kind: 'shutting_down', retryAfterSecs: 1 });
+    this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
     await sleep(DRAIN_POLL_MS);
     this.#http.close();

@@ -45,13 +45,15 @@ export class IoLink implements Link {
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
   /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
-  readonly #openPlaces: number;
+  #openPlaces: number;
   readonly #shares: Shares;
   readonly #credentials = new KnownCredentials();
   /** From asking to the answer. */
   readonly checks = new Durations();
   /** When the batch was begun that waits to be sent: one look at the clock does for all of its checks. */
   #batchMs = 0;
+  /** What every request is answered at once; undefined until the end. */
+  #lastWord: Recorded<unknown> | undefined;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
@@ -84,9 +86,14 @@ export class IoLink implements Link {
   /** Sends a message that has no answer. */
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
 
-  /** Answers every waiting request with this fault. Their replies, if any still come, are dropped. */
-  refuseWaiting(fault: Fault): void {
-    for (const settle of this.#waiting.takeAll()) settle({ reply: fail(fault), auditId: undefined });
+  /**
+   * Answers every waiting request with this fault, and each that comes from now on: the rest of a batch would wait for ever. Their
+   * replies, if any still come, are dropped.
+   */
+  refuseAll(fault: Fault): void {
+    this.#lastWord = { reply: fail(fault), auditId: undefined };
+    this.#openPlaces = 0; // beyond which it is looked at
+    for (const settle of this.#waiting.takeAll()) settle(this.#lastWord);
   }
 
   #listenTo(audit: MessagePort): void {
@@ -99,6 +106,7 @@ export class IoLink implements Link {
   }
 
   #requestInShare(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
+    if (this.#lastWord !== undefined) return Promise.resolve(this.#lastWord);
     if (this.#waiting.size >= this.#options.maxPending || !this.#shares.take(orgId)) return Promise.resolve(REFUSED);
     return new Promise((resolve) => {
       const settle: Settle = (recorded) => {

@@ -107,3 +107,12 @@ test('once a credential is refused while places are scarce, the next checks with
   expect(await refusedOf(1_000, () => link.ask<'check'>(check('acme')))).toBe(950);
   expect(await refusedOf(1, () => link.ask<'list-agents'>({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(0);
 });
+
+test('when the waiting are refused at the end, so is the rest of a batch that goes on with its next checks', async () => {
+  const { link } = open();
+  const refused = { reply: { ok: false, fault: { kind: 'shutting_down', retryAfterSecs: 1 } }, auditId: undefined };
+  const batch = link.ask<'check'>(check('acme')).then(async (first) => [first, await link.ask<'check'>(check('acme'))]);
+  link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
+  expect(await batch).toEqual([refused, refused]);
+  expect(link.pending).toBe(0);
+});
