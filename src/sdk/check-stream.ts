@@ -52,11 +52,6 @@ export class CheckStream {
     this.#call.write(bytes);
   }
 
-  /** Takes no more questions; answers that are due still come. */
-  end(): void {
-    if (!this.#isOver) this.#call.end();
-  }
-
   #receive(reply: StreamCheckReply): void {
     this.#hasAnswered = true;
     const question = this.#questions.get(reply.correlationId);

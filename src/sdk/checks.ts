@@ -91,9 +91,6 @@ export class Checker {
     }
   }
 
-  /** Answers that are due still come, until `close`. */
-  drain(): void { this.#stream?.end(); }
-
   close(): void {
     this.#isClosed = true;
     this.#slots.turnAway();

@@ -195,7 +195,6 @@ class ConnectedAgent implements AgentClient {
     await Promise.race([this.#control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
     sleeper.end();
     this.#isClosed = true;
-    this.#checker.drain();
     this.#control.close();
     this.#orphans.close();
     this.#checker.close();

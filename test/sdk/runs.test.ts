@@ -85,3 +85,11 @@ test('an operation that is announced to a gateway that has forgotten it, while i
   await closed;
   expect(gateway.calls.map(({ method }) => method)).toEqual(['CheckAction', 'CheckAction', 'CompleteOp', 'CompleteOp']);
 });
+
+test('an action that was denied can be asked for again under its name', async () => {
+  const decisions = ['deny', 'allow'];
+  const gateway = await scriptedGateway(({ method }) => (method === 'CheckAction' ? { decision: decisions.shift() } : undefined));
+  const agent = scriptedAgent(gateway);
+  await expect(agent.run(NAMED, () => {})).rejects.toMatchObject({ name: 'ActionDeniedError' });
+  expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
+});
