@@ -31,7 +31,7 @@ const CHECKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
   { flags: '--action <action>', meaning: 'such as tool.call or file.write', isRequired: true },
   { flags: '--resource <resource>', meaning: 'a tool, a model, a path, a host' },
-  { flags: '--attr <name=value...>', meaning: 'an attribute; the value is JSON, else a text' },
+  { flags: '--attr <name=value...>', meaning: 'an attribute; the value is JSON, or else plain text' },
   { flags: '--cost <usd>', meaning: 'what it is expected to cost' },
   { flags: '--caller <agent>', meaning: 'the agent that calls this one' },
 ];

@@ -83,12 +83,17 @@ function welcome(config: Config, { listening, policies, bootstrap }: Gateway): s
     `  HTTP       ${http}  (API, WebSocket, Connect, dashboard)`,
     `  gRPC       ${bracketed(config.SVC_GRPC_ADDR.host)}:${listening.grpcPort}`,
     `  data       ${shown(config.SVC_DATA_DIR)}`,
-    `  policies   ${documents.length} from ${config.SVC_POLICY_PATH === undefined ? 'the starter policy' : policies.files.map(shown).join(', ')}`,
+    `  policies   ${documents.length} from ${policySource(config, policies.files)}`,
     `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
     `  HTTP core  ${HTTP_CORE[listening.httpImplementation]}`,
   ];
   lines.push(...policies.warnings.map((warning) => `  note       ${warning}`), '', ...firstStep(http, bootstrap));
   return `${lines.join('\n')}\n`;
+}
+
+function policySource({ SVC_POLICY_PATH: path }: Config, files: readonly string[]): string {
+  if (path === undefined) return 'the starter policy';
+  return (files.length === 0 ? [path] : files).map(shown).join(', ');
 }
 
 /** The first key is shown here and nowhere else. */

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
@@ -102,6 +105,14 @@ test('a set with a mistake leaves the old one in force and says where the mistak
   expect(body.problems[0]).toContain('policies.yaml:2:8');
   expect(await check(gateway)).toBe('DECISION_ALLOW');
   expect(gateway.output.stderr).toContain('policies were not reloaded');
+});
+
+test('a folder without policies is named at the start, with what follows from it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const gateway = await start(folder);
+  await eventually(() => expect(gateway.output.stdout).toContain('There is no policy document, so every check will be denied.'));
+  expect(gateway.output.stdout).toContain(`  policies   0 from ${folder}\n`);
 });
 
 test('a changed file is loaded without being asked, and SIGHUP loads it and the signing keys', async () => {
