@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
+import { focusOn, rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of many operations at the dashboard are skipped: ${NO_BROWSER}`);
@@ -57,6 +57,19 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     for (const trace of ['held-1', 'held-2']) await stateOf(rowOf(page, `${trace}:s`), 'running');
     await all.getByRole('button', { name: 'Resume all' }).click();
     await page.getByText('None of these can be resumed.').waitFor();
+  });
+
+  test('the keyboard stays where it was when nothing is left that matches the filter', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'last'))('last-1');
+    await page.getByLabel('Search').fill('last-1');
+    await page.getByLabel('State').selectOption('running');
+    await rowOf(page, 'last-1:s').waitFor();
+    const button = page.getByRole('button', { name: 'Terminate all' });
+    await button.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).press('Enter');
+    await page.getByText('No operations match the filter.').waitFor();
+    await focusOn(button);
   });
 
   test('of a long id both ends are seen, so that the operations of one trace are told apart', async () => {

@@ -42,7 +42,7 @@ export function operationsView({ model, status, onChange }, asked) {
   function refresh(isWanted = false) {
     const filter = filters.read();
     const found = model.list(filter);
-    forAll.hidden = !can('write') || found.length === 0 || (filter.orgId === '' && filter.state === '' && filter.words.length === 0);
+    forAll.hidden = !can('write') || (filter.orgId === '' && filter.state === '' && filter.words.length === 0);
     if (isWanted) list.toTop();
     const isHeld = !isWanted && list.isHeld();
     const nowMs = performance.now();
