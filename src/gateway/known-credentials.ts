@@ -1,26 +1,53 @@
 import type { SecretDigest } from '../core/ids.ts';
 
 /** Enough for the agents that are busy at the same time. */
-const MAX_KNOWN = 10_000;
+const MAX_KNOWN = 20_000;
+/** Half of them, as of everything that orgs share: an org that shows ever more agents has its own forgotten, not those of others. */
+const MAX_OF_ORG = MAX_KNOWN / 2;
+/** So many of the oldest go together where there is no room, so that this is rare. */
+const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 
 /**
  * The credentials of agents that one I/O thread has seen to hold, with their orgs. What may be had with them is decided elsewhere,
  * for each request anew: here one that was replaced since is known until it is refused.
  */
 export class KnownCredentials {
+  /** Both with the oldest first. */
   readonly #orgs = new Map<SecretDigest, string>();
+  readonly #ofOrg = new Map<string, Set<SecretDigest>>();
 
   /** Undefined for one that nobody has shown here, or that did not hold. */
   orgOf(credential: SecretDigest | undefined): string | undefined { return credential === undefined ? undefined : this.#orgs.get(credential); }
 
   add(credential: SecretDigest, orgId: string): void {
     if (this.#orgs.has(credential)) return;
-    if (this.#orgs.size >= MAX_KNOWN) {
-      const oldest = this.#orgs.keys().next();
-      if (oldest.done !== true) this.#orgs.delete(oldest.value);
-    }
+    this.#makeRoomFor(orgId);
     this.#orgs.set(credential, orgId);
+    const ofOrg = this.#ofOrg.get(orgId);
+    if (ofOrg === undefined) this.#ofOrg.set(orgId, new Set([credential]));
+    else ofOrg.add(credential);
   }
 
-  forget(credential: SecretDigest): void { this.#orgs.delete(credential); }
+  forget(credential: SecretDigest): void {
+    const orgId = this.#orgs.get(credential);
+    if (orgId === undefined) return;
+    this.#orgs.delete(credential);
+    const ofOrg = this.#ofOrg.get(orgId);
+    if (ofOrg?.delete(credential) === true && ofOrg.size === 0) this.#ofOrg.delete(orgId);
+  }
+
+  #makeRoomFor(orgId: string): void {
+    const ofOrg = this.#ofOrg.get(orgId);
+    if (ofOrg !== undefined && ofOrg.size >= MAX_OF_ORG) this.#forgetOldest(ofOrg);
+    else if (this.#orgs.size >= MAX_KNOWN) this.#forgetOldest(this.#orgs.keys());
+  }
+
+  #forgetOldest(credentials: Iterable<SecretDigest>): void {
+    let left = FORGOTTEN_AT_ONCE;
+    for (const credential of credentials) {
+      if (left === 0) return;
+      this.forget(credential);
+      left -= 1;
+    }
+  }
 }

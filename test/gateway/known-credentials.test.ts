@@ -13,8 +13,16 @@ test('a credential is known with its org from when it was seen to hold until it 
   expect(known.orgOf(digest('one'))).toBeUndefined();
 });
 
-test('no more than ten thousand are kept, the latest', () => {
+test('no more than twenty thousand are kept: where there is no room, the oldest thousand are forgotten', () => {
   const known = new KnownCredentials();
-  for (let nth = 0; nth <= 10_000; nth += 1) known.add(digest(`agent ${nth}`), 'acme');
-  expect([0, 1, 10_000].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([undefined, 'acme', 'acme']);
+  for (let nth = 0; nth <= 20_000; nth += 1) known.add(digest(`agent ${nth}`), `org ${nth % 4}`);
+  expect([0, 999, 1_000, 20_000].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([undefined, undefined, 'org 0', 'org 0']);
+});
+
+test('an org that shows ever more agents has its own forgotten, and none of another org', () => {
+  const known = new KnownCredentials();
+  known.add(digest('of globex'), 'globex');
+  for (let nth = 0; nth < 50_000; nth += 1) known.add(digest(`agent ${nth}`), 'acme');
+  expect(known.orgOf(digest('of globex'))).toBe('globex');
+  expect([39_999, 40_000, 49_999].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([undefined, 'acme', 'acme']);
 });
