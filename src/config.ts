@@ -152,7 +152,7 @@ export const VARIABLES = {
     'the oldest audit segments are deleted above this total size; 0: never'),
   SVC_AUDIT_CHECKPOINT_MINUTES: variable(wholeNumber(1, 1_440), 'minutes', '10', 'how often the head of the audit chain is signed'),
   SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30',
-    'how long a client may take to send an HTTP body or a gRPC message it has begun, or may take none of a gRPC answer; then the connection or the call is ended'),
+    'how long a client may take to send an HTTP body or a gRPC message it has begun, or may leave a gRPC answer unread; then the connection or the call is ended'),
   SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '7',
     'how long a shutdown waits for requests in flight and mails being sent; after that it ends within 3 s'),
   SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info',
