@@ -154,7 +154,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   });
 
   test('a finished operation is shown for as long as the gateway keeps it', async () => {
-    const patient = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '300' } });
+    const patient = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '3000' } });
     onTestFinished(async () => { await patient.stop(); });
     const page = await openPage(patient.url);
     await page.clock.install();
@@ -166,9 +166,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
       expect(await rowOf(page, 'brief-1:s').getByText('terminated').count()).toBe(1);
     });
     // In one leap: timers run one by one would outrun the gateway's answers, and the page would take the line for lost.
-    await page.clock.fastForward(270_000);
+    await page.clock.fastForward(2_700_000);
     expect(await rowOf(page, 'brief-1:s').count()).toBe(1);
-    await page.clock.fastForward(40_000);
+    await page.clock.fastForward(400_000);
     await rowOf(page, 'brief-1:s').waitFor({ state: 'detached' });
   });
 
