@@ -49,6 +49,7 @@ beforeAll(async () => {
 beforeEach(() => {
   scene.gateway = fakeGateway();
   scene.defects = [];
+  scene.closedStreams.length = 0;
 });
 afterAll(async () => {
   scene.client.close();
