@@ -78,9 +78,12 @@ function variable<T>(parse: Parse<T>, expects: string, fallback: string | undefi
 
 const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true });
 
+const count = (least: number, most: number, initial: string, meaning: string): Variable<number> =>
+  variable(wholeNumber(least, most), `a whole number from ${least} to ${most}`, initial, meaning);
+
 const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
-const threads = (meaning: string): Variable<number> => variable(wholeNumber(1, MAX_THREADS), `a whole number from 1 to ${MAX_THREADS}`, defaultThreads, meaning);
+const threads = (meaning: string): Variable<number> => count(1, MAX_THREADS, defaultThreads, meaning);
 
 /** The rows of the README's table, in its order. */
 export const VARIABLES = {
@@ -91,7 +94,7 @@ export const VARIABLES = {
   SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : databaseUrl(value)),
     'postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded', undefined,
     'account store; `embedded`: a PostgreSQL that the gateway runs itself, in the data directory; unset: no accounts')),
-  SVC_DATABASE_POOL: variable(wholeNumber(1, 100), 'a whole number from 1 to 100', '10',
+  SVC_DATABASE_POOL: count(1, 100, '10',
     'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`'),
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
   SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
@@ -115,10 +118,10 @@ export const VARIABLES = {
   SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'password at the relay')),
   SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From address of the mails; in production, a sender of a verified domain'),
   SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash, in KiB'),
-  SVC_ARGON2_ITERATIONS: variable(wholeNumber(1, 100), 'a whole number', '2', 'passes of one password hash'),
-  SVC_ARGON2_PARALLELISM: variable(wholeNumber(1, 16), 'a whole number', '1', 'lanes of one password hash'),
-  SVC_CRYPTO_QUEUE: variable(wholeNumber(1, 100_000), 'a whole number', '64', 'password hashes that may wait, half of them for one address (IPv6: one /64); beyond that, 503'),
-  UV_THREADPOOL_SIZE: variable(wholeNumber(1, 1024), 'a whole number', '4',
+  SVC_ARGON2_ITERATIONS: count(1, 100, '2', 'passes of one password hash'),
+  SVC_ARGON2_PARALLELISM: count(1, 16, '1', 'lanes of one password hash'),
+  SVC_CRYPTO_QUEUE: count(1, 100_000, '64', 'password hashes that may wait, half of them for one address (IPv6: one /64); beyond that, 503'),
+  UV_THREADPOOL_SIZE: count(1, 1024, '4',
     'threads of Node.js itself, which run password hashes and the store; two are reserved for the store'),
   SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000',
     'HTTP API requests a minute per credential, and per address (IPv6: per /64) without a valid one; includes agents registered or removed over gRPC and Connect; 0: no limit'),
@@ -127,19 +130,19 @@ export const VARIABLES = {
   SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute per credential; 0: no limit'),
   SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
-  SVC_MAX_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '4000000',
+  SVC_MAX_OPS: count(1, 16_000_000, '4000000',
     'operations in the registry; beyond that, new ones are refused until others end'),
-  SVC_MAX_ORG_OPS: variable(wholeNumber(1, 16_000_000), 'a whole number', '2000000', 'the same for each org'),
-  SVC_MAX_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '1000000',
+  SVC_MAX_ORG_OPS: count(1, 16_000_000, '2000000', 'the same for each org'),
+  SVC_MAX_AGENTS: count(1, 16_000_000, '1000000',
     'registered agents; beyond that, new ones are refused until others are deregistered'),
-  SVC_MAX_ORG_AGENTS: variable(wholeNumber(1, 16_000_000), 'a whole number', '500000', 'the same for each org'),
-  SVC_MAX_ORG_API_KEYS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',
+  SVC_MAX_ORG_AGENTS: count(1, 16_000_000, '500000', 'the same for each org'),
+  SVC_MAX_ORG_API_KEYS: count(1, 1_000_000, '10000',
     'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
-  SVC_MAX_PENDING: variable(wholeNumber(1, 1_000_000), 'a whole number', '20000',
+  SVC_MAX_PENDING: count(1, 1_000_000, '20000',
     'requests waiting for an answer, per I/O thread, at most half of them of one org, half of agents that are not known to the thread, and half with bearers that are not; beyond that, 503'),
-  SVC_MAX_STREAMS: variable(wholeNumber(0, 1_000_000), 'a whole number', '10000',
+  SVC_MAX_STREAMS: count(0, 1_000_000, '10000',
     'WebSocket streams, per I/O thread, at most half of them of one org; beyond that, 503'),
-  SVC_MAX_GRPC_CONNECTIONS: variable(wholeNumber(1, 1_000_000), 'a whole number', '10000',
+  SVC_MAX_GRPC_CONNECTIONS: count(1, 1_000_000, '10000',
     'gRPC connections, per I/O thread; beyond that, new ones are closed'),
   SVC_AUDIT_FSYNC: variable(oneOf('always', 'never'), '`always` or `never`', 'never',
     '`always`: entries survive a loss of power too, at the cost of a disk flush per batch'),

@@ -35,6 +35,8 @@ describe('a mistake is named, with what is expected', () => {
     [{ SVC_OPS_TTL_SECS: '1e3' }, 'SVC_OPS_TTL_SECS must be seconds, not "1e3"'],
     [{ SVC_OPS_TTL_SECS: '-5' }, 'SVC_OPS_TTL_SECS must be seconds, not "-5"'],
     [{ SVC_OPS_TTL_SECS: '0x10' }, 'SVC_OPS_TTL_SECS must be seconds, not "0x10"'],
+    [{ SVC_MAX_PENDING: '0' }, 'SVC_MAX_PENDING must be a whole number from 1 to 1000000, not "0"'],
+    [{ SVC_ARGON2_PARALLELISM: '17' }, 'SVC_ARGON2_PARALLELISM must be a whole number from 1 to 16, not "17"'],
     [{ SVC_AUDIT_ON_FAILURE: 'maybe' }, 'SVC_AUDIT_ON_FAILURE must be `deny` or `allow`, not "maybe"'],
     [{ SVC_PUBLIC_URL: 'ftp://x' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "ftp://x"'],
     [{ SVC_PUBLIC_URL: 'https://gw.example/?a=1' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "https://gw.example/?a=1"'],
