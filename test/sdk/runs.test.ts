@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Op } from '../../src/sdk/index.ts';
+import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
@@ -92,4 +94,25 @@ test('an action that was denied can be asked for again under its name', async ()
   const agent = scriptedAgent(gateway);
   await expect(agent.run(NAMED, () => {})).rejects.toMatchObject({ name: 'ActionDeniedError' });
   expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
+});
+
+test('an operation that an operator pauses again right after an outage is not said to be paused by the gateway of before', async () => {
+  const warnings: string[] = [];
+  const checksAt = (): number => gateway.calls.filter(({ method }) => method === 'CheckAction').length;
+  const gateway = await scriptedGateway(({ method }) => (method === 'CheckAction' && checksAt() === 3 ? { opState: 'paused' } : undefined));
+  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
+  await agent.ready();
+  let begun: Op | undefined;
+  const run = agent.run(NAMED, (op) => {
+    begun = op;
+    return workForEver(op);
+  });
+  run.catch(() => {});
+  await eventually(() => expect(begun?.state).toBe('running'));
+  gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
+  await eventually(() => expect(begun?.state).toBe('paused'));
+  gateway.opened[0]?.end();
+  await eventually(() => expect(checksAt()).toBe(3));
+  await agent.complete('another:operation');
+  expect(warnings).toEqual([]);
 });

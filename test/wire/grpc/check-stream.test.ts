@@ -104,6 +104,25 @@ test('a stream is read no further while too many of its checks wait, and goes on
   expect(answers.length).toBe(3000);
 });
 
+test('a stream that stands still goes on when half of its checks are answered, also when the answers come few at a time', async () => {
+  const waiting: (() => void)[] = [];
+  scene.gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
+  const { call, answers, ended } = openChecks();
+  for (let index = 0; index < 1100; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
+  call.end();
+  await until(() => waiting.length >= 1024);
+  // So few that no write has to wait for another.
+  for (let released = 0; released < 512; released += 8) {
+    for (const release of waiting.slice(released, released + 8)) release();
+    await until(() => answers.length === released + 8);
+  }
+  await until(() => waiting.length === 1100);
+  for (const release of waiting) release();
+  scene.gateway.answer = undefined;
+  expect(await ended).toMatchObject({ code: 'OK' });
+  expect(answers.length).toBe(1100);
+});
+
 test('a client that breaks off leaves nothing behind, and late answers go nowhere', async () => {
   let release = (): void => undefined;
   scene.gateway.answer = () => new Promise((resolve) => { release = () => resolve(undefined as never); });
