@@ -170,7 +170,8 @@ class IoThread {
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
     while (this.#isAnswering() && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
-    this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
+    // Where all are answered, what still comes on open connections is, too, until they are closed.
+    if (this.#isAnswering()) this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
     // One more turn, so that what was just answered is written before its connection is closed.
     await sleep(DRAIN_POLL_MS);
     this.#http.close();
