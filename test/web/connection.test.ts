@@ -114,8 +114,11 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Connection lost').waitFor();
     // From here on nothing is tried again by itself.
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
+    const retry = page.getByRole('button', { name: 'retry' });
+    // What was tried last has failed, too: let through, it would bring the line back without the button.
+    await retry.waitFor();
     await page.unroute('**/ws-ticket');
-    await page.getByRole('button', { name: 'retry' }).click();
+    await retry.click();
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
