@@ -82,7 +82,10 @@ async function ask(trigger: Trigger, ops: readonly Row[]): Promise<void> {
 /** Agents and how many operations they have, those with the most first. */
 function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
   const counts = new Map<string, number>();
-  for (const { agent } of ops) counts.set(agentText(agent) ?? '-', (counts.get(agentText(agent) ?? '-') ?? 0) + 1);
+  for (const { agent } of ops) {
+    const name = agentText(agent) ?? '-';
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
   return [...counts].sort(([, a], [, b]) => b - a);
 }
 

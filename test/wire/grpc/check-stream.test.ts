@@ -89,12 +89,18 @@ test('a bearer that is not in force closes no stream whose agents present creden
   expect(answers).toMatchObject([{ correlationId: 'before', decision: 'allow' }, { correlationId: 'after', decision: 'allow' }]);
 });
 
-test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
+/** A stream of so many checks, each of which waits until it is released. */
+function openUnanswered(count: number) {
   const waiting: (() => void)[] = [];
   scene.gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
   const { call, answers, ended } = openChecks();
-  for (let index = 0; index < 3000; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
+  for (let index = 0; index < count; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
   call.end();
+  return { waiting, answers, ended };
+}
+
+test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
+  const { waiting, answers, ended } = openUnanswered(3000);
   await until(() => waiting.length >= 1024);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(waiting.length).toBe(1024);
@@ -105,11 +111,7 @@ test('a stream is read no further while too many of its checks wait, and goes on
 });
 
 test('a stream that stands still goes on when half of its checks are answered, also when the answers come few at a time', async () => {
-  const waiting: (() => void)[] = [];
-  scene.gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
-  const { call, answers, ended } = openChecks();
-  for (let index = 0; index < 1100; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
-  call.end();
+  const { waiting, answers, ended } = openUnanswered(1100);
   await until(() => waiting.length >= 1024);
   // So few that no write has to wait for another.
   for (let released = 0; released < 512; released += 8) {
