@@ -1,7 +1,7 @@
 /** `run`: asks, calls the body, and tells the gateway when it is done, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { onAbort, unlessAborted, type CallOptions } from './abort.ts';
-import type { Sleeper } from './backoff.ts';
+import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
@@ -32,6 +32,7 @@ type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: fals
 const PAUSE_POLL_MS = 250;
 /** As long as a signal may be on its way, with the stream just open again. */
 const SIGNAL_MS = 1_000;
+const ANNOUNCE_BACKOFF: Backoff = { baseMs: 500, maxMs: 10_000 };
 
 /** The body that is running, and the one of another client around it, if there is one. */
 type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
@@ -45,6 +46,8 @@ export class Runs {
   readonly #live = new Map<RunningOp, CheckBody>();
   /** Ends the waits of operations whose bodies are over, and which are paused. */
   readonly #resting = new Set<() => void>();
+  /** How often all operations were announced. */
+  #rounds = 0;
   #isClosing = false;
 
   constructor(options: RunsOptions) {
@@ -94,9 +97,9 @@ export class Runs {
    */
   announceAll(): void {
     this.#rouse();
+    this.#rounds += 1;
     for (const [op, check] of this.#live) {
-      // Its body may be over by the time of the answer, which is then all that tells of an operation to complete.
-      this.#options.underway.during(() => this.#announce(op, check)).catch((error: unknown) => {
+      this.#untilAnnounced(op, check, this.#rounds).catch((error: unknown) => {
         if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be announced again`, { cause: error }));
       });
     }
@@ -109,17 +112,33 @@ export class Runs {
     return around?.op;
   }
 
-  async #announce(op: RunningOp, check: CheckBody): Promise<void> {
-    const { checker, settings, sleeper } = this.#options;
-    const { opState, reason } = await checker.check(check, false);
-    if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
-    else if (opState === 'running' && !this.#live.has(op)) this.#options.orphans.add(op.opId);
-    else if (opState === 'running' && op.state === 'paused') {
-      // Or it was resumed just now, and is about to be told.
-      await sleeper.sleep(SIGNAL_MS);
-      if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
-      settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
+  /** A gateway that is too busy is asked again: before it knows the operation, no operator does. */
+  async #untilAnnounced(op: RunningOp, check: CheckBody, round: number): Promise<void> {
+    const { sleeper, underway } = this.#options;
+    for (let attempt = 0; this.#live.has(op) && round === this.#rounds; attempt += 1) {
+      if (await underway.during(() => this.#announce(op, check))) return;
+      await sleeper.sleep(backoffMs(attempt, ANNOUNCE_BACKOFF));
     }
+  }
+
+  /** Whether that needs no other attempt. */
+  async #announce(op: RunningOp, check: CheckBody): Promise<boolean> {
+    const { checker, orphans } = this.#options;
+    const { opState, auditId, reason } = await checker.check(check, false);
+    if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
+    // The report of its end may have come before the announcement, whose answer may be lost besides.
+    else if (opState !== 'completing' && !this.#live.has(op)) orphans.add(op.opId);
+    else if (opState === undefined) return auditId !== undefined;
+    else if (opState === 'running' && op.state === 'paused') await this.#tellOfPause(op, check);
+    return true;
+  }
+
+  /** The gateway has forgotten that it is paused; or it was resumed just now, and is about to be told. */
+  async #tellOfPause(op: RunningOp, check: CheckBody): Promise<void> {
+    const { checker, settings, sleeper } = this.#options;
+    await sleeper.sleep(SIGNAL_MS);
+    if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
+    settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
   }
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {

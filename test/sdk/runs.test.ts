@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Op } from '../../src/sdk/index.ts';
+import type { AgentClientOptions, Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
-import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import { scriptedAgent, scriptedGateway, type Answer, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
 const NAMED = { action: 'tool.call', resource: 'web_search', traceId: 'trace', spanId: 'span' };
 
@@ -60,18 +60,19 @@ test('an operation that is terminated before the answer to its check arrives doe
   expect(hasRun).toBe(false);
 });
 
-test('an operation that is announced to a gateway that has forgotten it, while its body ends, is completed before close resolves', async () => {
-  let answer = (): void => {};
-  const isAnswered = new Promise<void>((resolve) => { answer = resolve; });
+/** A gateway that forgets the operation of an agent whose body runs, and is told of it again by an announcement that it answers when told to. */
+async function forgetful(answer: () => Answer | undefined, options: Partial<AgentClientOptions> = {}) {
+  let answerAll = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => { answerAll = resolve; });
   let isKnown = true;
   const gateway = await scriptedGateway(async ({ method }) => {
     if (method === 'CompleteOp' && !isKnown) return { fails: 'NOT_FOUND' };
     if (method !== 'CheckAction' || gateway.calls.length === 1) return undefined;
     await isAnswered;
     isKnown = true;
-    return undefined;
+    return answer();
   });
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+  const agent = scriptedAgent(gateway, options);
   await agent.ready();
   let finish = (): void => {};
   const isOver = new Promise<void>((resolve) => { finish = resolve; });
@@ -80,12 +81,43 @@ test('an operation that is announced to a gateway that has forgotten it, while i
   isKnown = false;
   gateway.opened[0]?.end();
   await eventually(() => expect(gateway.calls).toHaveLength(2));
+  return { gateway, agent, run, finish, answerAll };
+}
+
+test('an operation that is announced to a gateway that has forgotten it, while its body ends, is completed before close resolves, also when the answer is lost', async () => {
+  const answers: readonly (Answer | undefined)[] = [undefined, { fails: 'UNAVAILABLE' }, { decision: 'deny', opState: 'paused' }];
+  for (const answer of answers) {
+    const { gateway, agent, run, finish, answerAll } = await forgetful(() => answer, { deadlines: { outageMs: 0, closeMs: 60_000 } });
+    finish();
+    await run;
+    const closed = agent.close();
+    answerAll();
+    await closed;
+    expect(gateway.calls.map(({ method }) => method)).toEqual(['CheckAction', 'CheckAction', 'CompleteOp', 'CompleteOp']);
+  }
+});
+
+test('an operation is announced until a gateway that has restarted takes it, however busy that is: operators see it then, and can stop it', async () => {
+  let isBusy = true;
+  const { gateway, agent, run, finish, answerAll } = await forgetful(() => (isBusy ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined), { deadlines: { checkMs: 50, closeMs: 60_000 } });
+  answerAll();
+  // By then it was turned away for as long as a check may take, and more than once.
+  await eventually(() => expect(gateway.calls.length).toBeGreaterThan(4));
+  isBusy = false;
+  const times = gateway.calls.length;
+  await eventually(() => expect(gateway.calls.length).toBe(times + 1));
   finish();
   await run;
-  const closed = agent.close();
-  answer();
-  await closed;
-  expect(gateway.calls.map(({ method }) => method)).toEqual(['CheckAction', 'CheckAction', 'CompleteOp', 'CompleteOp']);
+  await agent.close();
+  expect(gateway.calls.slice(times).map(({ method }) => method)).toEqual(['CheckAction', 'CompleteOp']);
+});
+
+test('a body that ends before a busy gateway has taken its announcement is not waited for at close', async () => {
+  const { agent, run, finish, answerAll } = await forgetful(() => ({ fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' }), { deadlines: { checkMs: 50, closeMs: 600_000 } });
+  answerAll();
+  finish();
+  await run;
+  await agent.close();
 });
 
 test('an action that was denied can be asked for again under its name', async () => {
