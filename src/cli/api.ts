@@ -122,11 +122,11 @@ export class Api {
 
   async #send(call: HttpCall): Promise<Response> {
     const bearer = await this.bearer();
-    const first = await send(this.target.apiUrl, call, bearer);
+    const first = await send(this.target, call, bearer);
     if (first.status !== 401) return first;
     // One renewal after a 401, unless another request has had it meanwhile; a second 401 is final.
     const isRenewed = (await this.bearer()) !== bearer || (await this.renew());
-    return isRenewed ? send(this.target.apiUrl, call, await this.bearer()) : first;
+    return isRenewed ? send(this.target, call, await this.bearer()) : first;
   }
 
   /** What the gateway refused, for the person who asked. */

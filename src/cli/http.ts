@@ -2,6 +2,7 @@
 import { codeOf } from '../core/error-text.ts';
 import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
+import type { Gateway } from './target.ts';
 import { counted } from './words.ts';
 
 const ANSWER_TIMEOUT_MS = 20_000;
@@ -18,22 +19,25 @@ export type HttpCall = {
 };
 
 /** Resolves with whatever the gateway answers; rejects only when it cannot be reached. */
-export async function send(apiUrl: string, { method, path, query = {}, body, isStream = false }: HttpCall, bearer: string | undefined): Promise<Response> {
+export async function send({ apiUrl, proxy }: Gateway, { method, path, query = {}, body, isStream = false }: HttpCall, bearer: string | undefined): Promise<Response> {
   const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new DOMException('no answer', 'TimeoutError')), ANSWER_TIMEOUT_MS);
   try {
-    const response = await fetch(`${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`, {
+    const url = `${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`;
+    const request = {
       method,
-      redirect: 'manual', // a bearer is not carried to wherever an answer points
       headers: { accept: 'application/json', ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: limit.signal,
-    });
+    };
+    const response = await (proxy === undefined
+      ? fetch(url, { ...request, redirect: 'manual' }) // a bearer is not carried to wherever an answer points
+      : (await import('./through-proxy.ts')).fetchThrough(proxy, url, request));
     if (response.status >= 300 && response.status < 400) throw redirected(apiUrl, response);
     return isStream ? response : await whole(response);
   } catch (error) {
-    throw error instanceof CliError ? error : unreachable(apiUrl, error);
+    throw unreachable(apiUrl, limit.signal.aborted ? limit.signal.reason : error);
   } finally {
     clearTimeout(timer);
   }
@@ -65,28 +69,39 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
 };
 
-export function unreachable(apiUrl: string, error: unknown): UnreachableError {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
-  const reason = isTimeout ? 'it does not answer' : reasonOf(cause);
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reason}`, adviceOn(cause), undefined, error);
+/** What is told already, as of a proxy, stays as it is. */
+export function unreachable(apiUrl: string, error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), undefined, error);
 }
 
-/** Told by its name: in Node.js 24 this error has no code. */
-const isNotHttp = (cause: unknown): boolean => cause instanceof Error && cause.name === 'HTTPParserError';
+const causeOf = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? error.cause : error);
 
-function reasonOf(cause: unknown): string {
-  const code = codeOf(cause) ?? '';
+/** Told by its name: in Node.js 24 this error has no code. */
+const isNotHttp = (cause: unknown): boolean => cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
+const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
+
+export function reasonOf(error: unknown): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'it does not answer';
+  const cause = causeOf(error);
   if (isNotHttp(cause)) return 'what answers there does not speak HTTP';
-  return REASONS[code] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed');
+  if (isNotTls(cause)) return 'what answers there does not speak TLS';
+  return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed');
 }
 
 function adviceOn(cause: unknown): string {
-  const code = codeOf(cause) ?? '';
-  if (/CERT|TLS|SSL|SIGNATURE/.test(code)) return 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS.';
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
-  if (REASONS[code] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
-  return 'Start it with `svc serve`, or name another with --context or --api-url.';
+  if (isNotTls(cause)) return 'Check the URL: is it http, not https?';
+  if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
+  return certificateAdvice(cause) ?? 'Start it with `svc serve`, or name another with --context or --api-url.';
+}
+
+/** What to do about a certificate; undefined when the error is about none. */
+export function certificateAdvice(error: unknown): string | undefined {
+  const code = codeOf(causeOf(error)) ?? '';
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code)) return 'If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate, or with that of the authority which signed it.';
+  if (/ALTNAME/.test(code)) return 'Name it by a host that its certificate is for.';
+  return /CERT/.test(code) ? 'It needs another certificate, unless the clock of this machine is wrong.' : undefined;
 }
 
 /** The body as JSON. */

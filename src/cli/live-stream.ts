@@ -31,7 +31,7 @@ export async function openLiveStream(api: Api, query: Query): Promise<LiveStream
 }
 
 async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
-  const { apiUrl } = api.target;
+  const { apiUrl, proxy } = api.target;
   const bearer = await api.bearer();
   const url = new URL(`${apiUrl.replace(/^http/, 'ws')}/api/v1/stream`);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
@@ -40,6 +40,7 @@ async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
+    ...(proxy === undefined ? {} : { agent: (await import('./through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
   const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 } as object);

@@ -3,7 +3,7 @@ import { CliError } from './errors.ts';
 import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, send, waitAdvice } from './http.ts';
 import { note } from './output.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
-import type { Target } from './target.ts';
+import type { Gateway, Target } from './target.ts';
 
 /** A token that has less than this left is renewed first: it has to live until the request arrives. */
 const RENEW_AHEAD_SECS = 30;
@@ -11,8 +11,9 @@ const RENEW_AHEAD_SECS = 30;
 export type Exchange = { readonly kind: 'minted'; readonly session: Session } | { readonly kind: 'rejected' } | { readonly kind: 'forbidden'; readonly detail: string };
 
 /** `scopes` undefined asks for all that the key holds. */
-export async function exchangeKey(apiUrl: string, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
-  const response = await send(apiUrl, { method: 'POST', path: '/api/v1/auth/token', body: scopes === undefined ? {} : { scopes } }, key);
+export async function exchangeKey(gateway: Gateway, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
+  const { apiUrl } = gateway;
+  const response = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: scopes === undefined ? {} : { scopes } }, key);
   if (response.status === 401) return { kind: 'rejected' };
   if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
   if (!response.ok) throw await noSession(response);
@@ -36,8 +37,9 @@ function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session |
 export const isRunningOut = ({ expiresAtSecs }: Session, nowMs: number): boolean => nowMs / 1000 >= expiresAtSecs - RENEW_AHEAD_SECS;
 
 /** Mints the next token of a session and keeps it. Rejects as not logged in when its key is no longer good. */
-export async function renew({ label, apiUrl }: Target, session: Session): Promise<Session> {
-  const exchange = await exchangeKey(apiUrl, session.sourceKey, session.scopes);
+export async function renew(target: Target, session: Session): Promise<Session> {
+  const { label } = target;
+  const exchange = await exchangeKey(target, session.sourceKey, session.scopes);
   switch (exchange.kind) {
     case 'rejected': throw notLoggedIn(label, 'the session is over, because its API key was revoked, rotated or has expired');
     case 'forbidden': throw new CliError(`the session on ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');

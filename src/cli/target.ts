@@ -2,14 +2,17 @@
 import { CONTEXT_NAME_RULE, isContextName, readCliConfig, type CliConfig } from './config-file.ts';
 import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
+import { isLoopback, proxyFor, type ProxySetting } from './proxy-choice.ts';
 import { isSecret } from './session-file.ts';
 
 const DEFAULT_API_URL = 'http://127.0.0.1:8080';
 
-export type Target = {
+/** Where it is, and the proxy on the way to it, if there is one. */
+export type Gateway = { readonly apiUrl: string; readonly proxy: ProxySetting | undefined };
+
+export type Target = Gateway & {
   /** The name of the context, or the URL of an unnamed one: what people read, and the name of the session. */
   readonly label: string;
-  readonly apiUrl: string;
   /** From --api-key, SVC_CLI_API_KEY or the context, in this order (spec: CLI commands, login 1). */
   readonly apiKey: string | undefined;
 };
@@ -33,7 +36,7 @@ function targetFrom(globals: Globals, env: Environment, config: CliConfig): Targ
   const url = urlFlag ?? outranksVariable ?? urlVariable ?? context?.apiUrl;
   if (name !== undefined && context === undefined) refuseUnknown(name, url, config);
   const apiUrl = parseApiUrl(url ?? DEFAULT_API_URL);
-  return { label: name ?? apiUrl, apiUrl, apiKey: apiKeyFrom(globals, env, context?.apiKey) };
+  return { label: name ?? apiUrl, apiUrl, proxy: proxyFor(apiUrl, env), apiKey: apiKeyFrom(globals, env, context?.apiKey) };
 }
 
 const given = (text: string | undefined): string | undefined => (text === undefined || text.trim() === '' ? undefined : text.trim());
@@ -64,10 +67,8 @@ export function parseApiUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-
 /** True when a key sent there can be read on the way. */
 export function isSentInClear(apiUrl: string): boolean {
   const { protocol, hostname } = new URL(apiUrl);
-  return protocol === 'http:' && !LOOPBACK.test(hostname);
+  return protocol === 'http:' && !isLoopback(hostname);
 }

@@ -1,13 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect as connectTcp, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { METHODS, type CheckMessage } from '../../src/sdk/schema.ts';
+import { selfSigned } from '../support/certificate.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
@@ -107,7 +104,8 @@ test('where streams do not get through, checks are asked one by one', async () =
 
 test('with TLS the gateway is reached through a proxy that has its certificate, and through no other', async () => {
   const gateway = await start();
-  const { key, cert } = selfSigned('gateway.test');
+  const { key, cert, remove } = selfSigned('gateway.test');
+  cleanUp.push(remove);
   const proxy = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (near) => {
     const [host = '', port = ''] = gateway.grpc.split(':');
     const far = connectTcp(Number(port), host);
@@ -140,11 +138,3 @@ function fieldOf(bytes: Buffer, wanted: number): string {
 
 const encodeReply = ({ decision, reason }: { decision: number; reason: string }): Buffer =>
   Buffer.concat([Buffer.from([0x08, decision, 0x12, reason.length]), Buffer.from(reason)]);
-
-function selfSigned(name: string): { readonly key: Buffer; readonly cert: Buffer } {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
-  cleanUp.push(() => rmSync(folder, { recursive: true, force: true }));
-  const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`, '-keyout', keyFile, '-out', certFile], { stdio: 'ignore' });
-  return { key: readFileSync(keyFile), cert: readFileSync(certFile) };
-}

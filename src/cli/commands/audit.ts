@@ -135,7 +135,8 @@ function exportFault(error: unknown, file: string | undefined): unknown {
   const code = codeOf(error);
   if (code === 'EPIPE') return new CliError('what read the export has stopped reading');
   const leftBehind = file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`;
-  if (error instanceof TypeError && code === undefined) return new CliError('the export was cut before its end', leftBehind, undefined, error);
+  // Of fetch, and of a connection through a proxy; no file fails like this.
+  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the export was cut before its end', leftBehind, undefined, error);
   if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, EXIT.interrupted);
   if (file === undefined || code === undefined) return error;
   switch (code) {

@@ -29,11 +29,11 @@ async function askForKey(): Promise<string> {
   return key;
 }
 
-async function obtain({ apiUrl }: Target, key: string, scopes: readonly string[] | undefined): Promise<Session> {
-  const exchange = await exchangeKey(apiUrl, key, scopes);
+async function obtain(target: Target, key: string, scopes: readonly string[] | undefined): Promise<Session> {
+  const exchange = await exchangeKey(target, key, scopes);
   switch (exchange.kind) {
     case 'minted': return exchange.session;
-    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key of ${apiUrl}, whole and not revoked.`);
+    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key of ${target.apiUrl}, whole and not revoked.`);
     case 'forbidden': throw new CliError(exchange.detail, 'Leave --scope out to get all scopes that the key holds.');
   }
 }

@@ -1,0 +1,46 @@
+/** Which proxy the environment names for a gateway, by the rules of curl and kubectl. */
+import { BlockList, isIP } from 'node:net';
+
+/** As it was written: what is wrong with it is told once it is used. */
+export type ProxySetting = { readonly variable: 'HTTPS_PROXY' | 'HTTP_PROXY'; readonly text: string };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** `hostname` as a URL has it. */
+export const isLoopback = (hostname: string): boolean => LOOPBACK.test(hostname);
+
+/** Undefined to connect directly, as always to this machine: to the proxy it would be another. */
+export function proxyFor(apiUrl: string, env: Environment): ProxySetting | undefined {
+  const { protocol, hostname, port } = new URL(apiUrl);
+  const isSecure = protocol === 'https:';
+  const variable = isSecure ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const text = valueOf(variable, env);
+  if (text === '' || isLoopback(hostname)) return undefined;
+  return isExempt(hostname.replace(/^\[|\]$/g, ''), port === '' ? (isSecure ? '443' : '80') : port, valueOf('NO_PROXY', env)) ? undefined : { variable, text };
+}
+
+/** In lower case first, also when it is empty: so one command is kept from the proxy of the whole shell. */
+const valueOf = (name: string, env: Environment): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
+
+const isExempt = (host: string, port: string, noProxy: string): boolean =>
+  noProxy.toLowerCase().split(/[\s,]+/).some((entry) => entry === '*' || isWithin(host, entry) || isCovered(host, port, entry));
+
+/** `example.com`, `.example.com` and `*.example.com` cover that host and those below it; `host:8443` one port of them. */
+function isCovered(host: string, port: string, entry: string): boolean {
+  const [, bracketed, plain, onlyPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [undefined, undefined, entry];
+  const name = bracketed ?? (plain ?? '').replace(/^\*?\./, '');
+  return name !== '' && (onlyPort === undefined || onlyPort === port) && (host === name || host.endsWith(`.${name}`));
+}
+
+/** `10.0.0.0/8` */
+function isWithin(host: string, entry: string): boolean {
+  const [, network = '', bits = ''] = /^([\d.]+|[\da-f:]+)\/(\d{1,3})$/.exec(entry) ?? [];
+  const family = isIP(host);
+  if (family === 0 || isIP(network) !== family || Number(bits) > (family === 4 ? 32 : 128)) return false;
+  const kind = family === 4 ? 'ipv4' : 'ipv6';
+  const list = new BlockList();
+  list.addSubnet(network, Number(bits), kind);
+  return list.check(host, kind);
+}

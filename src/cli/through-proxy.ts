@@ -1,0 +1,143 @@
+/** A gateway reached through the proxy of the environment, which the fetch of Node.js 20 does not know. Loaded only where there is one. */
+import { once } from 'node:events';
+import { Agent as HttpAgent, request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { CliError, UnreachableError, usageError } from './errors.ts';
+import { certificateAdvice, reasonOf } from './http.ts';
+import { printable } from './printable.ts';
+import type { ProxySetting } from './proxy-choice.ts';
+
+/** Less than a command waits for an answer, so that it is the proxy that is told of. */
+const TUNNEL_TIMEOUT_MS = 10_000;
+
+type Proxy = ProxySetting & {
+  /** As it may be shown: without user and password. */
+  readonly name: string;
+  readonly isSecure: boolean;
+  readonly host: string;
+  readonly port: number;
+  readonly credentials: string | undefined;
+};
+
+type Call = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string; readonly signal: AbortSignal };
+
+/** As fetch does it, with redirects left alone. To an https gateway through a tunnel; a request to an http one is handed to the proxy. */
+export async function fetchThrough(setting: ProxySetting, url: string, { body, ...call }: Call): Promise<Response> {
+  const proxy = proxyIn(setting);
+  const target = new URL(url);
+  const isTunnelled = target.protocol === 'https:';
+  const request = isTunnelled
+    ? requestHttps(target, { ...call, agent: agentThrough(setting, true) })
+    : requestTo(proxy, { ...call, path: target.href, headers: { ...call.headers, host: target.host, ...authorizationFor(proxy) } });
+  request.on('error', () => undefined); // also that of a connection which breaks later: the body tells of it
+  request.end(body);
+  const [answer] = (await once(request, 'response').catch((error: unknown) => { throw isTunnelled ? error : lostOn(proxy, target.host, error); })) as [IncomingMessage];
+  if (!isTunnelled && isOfProxy(answer)) throw refusedBy(proxy, target.host, answer);
+  return responseOf(answer);
+}
+
+/** The gateway asks for no proxy's credentials, and says in JSON what it is not ready for. */
+const isOfProxy = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
+  statusCode === 407 || ([502, 503, 504].includes(statusCode) && headers['content-type']?.includes('json') !== true);
+
+function responseOf(answer: IncomingMessage): Response {
+  const { statusCode = 502 } = answer;
+  const headers = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value]));
+  const hasBody = ![204, 205, 304].includes(statusCode);
+  if (!hasBody) answer.resume();
+  return new Response(hasBody ? (Readable.toWeb(answer) as ReadableStream<Uint8Array>) : null, { status: statusCode, headers });
+}
+
+const agents = new Map<string, HttpAgent>();
+
+/** Connects through a tunnel; of each kind there is one, so that the requests of a command share their connections. */
+export function agentThrough(setting: ProxySetting, isSecure: boolean): HttpAgent {
+  const key = `${isSecure} ${setting.text}`;
+  const agent = agents.get(key) ?? tunnelling(proxyIn(setting), isSecure);
+  agents.set(key, agent);
+  return agent;
+}
+
+function tunnelling(proxy: Proxy, isSecure: boolean): HttpAgent {
+  const agent = isSecure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  return Object.assign(agent, {
+    createConnection: (options: ConnectionOptions, done: (error: unknown, socket?: Socket) => void): void => {
+      openTunnel(proxy, options.host ?? '', options.port ?? 0).then((socket) => done(null, isSecure ? connectTls({ ...options, socket }) : socket), done);
+    },
+  });
+}
+
+function openTunnel(proxy: Proxy, host: string, port: number): Promise<Socket> {
+  const target = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return new Promise((resolve, reject) => {
+    const request = requestTo(proxy, { method: 'CONNECT', path: target, headers: { host: target, ...authorizationFor(proxy) } });
+    const timer = setTimeout(() => request.destroy(new DOMException('no answer', 'TimeoutError')), TUNNEL_TIMEOUT_MS);
+    request.once('close', () => clearTimeout(timer));
+    request.once('error', (error) => reject(lostOn(proxy, target, error)));
+    request.once('connect', (answer, socket, head) => {
+      clearTimeout(timer);
+      if (answer.statusCode === 200) return resolve(head.length === 0 ? socket : (socket.unshift(head), socket));
+      socket.destroy();
+      reject(refusedBy(proxy, target, answer));
+    });
+    request.end();
+  });
+}
+
+/** With an agent of its own: that of all others may have been told by the environment to go through the proxy itself. */
+function requestTo({ isSecure, host, port }: Proxy, options: RequestOptions): ClientRequest {
+  if (!isSecure) return requestHttp({ ...options, host, port, agent: false });
+  const servername = isIP(host) === 0 ? host : ''; // by itself it would be the host in the header, which is the gateway
+  return requestHttps({ ...options, host, port, servername, agent: false });
+}
+
+const authorizationFor = ({ credentials }: Proxy): Record<string, string> =>
+  (credentials === undefined ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` });
+
+function proxyIn(setting: ProxySetting): Proxy {
+  const { variable, text } = setting;
+  const full = text.includes('://') ? text : `http://${text}`;
+  const url = URL.canParse(full) ? new URL(full) : undefined;
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw usageError(`${variable} names no proxy that svc can use`, 'It must be http://host:port or https://host:port, if need be with user:password@ before the host.');
+  }
+  const isSecure = url.protocol === 'https:';
+  return {
+    ...setting,
+    name: `${url.protocol}//${url.host}`,
+    isSecure,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || (isSecure ? 443 : 80)),
+    credentials: url.username === '' && url.password === '' ? undefined : `${decoded(url.username)}:${decoded(url.password)}`,
+  };
+}
+
+/** A password with a lone percent sign is taken as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const directly = (target: string): string => `name ${printable(target.replace(/:\d+$/, ''))} in NO_PROXY to connect without it`;
+
+function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError {
+  const advice = certificateAdvice(error) ?? `Correct ${proxy.variable}, or ${directly(target)}.`;
+  return new UnreachableError(`cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`, advice, undefined, error);
+}
+
+/** What a proxy cannot do now it may be able to do later. */
+function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
+  const { name, variable, credentials } = proxy;
+  if (statusCode === 407) {
+    return new CliError(`the proxy ${name} ${credentials === undefined ? 'asks for a user and a password' : `rejects the user and password in ${variable}`}`, `Write them as ${new URL(name).protocol}//user:password@${new URL(name).host} into ${variable}, with special characters percent-encoded, or ${directly(target)}.`);
+  }
+  const message = `the proxy ${name} does not connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
+  const advice = `Check the URL of the gateway, ask who runs the proxy, or ${directly(target)}.`;
+  return statusCode >= 500 ? new UnreachableError(message, advice) : new CliError(message, advice);
+}

@@ -1,0 +1,210 @@
+import { appendFileSync } from 'node:fs';
+import { connect as connectTcp, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createServer as createTlsServer, type Server } from 'node:tls';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { renderError } from '../../src/cli/errors.ts';
+import { proxyFor } from '../../src/cli/proxy-choice.ts';
+import { fetchThrough } from '../../src/cli/through-proxy.ts';
+import { selfSigned, type Certificate } from '../support/certificate.ts';
+import { createCliHome, type CliHome } from '../support/cli.ts';
+import { startForwardProxy, type ForwardProxy } from '../support/forward-proxy.ts';
+import { freePort } from '../support/free-port.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startFakeServer } from '../support/hostile-server.ts';
+
+let gateway: TestGateway;
+let cli: CliHome;
+let certificate: Certificate;
+let tls: Server;
+
+const httpPort = () => Number(new URL(gateway.url).port);
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const tlsPort = () => portOf(tls);
+
+/** Speaks TLS and passes on to a port of this machine what comes within it. */
+async function startTls(certificate: Certificate, port: number): Promise<Server> {
+  const server = createTlsServer(certificate, (near) => {
+    const far = connectTcp(port, '127.0.0.1');
+    near.pipe(far).pipe(near);
+    for (const [one, other] of [[near, far], [far, near]] as const) one.on('error', () => other.destroy()).on('close', () => other.destroy());
+  });
+  server.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  cli = createCliHome();
+  certificate = selfSigned('gateway.test');
+  tls = await startTls(certificate, httpPort());
+});
+afterAll(async () => {
+  tls.close();
+  certificate.remove();
+  cli.remove();
+  await gateway.stop();
+});
+
+async function proxyTo(port: number, credentials?: string): Promise<ForwardProxy> {
+  const proxy = await startForwardProxy({ to: port, ...(credentials === undefined ? {} : { credentials }) });
+  onTestFinished(() => proxy.stop());
+  return proxy;
+}
+
+// No name server knows it: who reaches it has gone through the proxy.
+const behind = (env: Readonly<Record<string, string>>, apiUrl = 'https://gateway.test') =>
+  ({ SVC_CLI_API_URL: apiUrl, SVC_CLI_API_KEY: ADMIN_KEY, NODE_EXTRA_CA_CERTS: certificate.certFile, ...env });
+
+test('an https gateway is reached through a tunnel of HTTPS_PROXY, with its user and password, for requests, logins, exports and the live stream', async () => {
+  const proxy = await proxyTo(tlsPort(), 'ann:pass@word');
+  const env = behind({ HTTPS_PROXY: `http://ann:pass%40word@127.0.0.1:${proxy.port}` });
+  expect(await cli.run(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({ status: 0, stderr: '' });
+  expect(JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([{ agent_id: 'behind' }]);
+  expect((await cli.run(['audit', 'export'], { env })).stdout).toContain('"event_type":"AgentRegistered"');
+  const watch = cli.inTerminal(['ops', 'watch'], { env });
+  await watch.until('https://gateway.test: no operation in flight');
+  expect((await cli.run(['check', '--agent', 'acme/search/behind', '--action', 'tool.call', '--resource', 'web_search', '--op', 'proxy:1'], { env })).status).toBe(0);
+  await watch.until('proxy:1');
+  watch.type('\u0003');
+  expect(await watch.ended).toBe(0);
+  expect((await cli.run(['login'], { env })).stdout).toContain('Logged in to https://gateway.test with admin;');
+  expect((await cli.run(['ops', 'pause', 'proxy:1'], { env })).stdout).toBe('proxy:1 is paused.\n');
+  expect(new Set(proxy.asked)).toEqual(new Set(['CONNECT gateway.test:443']));
+  await cli.run(['logout'], { env });
+});
+
+test('a request to an http gateway is handed to HTTP_PROXY, and its live stream is tunnelled', async () => {
+  const proxy = await proxyTo(httpPort());
+  const env = behind({ http_proxy: `127.0.0.1:${proxy.port}` }, 'http://gateway.test:8080/');
+  expect(await cli.run(['budgets'], { env })).toMatchObject({ status: 0 });
+  const watch = cli.inTerminal(['ops', 'watch'], { env });
+  await watch.until('http://gateway.test:8080:');
+  watch.type('\u0003');
+  await watch.ended;
+  expect(proxy.asked).toEqual(['GET http://gateway.test:8080/api/v1/budgets?per_page=100', 'CONNECT gateway.test:8080']);
+});
+
+test('a proxy may itself speak TLS, and its certificate is verified', async () => {
+  const own = selfSigned('localhost');
+  onTestFinished(own.remove);
+  const proxy = await proxyTo(tlsPort());
+  const front = await startTls(own, proxy.port);
+  onTestFinished(() => void front.close());
+  const env = behind({ HTTPS_PROXY: `https://localhost:${portOf(front)}` });
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(/^error: cannot reach the proxy https:\/\/localhost:\d+ on the way to gateway\.test:443: self-signed certificate\nIf you trust it, set NODE_EXTRA_CA_CERTS /);
+  appendFileSync(own.certFile, certificate.cert);
+  expect(await cli.run(['budgets'], { env: { ...env, NODE_EXTRA_CA_CERTS: own.certFile } })).toMatchObject({ status: 0 });
+  expect(proxy.asked).toEqual(['CONNECT gateway.test:443']);
+});
+
+test('an export that breaks off behind a proxy is told as cut, and leaves no file', async () => {
+  const server = await startFakeServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n', () => response.destroy());
+  });
+  onTestFinished(() => server.stop());
+  const proxy = await proxyTo(Number(new URL(server.url).port));
+  const file = join(cli.home, 'cut.ndjson');
+  const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the export was cut before its end\n${file} is as it was before: run it again.\n` });
+});
+
+test('many requests of one command share their tunnels', async () => {
+  const proxy = await proxyTo(tlsPort());
+  const env = behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` });
+  const ids = Array.from({ length: 40 }, (_, at) => `nowhere:${at}`);
+  expect((await cli.run(['ops', 'pause', ...ids], { env })).stderr.match(/there is no operation/g)).toHaveLength(40);
+  expect(proxy.asked.length).toBeLessThanOrEqual(16);
+});
+
+test('a proxy that refuses, is not there or cannot be resolved is named without its password, with what to do', async () => {
+  const proxy = await proxyTo(tlsPort(), 'ann:right');
+  const at = `127.0.0.1:${proxy.port}`;
+  const told = async (env: Readonly<Record<string, string>>, args = ['budgets']) => {
+    const { status, stdout, stderr } = await cli.run([...args, '--debug'], { env: behind(env) });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).not.toMatch(/wrong|right/);
+    return stderr.split('\n').slice(0, 2);
+  };
+  const write = `Write them as http://user:password@${at} into HTTPS_PROXY, with special characters percent-encoded, or name gateway.test in NO_PROXY to connect without it.`;
+  expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([`error: the proxy http://${at} asks for a user and a password`, write]);
+  for (const args of [['budgets'], ['ops', 'watch'], ['login']]) {
+    expect(await told({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([`error: the proxy http://${at} rejects the user and password in HTTPS_PROXY`, write]);
+  }
+  for (const status of ['502 Bad Gateway', '403 Forbidden']) {
+    proxy.answer(status);
+    expect(await told({ HTTPS_PROXY: `http://ann:right@${at}` })).toEqual([
+      `error: the proxy http://${at} does not connect to gateway.test:443: it answers ${status}`,
+      'Check the URL of the gateway, ask who runs the proxy, or name gateway.test in NO_PROXY to connect without it.',
+    ]);
+  }
+  const correct = 'Correct HTTPS_PROXY, or name gateway.test in NO_PROXY to connect without it.';
+  const nobody = `127.0.0.1:${await freePort()}`;
+  expect(await told({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([`error: cannot reach the proxy http://${nobody} on the way to gateway.test:443: the connection was refused`, correct]);
+  expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(/^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (there is no such host|its name could not be resolved)$/);
+  expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(`error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: what answers there does not speak HTTP`);
+});
+
+test('a refusal of the proxy in place of an http gateway is told as one of the proxy, and one of the gateway as its own', async () => {
+  const proxy = await proxyTo(httpPort());
+  const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
+  expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(/^error: there is no operation nowhere:0\n/);
+  proxy.answer('504 Gateway Timeout');
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 504 Gateway Timeout\n`);
+});
+
+test('a proxy that never answers is given up and named', async () => {
+  const proxy = await proxyTo(tlsPort());
+  const isAsked = proxy.fallSilent();
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const setting = { variable: 'HTTPS_PROXY', text: `http://ann:secret@127.0.0.1:${proxy.port}` } as const;
+  const answer = fetchThrough(setting, 'https://gateway.test/', { method: 'GET', headers: {}, signal: new AbortController().signal });
+  const told = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
+  await isAsked;
+  vi.advanceTimersByTime(10_000);
+  expect(await told).toBe(`error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: it does not answer`);
+});
+
+test('a setting that is no proxy stops what needs it and nothing else, and is not shown', async () => {
+  const env = behind({ HTTPS_PROXY: 'socks5://ann:hunter2@proxy:1080' });
+  expect(await cli.run(['budgets'], { env })).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: 'error: HTTPS_PROXY names no proxy that svc can use\nIt must be http://host:port or https://host:port, if need be with user:password@ before the host.\n',
+  });
+  expect((await cli.run(['whoami'], { env })).status).toBe(0);
+});
+
+test('the certificate of a gateway that nobody signed is refused, also behind a proxy, with what to do', async () => {
+  const proxy = await proxyTo(tlsPort());
+  const env = { ...behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }), NODE_EXTRA_CA_CERTS: '' };
+  for (const args of [['budgets'], ['ops', 'watch']]) {
+    expect((await cli.run(args, { env })).stderr).toBe(`error: cannot reach the gateway at https://gateway.test: self-signed certificate
+If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate, or with that of the authority which signed it.
+`);
+  }
+  const direct = (apiUrl: string) => cli.run(['budgets'], { env: behind({}, apiUrl) });
+  expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(/altnames.*\nName it by a host that its certificate is for\.\n$/);
+  expect((await direct(`https://127.0.0.1:${proxy.port}`)).stderr).toMatch(/: what answers there does not speak TLS\nCheck the URL: is it http, not https\?\n$/);
+});
+
+test('which gateways the proxy is for: by scheme, lower case first, never this machine, never what NO_PROXY names', () => {
+  const env = { HTTPS_PROXY: 'http://secure', HTTP_PROXY: 'http://plain' };
+  const chosen = (url: string, more: Readonly<Record<string, string>> = {}) => proxyFor(url, { ...env, ...more })?.text;
+  expect([chosen('https://gw.example'), chosen('http://gw.example'), proxyFor('https://gw.example', { HTTP_PROXY: 'http://plain' })]).toEqual(['http://secure', 'http://plain', undefined]);
+  expect([chosen('https://gw.example', { https_proxy: 'http://lower' }), chosen('https://gw.example', { https_proxy: '' })]).toEqual(['http://lower', undefined]);
+  for (const here of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) expect(chosen(`https://${here}:8443`), here).toBeUndefined();
+  const exempt = (url: string, list: string) => chosen(url, { NO_PROXY: list }) === undefined;
+  for (const [url, list] of [
+    ['https://gw.example', '*'], ['https://gw.example', 'a, gw.example'], ['https://GW.example', 'gw.EXAMPLE'], ['https://gw.example', '.gw.example'],
+    ['https://a.gw.example', 'gw.example'], ['https://a.gw.example', '.gw.example'], ['https://a.gw.example', '*.gw.example'],
+    ['https://gw.example:8443', 'gw.example:8443'], ['https://gw.example', 'gw.example:443'], ['https://10.1.2.3', '10.1.2.3'],
+    ['https://10.1.2.3:8443', '192.168.0.0/16 10.0.0.0/8'], ['https://[2001:db8::7]', '2001:db8::/32'], ['https://[2001:db8::7]', '[2001:db8::7]'], ['https://[2001:db8::7]', '2001:db8::7'],
+  ] as const) expect(exempt(url, list), `${url} ${list}`).toBe(true);
+  for (const [url, list] of [
+    ['https://gw.example', ''], ['https://gw.example', ', ,'], ['https://gw.example', '.'], ['https://notgw.example', 'gw.example'], ['https://gw.example', 'a.gw.example'],
+    ['https://gw.example', 'gw.example:8443'], ['https://11.1.2.3', '10.0.0.0/8'], ['https://gw.example', '0.0.0.0/0'], ['https://10.1.2.3', '10.0.0.0/99'], ['https://10.1.2.3', '2001:db8::/32'],
+  ] as const) expect(exempt(url, list), `${url} ${list}`).toBe(false);
+});
