@@ -73,9 +73,7 @@ export class Postgres {
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
       query_timeout: options.statementTimeoutMs + 1000,
-      statement_timeout: options.statementTimeoutMs,
-      lock_timeout: options.statementTimeoutMs,
-      idle_in_transaction_session_timeout: 2 * options.statementTimeoutMs,
+      onConnect: (client) => this.#limit(client),
     });
     // An idle connection that breaks has no caller to tell. The pool has dropped it already.
     this.#pool.on('error', (error) => this.#lost(error));
@@ -264,6 +262,12 @@ export class Postgres {
     const unreachable = new Unreachable('code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
     this.#lost(unreachable);
     return unreachable;
+  }
+
+  /** By a statement, because poolers such as PgBouncer refuse whoever asks for it while connecting. */
+  async #limit(client: pg.ClientBase): Promise<void> {
+    const ms = this.#options.statementTimeoutMs;
+    await client.query(`SET statement_timeout = ${ms}; SET lock_timeout = ${ms}; SET idle_in_transaction_session_timeout = ${2 * ms}`);
   }
 
   #howToShare(): string {

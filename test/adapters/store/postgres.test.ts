@@ -148,6 +148,19 @@ test('connections to a server that a fail-over has made read-only are given up f
   await eventually(async () => expect(await postgres.isReachable()).toBe(true));
 });
 
+test('a pooler that takes no time-outs from whoever connects, as PgBouncer, passes them on all the same', async () => {
+  const url = new URL(await newDatabase());
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  proxy.refuseFrom('_timeout\0'); // what connects sends names and values so, and a statement does not
+  const postgres = open(url.href);
+  await postgres.start();
+  expect(await postgres.attempt(async (on) => (await on.query(`
+    SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock, current_setting('idle_in_transaction_session_timeout') AS idle`)).rows,
+  )).toEqual(ok([{ statement: '5s', lock: '5s', idle: '10s' }]));
+});
+
 test('whether the database answers is known within a second, also when it says nothing at all', async () => {
   const url = new URL(await newDatabase());
   const proxy = await startProxy(url.host);
