@@ -20,7 +20,12 @@ export type ControlOptions = {
   readonly onReturn: () => void;
 };
 
-/** A stream that lasted this long was no failure: the next one is opened without delay. */
+/**
+ * A gateway or proxy that restarts loses all agents at the same moment, and pays most for their return, so they come back spread over
+ * two seconds. That is long enough for thousands, and an operator who wants to pause a single one does not wait longer.
+ */
+const RECONNECT: Backoff = { baseMs: 2_000, maxMs: 5_000 };
+/** A stream that lasted this long was no failure: the waits begin anew. */
 const STEADY_MS = 5_000;
 /** After this time a stream is attempted even without a connection, because its error says why there is none. */
 const CONNECT_MS = 30_000;
@@ -37,6 +42,7 @@ export class ControlChannel {
   #call: ControlCall | undefined;
   #state: ClientState = 'connecting';
   #wasLost = false;
+  #mayHurry = true;
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -63,9 +69,14 @@ export class ControlChannel {
   /** What was obeyed so far is known to the gateway, or will be asked for again. */
   async acknowledged(): Promise<void> { await Promise.all(this.#acknowledgements); }
 
-  /** Call it when another call has reached the gateway: the next attempt need not wait any longer. */
+  /**
+   * Call it when another call has reached the gateway: the next attempt need not wait any longer. But if that fails, the stream is
+   * refused where calls are not, and each attempt after it waits its time.
+   */
   hurry(): void {
-    if (this.#state === 'reconnecting') this.#sleeper.wakeAll();
+    if (this.#state !== 'reconnecting' || !this.#mayHurry) return;
+    this.#mayHurry = false;
+    this.#sleeper.wakeAll();
   }
 
   close(): void {
@@ -79,7 +90,7 @@ export class ControlChannel {
   get #isClosed(): boolean { return this.#state === 'closed'; }
 
   async #keepOpen(): Promise<void> {
-    const { credential, settings, reach, transport } = this.#options;
+    const { credential, reach, transport } = this.#options;
     for (let attempt = 0; !this.#isClosed; attempt += 1) {
       try {
         const token = await credential.get();
@@ -92,15 +103,21 @@ export class ControlChannel {
         if (this.#isClosed) return;
         this.#wasLost = true;
         this.#enter(this.#state === 'connecting' ? 'connecting' : 'reconnecting', error);
-        if (performance.now() - openedAtMs > STEADY_MS) attempt = 0;
-        if (error.code === 'unauthenticated') await credential.renew(token, error);
-        else if (isVerdict(error)) throw error;
-        else reach.failed();
+        if (performance.now() - openedAtMs > STEADY_MS) {
+          attempt = 0;
+          this.#mayHurry = true;
+        }
+        if (error.code === 'unauthenticated') {
+          await credential.renew(token, error);
+          continue;
+        }
+        if (isVerdict(error)) throw error;
+        reach.failed();
       } catch (error) {
         if (this.#isClosed) return;
         return this.#giveUp(error instanceof GatewayError ? error : new GatewayError('internal', String(error), {}, { cause: error }));
       }
-      await this.#sleeper.sleep(backoffMs(attempt, settings.reconnect));
+      await this.#sleeper.sleep(backoffMs(attempt, RECONNECT));
     }
   }
 

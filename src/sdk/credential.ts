@@ -1,6 +1,6 @@
 /** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
 import { onAbort } from './abort.ts';
-import { backoffMs, Sleeper } from './backoff.ts';
+import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
@@ -11,6 +11,8 @@ import type { Transport } from './transport.ts';
  * only take away that process's token.
  */
 const RENEW_AT_MOST_EVERY_MS = 60_000;
+/** Checks wait for it. */
+const BACKOFF: Backoff = { baseMs: 100, maxMs: 5_000 };
 
 /** The gateway has refused the request and would do so again. Any other error may pass. */
 const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
@@ -97,7 +99,7 @@ export class Credential {
   }
 
   async #untilRegistered(): Promise<string> {
-    const { agent, parent, callMs, credential: { apiKey }, reconnect } = this.#settings;
+    const { agent, parent, callMs, credential: { apiKey } } = this.#settings;
     for (let attempt = 0; !this.#isClosed; attempt += 1) {
       try {
         const { credentialToken } = await this.#transport.call('RegisterAgent', { agent, ...(parent === undefined ? {} : { parent }) }, callMs, apiKey);
@@ -109,7 +111,7 @@ export class Credential {
         if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
         this.#lastTrouble = error;
         if (error.code !== 'resource_exhausted') this.#reach.failed();
-        await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, reconnect)));
+        await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF)));
         if (!this.#isClosed) await this.#transport.whenConnected(callMs);
       }
     }

@@ -1,5 +1,4 @@
 /** The options of a client, and the check for mistakes in them before anything is sent. */
-import type { Backoff } from './backoff.ts';
 import type { GatewayError } from './errors.ts';
 import { requireAgent } from './text.ts';
 import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
@@ -76,7 +75,6 @@ export type Settings = {
   readonly outageMs: number;
   readonly closeMs: number;
   readonly maxInFlight: number;
-  readonly reconnect: Backoff;
   readonly tls: TlsOptions | undefined;
   readonly onStateChange: NonNullable<AgentClientOptions['onStateChange']>;
   readonly onSignal: NonNullable<AgentClientOptions['onSignal']>;
@@ -109,7 +107,6 @@ export function settingsOf(options: AgentClientOptions): Settings {
     outageMs: duration(deadlines.outageMs, 1_000, 0, 'outageMs'),
     closeMs: duration(deadlines.closeMs, 5_000, 0, 'closeMs'),
     maxInFlight,
-    reconnect: { baseMs: 100, maxMs: 5_000 },
     tls,
     onStateChange: guarded(options.onStateChange ?? (() => {})),
     onSignal: options.onSignal ?? (() => {}),

@@ -60,6 +60,9 @@ test('an operation that is terminated before the answer to its check arrives doe
   expect(hasRun).toBe(false);
 });
 
+/** For longer than a check may take. */
+const TOO_BUSY: Answer = { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
+
 /** A gateway that forgets the operation of an agent whose body runs, and is told of it again by an announcement that it answers when told to. */
 async function forgetful(answer: () => Answer | undefined, options: Partial<AgentClientOptions> = {}) {
   let answerAll = (): void => {};
@@ -99,9 +102,8 @@ test('an operation that is announced to a gateway that has forgotten it, while i
 
 test('an operation is announced until a gateway that has restarted takes it, however busy that is: operators see it then, and can stop it', async () => {
   let isBusy = true;
-  const { gateway, agent, run, finish, answerAll } = await forgetful(() => (isBusy ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined), { deadlines: { checkMs: 50, closeMs: 60_000 } });
+  const { gateway, agent, run, finish, answerAll } = await forgetful(() => (isBusy ? TOO_BUSY : undefined), { deadlines: { checkMs: 60_000, closeMs: 60_000 } });
   answerAll();
-  // By then it was turned away for as long as a check may take, and more than once.
   await eventually(() => expect(gateway.calls.length).toBeGreaterThan(4));
   isBusy = false;
   const times = gateway.calls.length;
@@ -113,7 +115,7 @@ test('an operation is announced until a gateway that has restarted takes it, how
 });
 
 test('a body that ends before a busy gateway has taken its announcement is not waited for at close', async () => {
-  const { agent, run, finish, answerAll } = await forgetful(() => ({ fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' }), { deadlines: { checkMs: 50, closeMs: 600_000 } });
+  const { agent, run, finish, answerAll } = await forgetful(() => TOO_BUSY, { deadlines: { checkMs: 60_000, closeMs: 600_000 } });
   answerAll();
   finish();
   await run;

@@ -1,0 +1,81 @@
+import { EventEmitter } from 'node:events';
+import { status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
+
+beforeEach(() => { vi.useFakeTimers(); });
+afterEach(() => { vi.useRealTimers(); });
+
+/** The channel of an agent whose connection is always there: a stream opens, or fails, as soon as it is tried. */
+function channelOf(refusal = (): Error | undefined => undefined) {
+  const tried: number[] = [];
+  let stream: EventEmitter | undefined;
+  const openControl = (): EventEmitter => {
+    tried.push(performance.now());
+    const opened = Object.assign(new EventEmitter(), { cancel: () => {} });
+    stream = opened;
+    queueMicrotask(() => {
+      const error = refusal();
+      if (error === undefined) opened.emit('metadata');
+      else opened.emit('error', error);
+    });
+    return opened;
+  };
+  const channel = new ControlChannel({
+    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: () => {} },
+    transport: { openControl, whenConnected: async () => {} },
+    credential: { get: async () => 'token', renew: async () => 'another token' },
+    reach: { succeeded: () => {}, failed: () => {} },
+    orphans: { retry: () => {} },
+    onReturn: () => {},
+  } as unknown as ControlOptions);
+  return { channel, tried, lose: (error = new Error('Connection dropped')) => stream?.emit('error', error) };
+}
+
+test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
+  const fleet = Array.from({ length: 1_000 }, () => channelOf());
+  await vi.advanceTimersByTimeAsync(10_000);
+  const lostMs = performance.now();
+  for (const { lose } of fleet) lose();
+  await vi.advanceTimersByTimeAsync(2_000);
+  const afterMs = fleet.map(({ tried }) => tried[1]! - lostMs);
+  expect(fleet.filter(({ tried, channel }) => tried.length !== 2 || channel.state !== 'connected')).toEqual([]);
+  // Evenly spread, 50 of them come in each tenth of a second.
+  for (let fromMs = 0; fromMs < 2_000; fromMs += 100) expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+});
+
+test('an agent that has reached the gateway otherwise hears its operators again at once', async () => {
+  const { channel, tried, lose } = channelOf();
+  await vi.advanceTimersByTimeAsync(10_000);
+  for (let times = 2; times <= 5; times += 1) {
+    lose();
+    await vi.advanceTimersByTimeAsync(0);
+    channel.hurry();
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ times: tried.length, state: channel.state }).toEqual({ times, state: 'connected' });
+    await vi.advanceTimersByTimeAsync(10_000);
+  }
+});
+
+test('a stream that the gateway, or a proxy, ends at once is not tried again with each check that is answered', async () => {
+  let refusal: Error | undefined;
+  const { channel, tried, lose } = channelOf(() => refusal);
+  await vi.advanceTimersByTimeAsync(10_000);
+  refusal = new Error('no streams here');
+  lose();
+  for (let seconds = 0; seconds < 60; seconds += 0.01) {
+    channel.hurry();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  // Every 2.5 s on average, and at most every 5.
+  expect(tried.length).toBeGreaterThan(12);
+  expect(tried.length).toBeLessThan(60);
+});
+
+test('an agent whose token was replaced hears its operators again as soon as it has another', async () => {
+  const { channel, tried, lose } = channelOf();
+  await vi.advanceTimersByTimeAsync(10_000);
+  lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
+  await vi.advanceTimersByTimeAsync(0);
+  expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
+});
