@@ -10,16 +10,15 @@ import { createPostgresAccountStore } from './adapters/store/postgres-accounts.t
 import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
-import { bracketed, type Config } from './config.ts';
+import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
 import type { AccountsContext } from './gateway/accounts-context.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
-import type { Bounds } from './gateway/bounded.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
-import { passwordThreads } from './threads/crypto-pool.ts';
+import { loginBounds } from './account-settings.ts';
 import { within } from './within.ts';
 
 export type Database = {
@@ -33,19 +32,18 @@ export type Database = {
 const START_TIMEOUT_MS = 30_000;
 
 /**
- * Undefined without SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects with a message for the
+ * That of SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects with a message for the
  * operator; promptly, and with nothing left running, when `signal` is aborted.
  */
-export async function openDatabase(config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database | undefined> {
-  if (config.SVC_DATABASE_URL === undefined) return undefined;
-  const own = config.SVC_DATABASE_URL === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
+export async function openDatabase(url: string, config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database> {
+  const own = url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
   const close = async (timeoutMs?: number): Promise<void> => {
     await postgres?.close();
     await own?.stop(timeoutMs);
   };
   try {
-    postgres = new Postgres({ url: own?.url ?? config.SVC_DATABASE_URL, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
+    postgres = new Postgres({ url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, START_TIMEOUT_MS, signal);
     const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
@@ -89,16 +87,6 @@ export type RunningAccounts = {
   /** Finishes requested resets and their mails within the time. Call it before the audit log and the database are closed. */
   stop(timeoutMs: number): Promise<void>;
 };
-
-/** While some logins hash, this many others read or write their rows, so that no hash waits for the database. */
-const AROUND_A_HASH = 2;
-
-export const loginBounds = (config: Config): Bounds => ({
-  atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
-  waiting: config.SVC_CRYPTO_QUEUE,
-  waitMs: 10_000,
-  what: 'signing in',
-});
 
 const SYNC_EVERY_MS = 2_000;
 const PRUNE_EVERY_MS = 60 * 60 * 1000;
@@ -150,10 +138,4 @@ function smtpOf(config: Config): SmtpOptions | undefined {
   // The mailer reports one without the other as a mistake.
   const credentials = user === undefined && pass === undefined ? undefined : { user: user ?? '', pass: pass ?? '' };
   return { host, port, credentials, from };
-}
-
-/** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
-export function publicUrlOf(config: Config, httpPort: number): string {
-  const { host } = config.SVC_HTTP_ADDR;
-  return (config.SVC_PUBLIC_URL ?? `http://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
 }

@@ -19,7 +19,7 @@ import { AuditLink } from './threads/audit-link.ts';
 import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
-import { openDatabase, publicUrlOf, startAccounts } from './accounts-start.ts';
+import { publicUrlOf } from './account-settings.ts';
 import { openCredentials } from './credentials-start.ts';
 import { fileTrouble } from './file-trouble.ts';
 import { restoreGovernor } from './governor-start.ts';
@@ -94,7 +94,9 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
 
   const clock = createClock();
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
-  const database = await orStartError(openDatabase(config, store, log, signal));
+  const url = config.SVC_DATABASE_URL;
+  // Loaded where there is a database only: the libraries of accounts are a tenth of what a start takes.
+  const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase(url, config, store, log, signal));
   undo.push(() => database?.close());
   signal.throwIfAborted();
   return { clock, config, crypto, database, httpPort, lock, log, policies, policyChanges, policyPath, signingKeys, store };
@@ -133,7 +135,7 @@ async function assemble(resources: Resources, undo: Undo) {
     check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
   };
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log });
-  const accounts = database && startAccounts({
+  const accounts = database && (await import('./accounts-start.ts')).startAccounts({
     config, database, audit, log,
     clock: createSteadyClock(),
     passwords: crypto.passwords,

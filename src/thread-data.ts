@@ -1,6 +1,6 @@
 /** What the main thread gives the others of the configuration: plain data. */
 import { join } from 'node:path';
-import { loginBounds } from './accounts-start.ts';
+import { loginBounds } from './account-settings.ts';
 import type { Config } from './config.ts';
 import type { IoData } from './io-thread.ts';
 import { WEB_FOLDER } from './package-files.ts';

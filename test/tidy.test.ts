@@ -96,7 +96,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
   ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
   yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
-  zod: ['src/wire/http/', 'src/adapters/audit/checkpoint.ts'],
+  zod: ['src/wire/http/'],
 };
 
 test('each library is named where the table says, and nowhere else', () => {
@@ -107,6 +107,23 @@ test('each library is named where the table says, and nowhere else', () => {
 test('what is installed is used, and what is used is installed', () => {
   const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
   expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
+});
+
+/** What is loaded with a file, before anything is known of what it will have to do. */
+const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
+  for (const edge of imports.filter(({ from, isType, isLazy }) => from === path && !isType && !isLazy)) {
+    if (isFile(edge) && !seen.has(edge.to)) loadedWith(edge.to, seen.add(edge.to));
+    if (isLibrary(edge)) seen.add(libraryOf(edge.to));
+  }
+  return seen;
+};
+const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((name) => name in LIBRARIES).sort();
+
+test('a start waits for no library that it may not need: accounts are loaded where there are some', () => {
+  expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
+  expect(librariesWith('src/cli/serve.ts')).toEqual(['@marcbachmann/cel-js', 'lmdb', 'msgpackr', 'pino', 'piscina', 'prom-client', 're2js', 'yaml']);
+  expect(librariesWith('workers/io.ts')).toEqual(['@grpc/grpc-js', '@grpc/reflection', 'grpc-health-check', 'msgpackr', 'protobufjs', 'zod']);
+  expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
 });
 
 const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');

@@ -5,7 +5,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import type { ChainHead } from './line.ts';
 import { replaceFileSync } from '../durable-file.ts';
 import { withOpenFile } from '../open-file.ts';
@@ -14,15 +13,20 @@ import { readIfThere } from './segments.ts';
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';
 
-const HASH = z.string().regex(/^[0-9a-f]{64}$/);
-const SIGNED = { timestamp: z.string(), signature: z.string() };
-const CHECKPOINT = z.strictObject({ id: z.int().positive(), hash: HASH, ...SIGNED });
-const ANCHOR = z.strictObject({ first_id: z.int().positive(), prev_hash: HASH, ...SIGNED });
-
-/** At `timestamp` (RFC 3339), entry `id` was the last and had this hash. */
-export type Checkpoint = z.infer<typeof CHECKPOINT>;
+type Signed = { /** RFC 3339. */ readonly timestamp: string; readonly signature: string };
+/** At `timestamp`, entry `id` was the last and had this hash. */
+export type Checkpoint = Signed & { readonly id: number; readonly hash: string };
 /** Entries before `first_id` were deleted by retention; the last of them had the hash `prev_hash`. */
-export type Anchor = z.infer<typeof ANCHOR>;
+export type Anchor = Signed & { readonly first_id: number; readonly prev_hash: string };
+
+/** What each field must look like; there are no others. */
+type Shape<T> = { readonly [Field in keyof T]: (raw: unknown) => boolean };
+
+const isText = (raw: unknown): boolean => typeof raw === 'string';
+const isId = (raw: unknown): boolean => Number.isSafeInteger(raw) && Number(raw) > 0;
+const isHash = (raw: unknown): boolean => typeof raw === 'string' && /^[0-9a-f]{64}$/.test(raw);
+const CHECKPOINT: Shape<Checkpoint> = { id: isId, hash: isHash, timestamp: isText, signature: isText };
+const ANCHOR: Shape<Anchor> = { first_id: isId, prev_hash: isHash, timestamp: isText, signature: isText };
 
 /** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
 const checkpointText = ({ id, hash, timestamp }: Omit<Checkpoint, 'signature'>): string =>
@@ -123,9 +127,11 @@ export function pruneCheckpoints(directory: string, firstKeptId: number): void {
   replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map(({ line }) => `${lines[line - 1]}\n`).join(''));
 }
 
-function parsed<T>(schema: z.ZodType<T>, text: string): T | undefined {
+function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {
   try {
-    return schema.safeParse(JSON.parse(text)).data;
+    const raw = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
+    const isWhole = Object.entries<(raw: unknown) => boolean>(shape).every(([field, fits]) => fits(raw?.[field]));
+    return isWhole && Object.keys(raw ?? {}).every((field) => Object.hasOwn(shape, field)) ? (raw as T) : undefined;
   } catch {
     return undefined; // Not JSON, so not written by the gateway.
   }

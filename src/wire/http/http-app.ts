@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
-import { createNodeApp } from './node-app.ts';
 
 /** The app that handlers are registered on, and its listening socket. */
 export type HttpApp = {
@@ -15,10 +14,11 @@ export type HttpApp = {
 
 type Uws = typeof import('uWebSockets.js');
 
-/** The native library where it loads, else node:http behind the same interface, which reports connections it cannot accept to `onError`. */
-export const createHttpApp = (onError: (error: unknown) => void): HttpApp => (native === undefined ? createNodeApp(onError) : createNativeApp(native));
-
 const native = loadNative();
+
+/** The native library where it loads, else node:http behind the same interface, which reports connections it cannot accept to `onError`. */
+export const createHttpApp: (onError: (error: unknown) => void) => HttpApp =
+  native === undefined ? (await import('./node-app.ts')).createNodeApp : () => createNativeApp(native);
 
 /** Where its binary does not load, the package prints a long warning and uses a stand-in; the gateway logs one line instead. */
 function loadNative(): Uws | undefined {

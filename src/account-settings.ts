@@ -1,0 +1,20 @@
+/** What the configuration says of accounts. Wanted also where there are none, and their libraries are not loaded. */
+import { bracketed, type Config } from './config.ts';
+import type { Bounds } from './gateway/bounded.ts';
+import { passwordThreads } from './threads/crypto-pool.ts';
+
+/** While some logins hash, this many others read or write their rows, so that no hash waits for the database. */
+const AROUND_A_HASH = 2;
+
+export const loginBounds = (config: Config): Bounds => ({
+  atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
+  waiting: config.SVC_CRYPTO_QUEUE,
+  waitMs: 10_000,
+  what: 'signing in',
+});
+
+/** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
+export function publicUrlOf(config: Config, httpPort: number): string {
+  const { host } = config.SVC_HTTP_ADDR;
+  return (config.SVC_PUBLIC_URL ?? `http://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
+}
