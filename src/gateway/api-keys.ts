@@ -156,11 +156,12 @@ export class ApiKeys {
     if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
     // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is known here must do.
-    await (cursor === undefined ? this.#look() : this.lookFor(cursor));
+    const looked = await (cursor === undefined ? this.#look() : this.lookFor(cursor));
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
     if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
-    const uses = await this.#deps.store.lastUses(page.keys.map(({ id }) => id));
+    // Then it is not asked again, either: the time-out of each list would hold a connection that a login needs.
+    const uses = looked.ok ? await this.#deps.store.lastUses(page.keys.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
     return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }

@@ -17,9 +17,13 @@ async function startBeside() {
     seen.looks += 1;
     return seen.isAway ? AWAY : store.changedWithin(ms);
   };
+  const lastUses: ApiKeyStore['lastUses'] = async (ids) => {
+    if (seen.isAway) throw new Error('asked in vain, for as long as a statement has');
+    return store.lastUses(ids);
+  };
   const open = async (from: ApiKeyStore, pauseOfLooks?: () => Promise<unknown>) => must(await ApiKeys.open({ store: from, audit: testAudit(), clock: testClock(), secrets, maxOrgKeys: 10_000, pauseOfLooks }));
   const other = await open(store);
-  const keys = await open({ ...store, changedWithin }, () => new Promise<void>((resolve) => { seen.endPause = resolve; }));
+  const keys = await open({ ...store, changedWithin, lastUses }, () => new Promise<void>((resolve) => { seen.endPause = resolve; }));
   const make = async () => must(await other.create(ADMIN, { name: 'n', scopes: ['read'] })).record;
   return { keys, other, make, seen };
 }
@@ -64,4 +68,13 @@ test('it is not taken for a wrong one while the store cannot be asked; the next 
   seen.isAway = false;
   seen.endPause();
   expect(must(await keys.isRevoked(`key:${id}`))).toBe(false);
+});
+
+test('a list is there as soon as the store has failed once, and waits for it no second time', async () => {
+  const { keys, make, seen } = await startBeside();
+  const { id } = await make();
+  must(await keys.lookFor(id));
+  seen.endPause();
+  seen.isAway = true;
+  expect(must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.id).toBe(id);
 });
