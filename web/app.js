@@ -1,11 +1,11 @@
 /** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
 import { Problem, request } from './api.js';
-import { button, h, replace, setText } from './dom.js';
-import { agentName } from './format.js';
+import { button, h, parts, replace, setText } from './dom.js';
+import { agentName, SLASH } from './format.js';
 import { LiveStream } from './live.js';
 import { OpsModel } from './ops-model.js';
 import { can, current, restore, signOut, whenEnded } from './session.js';
-import { messageOf, notify } from './ui.js';
+import { messageOf, notify, notifyOfEvent } from './ui.js';
 import { accountsView } from './views/accounts.js';
 import { agentsView } from './views/agents.js';
 import { auditView } from './views/audit.js';
@@ -119,9 +119,9 @@ function showInside() {
 
 /** What an operator should hear of, whichever view is open. @param {import('./live.js').Frame} frame */
 function tellOf({ event_type: kind, org_id, agent_id, payload }) {
-  const who = agentName({ org_id, team_id: payload.team_id, agent_id });
-  if (kind === 'violation') notify(`Violation by ${who}: ${payload.reason}`, 'error');
-  else if (kind === 'budget') notify(`${payload.tier === 'global' ? 'The global budget' : `The budget of ${who}`} is at ${payload.percent} % (${payload.period})`, payload.percent >= 100 ? 'error' : 'info');
+  const who = parts(agentName({ org_id, team_id: payload.team_id, agent_id }), SLASH);
+  if (kind === 'violation') notifyOfEvent(['Violation by ', who, `: ${payload.reason}`], 'error');
+  else if (kind === 'budget') notifyOfEvent([...(payload.tier === 'global' ? ['The global budget'] : ['The budget of ', who]), ` is at ${payload.percent} % (${payload.period})`], payload.percent >= 100 ? 'error' : 'info');
 }
 
 let stopInside = () => {};

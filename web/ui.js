@@ -9,25 +9,71 @@ const MAX_PER_PAGE = 1_000;
 /** Many at once say no more than a few. */
 const MAX_NOTICES = 4;
 
+/** @typedef {string | readonly (Node | string)[] | Node} Said names in it are in parts, so that none moves another from its place */
+
+/** Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void }>} */
+const shownNotices = new Map();
+
 /**
- * A line that goes away by itself.
+ * What became of something that the operator did, in a line that goes away by itself.
  *
- * @param {string} text
+ * @param {Said} text
  * @param {'info' | 'error'} [kind]
  */
 export function notify(text, kind = 'info') {
-  const notice = h('div', { class: `notice ${kind}` }, h('span', null, text));
-  notice.append(button('×', () => notice.remove(), { class: 'plain', 'aria-label': 'Dismiss' }));
-  const notices = document.getElementById('notices');
-  notices?.append(notice);
-  while ((notices?.childElementCount ?? 0) > MAX_NOTICES) notices?.firstElementChild?.remove();
+  const said = h('span', null, text);
+  shownNotices.get(keyOf(said, kind))?.go();
+  showNotice(said, kind);
+}
+
+/**
+ * Something that happens by itself. While it is told of, it is only counted: a hundred a second would push out all other
+ * notices, and a screen reader would read nothing else.
+ *
+ * @param {Said} text
+ * @param {'info' | 'error'} kind
+ */
+export function notifyOfEvent(text, kind) {
+  const said = h('span', null, text);
+  const known = shownNotices.get(keyOf(said, kind));
+  if (known === undefined) showNotice(said, kind);
+  else known.again();
+}
+
+/** @param {HTMLElement} said @param {string} kind */
+const keyOf = (said, kind) => `${kind} ${said.textContent}`;
+
+/** @param {HTMLElement} said @param {'info' | 'error'} kind */
+function showNotice(said, kind) {
+  const times = h('span', { class: 'times number', 'aria-live': 'off' });
+  const notice = h('div', { class: `notice ${kind}` }, said, times, button('×', go, { class: 'plain', 'aria-label': 'Dismiss' }));
+  const key = keyOf(said, kind);
+  let count = 1;
+  let isRead = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const goSoon = () => { timer = setTimeout(() => notice.remove(), NOTICE_MS); };
-  // It stays for as long as somebody is reading it.
-  for (const type of ['pointerenter', 'focusin']) notice.addEventListener(type, () => clearTimeout(timer));
-  for (const type of ['pointerleave', 'focusout']) notice.addEventListener(type, () => { clearTimeout(timer); goSoon(); });
+  function go() {
+    clearTimeout(timer);
+    shownNotices.delete(key);
+    notice.remove();
+  }
+  /** Not while somebody is reading it. @param {boolean} [isReader] */
+  function goSoon(isReader = isRead) {
+    isRead = isReader;
+    clearTimeout(timer);
+    if (!isRead) timer = setTimeout(go, NOTICE_MS);
+  }
+  function again() {
+    count += 1;
+    replace(times, `${count} times`);
+    goSoon();
+  }
+  for (const type of ['pointerenter', 'focusin']) notice.addEventListener(type, () => goSoon(true));
+  for (const type of ['pointerleave', 'focusout']) notice.addEventListener(type, () => goSoon(false));
   goSoon();
+  document.getElementById('notices')?.append(notice);
+  shownNotices.set(key, { again, go });
+  if (shownNotices.size > MAX_NOTICES) shownNotices.values().next().value?.go();
 }
 
 /** @param {unknown} error @returns {string} */
@@ -90,14 +136,17 @@ function focusOn(element) {
 /**
  * Asks before something that cannot be undone. Resolves with true when the operator means it.
  *
- * @param {{ title: string, text: string, subject: string, confirm: string }} question
+ * @param {{ title: string, text: Said, subject: Said, confirm: string }} question
  * @returns {Promise<boolean>}
  */
 export function confirm({ title, text, subject, confirm: confirmLabel }) {
   return new Promise((resolve) => {
     const cancel = button('Cancel', () => dialog.close(), { autofocus: true });
     const yes = button(confirmLabel, () => dialog.close('yes'), { class: 'danger solid' });
-    const dialog = openDialog(title, h('p', null, text), h('p', { class: 'subject mono' }, subject), h('div', { class: 'dialog-actions' }, cancel, yes));
+    const asked = h('div', { id: 'asked' }, h('p', null, text), h('p', { class: 'subject mono' }, subject));
+    const dialog = openDialog(title, asked, h('div', { class: 'dialog-actions' }, cancel, yes));
+    // Read out with the title: the focus is on a button, which says nothing of what it is about.
+    dialog.setAttribute('aria-describedby', asked.id);
     dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'));
   });
 }
@@ -105,7 +154,7 @@ export function confirm({ title, text, subject, confirm: confirmLabel }) {
 /**
  * A secret that the gateway will not show again. It stays until it is dismissed.
  *
- * @param {{ title: string, text: string, secret: string }} shown
+ * @param {{ title: string, text: Said, secret: string }} shown
  */
 export function showSecret({ title, text, secret }) {
   const value = h('output', { class: 'secret mono', tabindex: '0' }, secret);
@@ -168,7 +217,7 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
  * @param {number} options.perPage
  * @param {(cursor: string | undefined, perPage: number) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
  * @param {(row: Row) => HTMLTableRowElement} options.render
- * @param {string} options.empty
+ * @param {string | (() => string)} options.empty
  */
 export function pagedTable({ label, columns, numbers = [], perPage, load, render, empty }) {
   const body = h('tbody');
@@ -205,7 +254,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     else body.append(...elements);
     cursor = next ?? undefined;
     more.hidden = next === null;
-    replace(note, body.childElementCount === 0 ? empty : '');
+    replace(note, body.childElementCount > 0 ? '' : typeof empty === 'string' ? empty : empty());
   }
 
   /** As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number} wanted @param {() => boolean} isStillAsked */

@@ -100,6 +100,36 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await notice.waitFor({ state: 'detached' });
   });
 
+  test('what happens again and again is told once and counted: it pushes out no other notice, and is not read out anew', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    let send = (_frame: object): void => {};
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      socket.connectToServer();
+      send = (frame) => socket.send(JSON.stringify(frame));
+    });
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    await page.getByText('The files say what is in force already.').waitFor();
+    const violation = (name: string) => send({ event_type: 'violation', org_id: 'acme', agent_id: name, payload: { team_id: 'search', reason: 'the token is not its own' } });
+    for (let index = 0; index < 50; index += 1) violation('thief');
+    violation('other');
+    const notices = page.locator('#notices');
+    await eventually(async () => expect(await notices.locator('.notice').allTextContents()).toEqual([
+      'The files say what is in force already.×',
+      'Violation by acme / search / thief: the token is not its own50 times×',
+      'Violation by acme / search / other: the token is not its own×',
+    ]));
+    expect(await notices.getAttribute('aria-atomic')).toBe('false');
+    expect(await notices.getByText('50 times').getAttribute('aria-live')).toBe('off');
+    await page.clock.fastForward(60_000);
+    await notices.locator('.notice').first().waitFor({ state: 'detached' });
+    violation('thief');
+    await notices.getByText('Violation by acme / search / thief').waitFor();
+    expect(await notices.getByText('times').count()).toBe(0);
+  });
+
   test('a network that is gone is told at once, and a line that was cut far away as soon as it is missed', async () => {
     const page = await openPage();
     await page.clock.install();

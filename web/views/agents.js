@@ -28,7 +28,7 @@ export function agentsView(asked) {
       h('td', null, agent.parent ?? '–'),
       h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
       h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
-      h('td', { class: 'number' }, count(agent.active_ops)),
+      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : h('a', { href: `#/operations${query([['q', agentName(agent)]])}`, title: 'Show them' }, count(agent.active_ops))),
       h('td', { class: 'row-actions' }, can('write') ? [
         button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),
         button('Remove', () => remove(agent), { class: 'small danger', 'aria-label': `Remove ${agentName(agent)}` }),
@@ -39,7 +39,7 @@ export function agentsView(asked) {
   /** @param {any} agent */
   async function issue({ org_id, team_id, agent_id }) {
     const answer = await call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
-    showSecret({ title: 'Token of the agent', text: `${agentName(answer.agent)} presents this token with every call. It is shown this once.`, secret: answer.credential_token });
+    showSecret({ title: 'Token of the agent', text: [parts(agentName(answer.agent), SLASH), ' presents this token with every call. It is shown this once.'], secret: answer.credential_token });
     await reload();
   }
 
@@ -56,16 +56,16 @@ export function agentsView(asked) {
 
   /** @param {any} agent */
   async function rotate(agent) {
-    const isMeant = await confirm({ title: 'Give this agent a new token?', text: 'The token it has now stops working at once.', subject: agentName(agent), confirm: 'New token' });
+    const isMeant = await confirm({ title: 'Give this agent a new token?', text: 'The token it has now stops working at once.', subject: parts(agentName(agent), SLASH), confirm: 'New token' });
     if (isMeant) await attempt(() => issue(agent));
   }
 
   /** @param {any} agent */
   async function remove(agent) {
-    const isMeant = await confirm({ title: 'Remove this agent?', text: 'Its token stops working at once, and every check of it is denied.', subject: agentName(agent), confirm: 'Remove' });
+    const isMeant = await confirm({ title: 'Remove this agent?', text: 'Its token stops working at once, and every check of it is denied.', subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
     if (!isMeant) return;
     const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
-    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify(`${agentName(agent)} was removed.`);
+    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.']);
     await attempt(list.refresh);
   }
 
