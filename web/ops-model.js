@@ -13,6 +13,7 @@
  * @property {number} sinceMs when it came into this state, by this browser's clock
  * @property {Action | undefined} asked what the operator has asked for and the gateway has not confirmed yet
  * @property {string} text what a search looks at
+ * @property {string} path the name of its agent, as `acme/search/crawler/`
  */
 /** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass */
 
@@ -34,6 +35,30 @@ const LEADS_TO = { pause: 'paused', resume: 'running', terminate: 'terminated' }
 
 /** What is shown: the state, or the one that was asked for. @param {Op} op */
 export const shownState = (op) => (op.asked === undefined ? op.state : LEADS_TO[op.asked]);
+
+/**
+ * The words of a search. A name may be written as it is shown, `acme / search / crawler`, or as the command line takes it.
+ *
+ * @param {string} text
+ */
+export const wordsOf = (text) => text.toLowerCase().replace(/\s*\/\s*/g, '/').split(/\s+/).filter((word) => word !== '')
+  // An agent without an org is shown under a dash.
+  .map((word) => word.replace(/^[-–]\//, '/'));
+
+/** A word is found anywhere; a name with a slash is whole: `acme/search` is that team, and `acme/search/a1` not also a10. @param {Op} op @param {string} word */
+const fits = (op, word) => (word.includes('/') ? op.path.startsWith(word.endsWith('/') ? word : `${word}/`) || op.opId.toLowerCase().includes(word) : op.text.includes(word));
+
+/** The agents that have the most of these operations, with how many. @param {readonly Op[]} ops @param {number} wanted */
+export function busiestOf(ops, wanted) {
+  /** @type {Map<string, { op: Op, opCount: number }>} */
+  const agents = new Map();
+  for (const op of ops) {
+    const known = agents.get(op.path);
+    if (known === undefined) agents.set(op.path, { op, opCount: 1 });
+    else known.opCount += 1;
+  }
+  return [...agents.values()].sort((one, other) => other.opCount - one.opCount).slice(0, wanted);
+}
 
 /** @param {OpState} state */
 export const isFinished = (state) => state === 'completing' || state === 'terminated';
@@ -98,7 +123,8 @@ export class OpsModel {
     // What the browser's clock says of the past may be wrong, but nothing has happened in the future.
     const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
     const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
-    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, updatedAt, sinceMs, asked: undefined, text });
+    const path = `${frame.org_id ?? ''}/${teamId}/${agentId}/`.toLowerCase();
+    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, updatedAt, sinceMs, asked: undefined, text, path });
     if (this.#ops.size > MAX_OPS) this.#makeRoom();
   }
 
@@ -126,8 +152,8 @@ export class OpsModel {
     const found = [];
     for (const op of this.#ops.values()) {
       if (orgId !== '' && op.orgId !== orgId) continue;
-      if (state !== '' && shownState(op) !== state) continue;
-      if (words.every((word) => op.text.includes(word))) found.push(op);
+      if (state !== '' && op.state !== state) continue;
+      if (words.every((word) => fits(op, word))) found.push(op);
     }
     return found.reverse();
   }
@@ -140,12 +166,16 @@ export class OpsModel {
     return [...orgs].sort();
   }
 
-  /** How many there are in each state. */
+  /** How many there are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm what was asked. */
   counts() {
     /** @type {Record<OpState, number>} */
     const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
-    for (const op of this.#ops.values()) counts[shownState(op)] += 1;
-    return counts;
+    let asked = 0;
+    for (const op of this.#ops.values()) {
+      counts[op.state] += 1;
+      if (op.asked !== undefined) asked += 1;
+    }
+    return { counts, asked };
   }
 
   /** The finished go first, then the oldest. A tenth at a time, so that this is rare. */

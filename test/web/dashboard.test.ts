@@ -266,6 +266,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const [org, team, last] = await leftsOf(names);
     expect(org).toBeLessThan(team!);
     expect(team).toBeLessThan(last!);
+    // Nor where it is asked about, which is read out with the question.
+    await gateway().call('POST', '/api/v1/ops', { op_id: 'עקבה:42', agent: { org_id: 'مؤسسة', team_id: 'فريق', agent_id: 'وكيل' } });
+    await rowOf(page, 'עקבה:42').getByRole('button', { name: 'Terminate' }).click();
+    const asked = page.getByRole('dialog').locator('bdi');
+    expect(await asked.allTextContents()).toEqual(['مؤسسة', 'فريق', 'وكيل', 'עקבה', '42']);
+    const [org2, team2, last2, trace, span] = await leftsOf(asked);
+    expect(org2).toBeLessThan(team2!);
+    expect(team2).toBeLessThan(last2!);
+    expect(trace).toBeLessThan(span!);
+    expect(await page.getByRole('dialog').evaluate((dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent)).toContain('is told to stop at once. This cannot be undone.עקבה:42');
   });
 
   test('a text that hides something, or turns what is beside it around, is shown with what it is made of', async () => {

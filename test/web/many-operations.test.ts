@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { focusOn, rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
@@ -36,8 +37,69 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
       const { ops } = (await gateway().call('GET', '/api/v1/ops')).body as { ops: { op_id: string; state: string }[] };
       expect(Object.fromEntries(ops.map(({ op_id: id, state }) => [id, state]))).toEqual({ 'wild-1:s': 'terminated', 'wild-2:s': 'terminated', 'wild-3:s': 'terminated', 'calm-1:s': 'running' });
     }, 15_000);
+    await page.getByText('3 operations were terminated.').waitFor();
     await page.getByLabel('Search').fill('');
     await all.waitFor({ state: 'hidden' });
+  });
+
+  test('the agent that has the most operations is named, and one press shows those of it and of no other', async () => {
+    const page = await signedIn();
+    await page.getByLabel('Search').fill('runs-');
+    for (const [name, operations] of [['runs', 2], ['runs-away', 4], ['runs-away-2', 3]] as const) {
+      const ask = await agent('acme', 'search', name);
+      for (let index = 0; index < operations; index += 1) await ask(`runs-${name}-${index}`);
+    }
+    const names = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / runs-away4', 'acme / search / runs-away-23', 'acme / search / runs2']));
+    await names.first().click();
+    await page.getByText(/^4 of /).waitFor();
+    expect(await page.getByLabel('Search').inputValue()).toBe('acme / search / runs-away');
+    expect(await shownAgents(page)).toEqual(['acme / search / runs-away']);
+  });
+
+  test('agents are found by their name as it is shown, and as the command line takes it; a name with slashes is meant whole', async () => {
+    const page = await signedIn();
+    for (const [org, team, name] of [['named', 'seek', 'a1'], ['named', 'seek', 'a10'], ['named', 'reseek', 'a1'], ['', 'named', 'a1']] as const) {
+      await gateway().call('POST', '/api/v1/ops', { op_id: `named-${org}-${team}-${name}/x:s`, agent: { org_id: org, team_id: team, agent_id: name } });
+    }
+    for (const [text, found] of [
+      ['named a1', ['named / seek / a1', 'named / seek / a10', 'named / reseek / a1', '– / named / a1']],
+      ['named / seek / a1', ['named / seek / a1']],
+      ['named/seek', ['named / seek / a1', 'named / seek / a10']],
+      ['Named /seek/ a10', ['named / seek / a10']],
+      ['– / named / a1', ['– / named / a1']],
+      ['/named', ['– / named / a1']],
+      ['-seek-a1/x', ['named / seek / a1']],
+    ] as const) {
+      await page.getByLabel('Search').fill(text);
+      await eventually(async () => expect(new Set(await shownAgents(page))).toEqual(new Set(found)));
+    }
+    await page.getByLabel('Search').fill('named/see');
+    await page.getByText('A name with a slash must be whole').waitFor();
+  });
+
+  test('what was asked for counts as done when the gateway has confirmed it; then it is said, with what came meanwhile, and nobody leaves before unasked', async () => {
+    const page = await signedIn();
+    const start = (opId: string) => gateway().call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'acme', team_id: 'doomed', agent_id: 'a' } });
+    for (let index = 0; index < 12; index += 1) await start(`doomed-${index}:s`);
+    await page.getByLabel('Search').fill('acme/doomed');
+    await page.getByLabel('State').selectOption('pending');
+    await page.getByText(/^12 of /).waitFor();
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => { release = resolve; });
+    await page.route('**/terminate', async (route) => { await released; await route.continue(); });
+    await page.getByRole('button', { name: 'Terminate all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
+    await page.getByText(/^12 of .* · 12 not confirmed yet$/).waitFor();
+    const isHeldBack = () => page.evaluate('!window.dispatchEvent(new Event("beforeunload", { cancelable: true }))');
+    expect(await isHeldBack()).toBe(true);
+    await start('doomed-late:s');
+    await page.getByText(/^13 of /).waitFor();
+    release();
+    await page.getByText('12 operations were terminated. 1 more that can be terminated came meanwhile.').waitFor();
+    expect(await isHeldBack()).toBe(false);
+    await page.getByText(/^1 of /).waitFor();
+    expect(await page.getByText('not confirmed yet').count()).toBe(0);
   });
 
   test('what was paused together is resumed together', async () => {
@@ -86,3 +148,6 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await cell.textContent()).toBe(`${trace}:00f067aa0ba902b7`);
   });
 });
+
+const shownAgents = (page: Page): Promise<readonly string[]> =>
+  page.locator('tr[data-op]').evaluateAll((rows: { cells: { textContent: string }[] }[]) => [...new Set(rows.map(({ cells }) => cells[1]!.textContent))]);

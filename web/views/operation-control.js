@@ -1,6 +1,7 @@
 /** What an operator does to an operation: shown before it is confirmed, and taken back when it is refused. */
 import { Problem } from '../api.js';
-import { agentName, count, plural } from '../format.js';
+import { h, parts } from '../dom.js';
+import { agentName, count, plural, SLASH } from '../format.js';
 import { ACTIONS } from '../ops-model.js';
 import { call } from '../session.js';
 import { confirm, messageOf, notify } from '../ui.js';
@@ -51,21 +52,39 @@ export function operationControl(model, refresh, refreshSoon) {
     }
   }
 
-  /** Tries each, whatever became of the others. @param {readonly Op[]} ops @param {Action} action */
-  async function askAll(ops, action) {
+  /**
+   * Tries each, whatever became of the others, and says in the end what became of them.
+   *
+   * @param {readonly Op[]} ops
+   * @param {Action} action
+   * @param {() => readonly Op[]} find those that are meant by now
+   */
+  async function askAll(ops, action, find) {
     for (const { opId } of ops) model.ask(opId, action);
     refresh();
     /** @type {unknown[]} */
     const problems = [];
+    let late = 0;
     const left = ops.values();
+    // What has not been asked for when the page is gone never will be.
+    window.addEventListener('beforeunload', askBeforeLeaving);
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
       for (const op of left) {
         const problem = await order(op, action);
         // What has ended meanwhile is as it should be.
-        if (problem !== undefined && !(problem instanceof Problem && (problem.status === 404 || problem.status === 409))) problems.push(problem);
+        if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
+        else if (problem !== undefined) problems.push(problem);
       }
     }));
-    if (problems.length > 0) notify(`${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`, 'error');
+    window.removeEventListener('beforeunload', askBeforeLeaving);
+    if (problems.length > 0) return notify(`${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`, 'error');
+    const known = new Set(ops.map(({ opId }) => opId));
+    const fresh = find().filter((op) => !known.has(op.opId) && mayBe(op, action)).length;
+    notify([
+      `${were(ops.length - late)} ${PAST[action]}.`,
+      ...(late > 0 ? [`${count(late)} had ended before.`] : []),
+      ...(fresh > 0 ? [`${count(fresh)} more that can be ${PAST[action]} came meanwhile.`] : []),
+    ].join(' '));
   }
 
   /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
@@ -82,14 +101,20 @@ export function operationControl(model, refresh, refreshSoon) {
       if (op === undefined || !mayBe(op, action)) return;
       if (action !== 'terminate' || await isTerminationMeant(op)) await ask(op, action);
     },
-    /** Of these, the ones that are in a state for it. @param {readonly Op[]} ops @param {Action} action */
-    async all(ops, action) {
-      const meant = ops.filter((op) => mayBe(op, action));
+    /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
+    async all(find, action) {
+      const meant = find().filter((op) => mayBe(op, action));
       if (meant.length === 0) return notify(`None of these can be ${PAST[action]}.`);
-      if (await areAllMeant(meant, action)) await askAll(meant.filter((op) => mayBe(op, action)), action);
+      if (await areAllMeant(meant, action)) await askAll(meant.filter((op) => mayBe(op, action)), action, find);
     },
   };
 }
+
+/** @param {Event} event */
+const askBeforeLeaving = (event) => event.preventDefault();
+
+/** @param {number} value */
+const were = (value) => `${plural(value, 'operation')} ${value === 1 ? 'was' : 'were'}`;
 
 /** @param {Op} op @param {Action} action */
 const mayBe = (op, action) => op.asked === undefined && ACTIONS[op.state].includes(action);
@@ -100,8 +125,8 @@ const nameOf = ({ orgId, teamId, agentId }) => agentName({ org_id: orgId, team_i
 /** @param {Op} op */
 const isTerminationMeant = (op) => confirm({
   title: 'Terminate this operation?',
-  text: `${nameOf(op)} is told to stop at once. This cannot be undone.`,
-  subject: op.opId,
+  text: [parts(nameOf(op), SLASH), ' is told to stop at once. This cannot be undone.'],
+  subject: parts(op.opId, ':'),
   confirm: 'Terminate',
 });
 
@@ -113,7 +138,7 @@ function areAllMeant(ops, action) {
   return confirm({
     title: `${verb} ${plural(ops.length, 'operation')}?`,
     text: action === 'terminate' ? 'Their agents are told to stop at once. This cannot be undone.' : 'Their agents are told at once.',
-    subject: [...agents.slice(0, MAX_AGENTS_NAMED), ...(others > 0 ? [`and ${plural(others, 'more agent')}`] : [])].join('\n'),
+    subject: [...agents.slice(0, MAX_AGENTS_NAMED).map((name) => parts(name, SLASH)), ...(others > 0 ? [`and ${plural(others, 'more agent')}`] : [])].map((line) => h('span', { class: 'line' }, line)),
     confirm: verb,
   });
 }

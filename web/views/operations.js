@@ -3,8 +3,10 @@ import { keepInAddress } from '../address.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { count, plural } from '../format.js';
 import { holdOf } from '../hold.js';
+import { wordsOf } from '../ops-model.js';
 import { can, current } from '../session.js';
 import { VirtualRows } from '../virtual-rows.js';
+import { busiestAgents } from './busiest-agents.js';
 import { operationControl } from './operation-control.js';
 import { createRow, updateRow } from './operation-row.js';
 
@@ -16,6 +18,8 @@ const COLUMNS = ['Operation', 'Agent', 'State', 'Since', 'Actions'];
 const REFRESH_MS = 100;
 /** However many come, the rows take new places no oftener: faster than that nobody can read. */
 const MOVE_EVERY_MS = 1_000;
+/** Counting whose all of them are takes longer than drawing those in view. */
+const COUNT_EVERY_MS = 1_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
 /**
@@ -24,6 +28,8 @@ const NARROW = matchMedia('(max-width: 760px)');
  */
 export function operationsView({ model, status, onChange }, asked) {
   const filters = filterBar(asked, () => refresh(true));
+  const busiest = busiestAgents(filters.searchFor);
+  filters.element.append(busiest.element);
   const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
   const refreshSoon = atMostEvery(REFRESH_MS, () => refresh());
@@ -31,12 +37,18 @@ export function operationsView({ model, status, onChange }, asked) {
   const list = operationTable(model, control.one);
   // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
   const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All operations that match the filter', hidden: true },
-    button('Pause all', () => control.all(model.list(filters.read()), 'pause'), { class: 'small' }),
-    button('Resume all', () => control.all(model.list(filters.read()), 'resume'), { class: 'small' }),
-    button('Terminate all', () => control.all(model.list(filters.read()), 'terminate'), { class: 'small danger' }));
+    button('Pause all', () => forEach('pause'), { class: 'small' }),
+    button('Resume all', () => forEach('resume'), { class: 'small' }),
+    button('Terminate all', () => forEach('terminate'), { class: 'small danger' }));
+  /** @param {import('../ops-model.js').Action} action */
+  function forEach(action) {
+    const filter = filters.read();
+    return control.all(() => model.list(filter), action);
+  }
   /** @type {readonly Op[]} */
   let shown = [];
   let movedAtMs = -Infinity;
+  let countedAtMs = -Infinity;
 
   /** @param {boolean} [isWanted] the operator has asked for the newest */
   function refresh(isWanted = false) {
@@ -53,7 +65,11 @@ export function operationsView({ model, status, onChange }, asked) {
     setText(held, `${plural(waiting, 'new operation')} – show`);
     shown = inPlace;
     const knowledge = knowledgeOf(model, status());
-    list.show(shown, knowledge);
+    list.show(shown, knowledge, filter);
+    if (isWanted || nowMs - countedAtMs >= COUNT_EVERY_MS) {
+      countedAtMs = nowMs;
+      busiest.show(found);
+    }
     // Read out when the operator has asked; what merely happens would never be silent.
     summary.ariaLive = isWanted ? 'polite' : 'off';
     setText(summary, summaryText(model, found.length, knowledge));
@@ -89,8 +105,13 @@ function filterBar(asked, onInput) {
       field('Search', text),
       boundTo === null ? field('Org', org) : h('div', { class: 'field' }, h('span', { class: 'label' }, 'Org'), h('span', { class: 'fixed' }, boundTo)),
       field('State', state), orgs),
+    /** @param {string} words */
+    searchFor(words) {
+      text.value = words;
+      text.dispatchEvent(new Event('input'));
+    },
     /** @returns {import('../ops-model.js').Filter} */
-    read: () => ({ orgId: boundTo === null ? org.value.trim() : '', state: state.value, words: text.value.toLowerCase().split(/\s+/).filter((word) => word !== '') }),
+    read: () => ({ orgId: boundTo === null ? org.value.trim() : '', state: state.value, words: wordsOf(text.value) }),
     /** Offers these orgs to choose from. @param {readonly string[]} known */
     suggest(known) {
       if (known.length !== offered.length || known.some((name, at) => name !== offered[at])) replace(orgs, known.map((name) => h('option', { value: name })));
@@ -120,12 +141,12 @@ function operationTable(model, act) {
     element: scroller,
     isHeld: holdOf(() => scroller, body),
     toTop() { scroller.scrollTop = 0; },
-    /** @param {readonly Op[]} shown @param {Knowledge} knowledge */
-    show(shown, knowledge) {
+    /** @param {readonly Op[]} shown @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
+    show(shown, knowledge, filter) {
       table.ariaRowCount = String(shown.length + 1);
       rows.show(shown);
       scroller.classList.toggle('stale', !knowledge.isLive);
-      setText(empty, shown.length > 0 ? '' : emptyText(model, knowledge));
+      setText(empty, shown.length > 0 ? '' : emptyText(model, knowledge, filter));
     },
   };
 }
@@ -149,20 +170,22 @@ function knowledgeOf(model, status) {
 /** @param {OpsModel} model @param {number} found how many pass the filter @param {Knowledge} knowledge */
 function summaryText(model, found, { isLive, isKnown }) {
   if (!isKnown) return model.size === 0 ? '' : `Reading … ${plural(model.size, 'operation')} so far`;
-  const counts = model.counts();
+  const { counts, asked } = model.counts();
   return [
     found === model.size ? plural(model.size, 'operation') : `${count(found)} of ${plural(model.size, 'operation')}`,
     ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
+    ...(asked > 0 ? [`${count(asked)} not confirmed yet`] : []),
     ...(isLive ? [] : ['as it was when the connection was lost']),
     ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
   ].join(' · ');
 }
 
-/** Why there is no row. @param {OpsModel} model @param {Knowledge} knowledge */
-function emptyText(model, { isReading, isKnown }) {
+/** Why there is no row. @param {OpsModel} model @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
+function emptyText(model, { isReading, isKnown }, { words }) {
   if (isReading) return 'Reading what is in flight …';
   if (!isKnown) return 'Not connected: what is in flight is not known.';
-  return model.size > 0 ? 'No operations match the filter.' : 'No operations in flight. They appear here as soon as an agent asks.';
+  if (model.size === 0) return 'No operations in flight. They appear here as soon as an agent asks.';
+  return `No operations match the filter.${words.some((word) => word.includes('/')) ? ' A name with a slash must be whole: org / team / agent, or less from the front.' : ''}`;
 }
 
 /** However often it is asked for meanwhile, it happens once. @param {number} waitMs @param {() => void} happen */
