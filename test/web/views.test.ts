@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
@@ -172,6 +175,47 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     });
     expect(await page.locator('tbody tr').count()).toBe(rows);
     expect(await page.evaluate('document.getElementById("app").scrollTop')).toBeGreaterThan(1_000);
+  });
+
+  test('of more budgets than one page holds, those that are about to end are found, the nearest first', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-budgets-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, 'caps.yaml'), 'name: caps\nscope: global\nbudget: { daily_limit_usd: 10000, agent_daily_limit_usd: 10, timezone: UTC, action_on_exceed: deny }\n');
+    const capped = await startTestGateway({ env: { SVC_POLICY_PATH: folder } });
+    onTestFinished(async () => { await capped.stop(); });
+    const spend = (name: string, usd: number) => capped.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
+    for (let index = 0; index < 1_050; index += 50) await Promise.all(Array.from({ length: 50 }, (_, of) => spend(`n${index + of}`, 1)));
+    await spend('near', 8);
+    await spend('over', 12);
+    await spend('nearer', 9.5);
+    const page = await openPage(`${capped.url}/#/budgets?show=near`);
+    await signIn(page, ADMIN_KEY);
+    const whose = () => page.getByRole('table', { name: 'Budgets' }).locator('tbody td:nth-child(2)').allTextContents();
+    await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / nearer', 'acme / t / near']));
+    await page.getByLabel('Org').fill('elsewhere');
+    await page.getByLabel('Org').press('Enter');
+    await page.getByText('No budget is at 80 % or more.').waitFor();
+    await page.getByLabel('Org').fill('');
+    await page.getByLabel('Show').selectOption('All budgets');
+    await eventually(async () => expect((await whose()).length).toBe(200));
+    expect(new URL(page.url()).hash).toBe('#/budgets');
+  });
+
+  test('where the system chooses the colours, the view that is open and what is spent can still be seen', async () => {
+    const page = await signedIn();
+    await page.emulateMedia({ forcedColors: 'active' });
+    await page.route('**/api/v1/budgets?*', (route) => {
+      const period = { spent_usd: 4, limit_usd: 10, period_start: '2026-11-22T00:00:00Z', reset: '2026-11-23T00:00:00Z' };
+      return route.fulfill({ json: { budgets: [{ tier: 'global', org_id: null, team_id: null, agent_id: null, daily: period, monthly: period, reserved_usd: 0 }], next_cursor: null } });
+    });
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('meter').first().waitFor();
+    const colours = (selector: string, property: string) => page.evaluate(`[...document.querySelectorAll('${selector}')].map((element) => getComputedStyle(element)['${property}'])`) as Promise<string[]>;
+    const [shown] = await colours('nav [aria-current]', 'borderBottomColor');
+    expect(await colours('nav a:not([aria-current])', 'borderBottomColor')).not.toContain(shown);
+    const [spent] = await colours('.spent', 'backgroundColor');
+    const [track] = await colours('.track', 'backgroundColor');
+    expect(spent).not.toBe(track);
   });
 
   test('an agent is found by its team', async () => {

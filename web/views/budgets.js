@@ -1,6 +1,6 @@
 /** What was spent, what is held back for running operations, and what is left. */
 import { keepInAddress } from '../address.js';
-import { button, field, h, parts, replace } from '../dom.js';
+import { button, field, h, parts, replace, select } from '../dom.js';
 import { agentName, dateTime, money, SLASH } from '../format.js';
 import { query } from '../api.js';
 import { call, current } from '../session.js';
@@ -9,22 +9,44 @@ import { attempt, pagedTable, viewHead } from '../ui.js';
 const PER_PAGE = 200;
 const REFRESH_MS = 5_000;
 const NEAR = 0.8;
+/** All are read to find those that are near their end: so many at once, and the list no oftener. */
+const PER_SEARCH = 1_000;
+const REFRESH_NEAR_MS = 30_000;
+/** More than that nobody reads. */
+const MAX_NEAR = 200;
 
 /** @param {URLSearchParams} asked what the address wants to see */
 export function budgetsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
-  if (boundTo === null) keepInAddress('#/budgets', asked, { org_id: org });
+  const show = select('Show', [['', 'All budgets'], ['near', '80 % used or more']]);
+  keepInAddress('#/budgets', asked, { ...(boundTo === null ? { org_id: org } : {}), show });
   const note = h('p', { class: 'hint' });
+  /** @param {string | undefined} cursor @param {number} perPage */
+  async function page(cursor, perPage) {
+    const { budgets, next_cursor: next } = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', perPage], ['cursor', cursor]])}`);
+    const first = budgets[0];
+    if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
+    return { rows: budgets, next };
+  }
+  /** Of all budgets those that are near their end, the nearest first. */
+  async function nearest() {
+    /** @type {any[]} */
+    const found = [];
+    /** @type {string | undefined} */
+    let cursor;
+    do {
+      const { rows, next } = await page(cursor, PER_SEARCH);
+      found.push(...rows.filter((/** @type {any} */ row) => usedOf(row) >= NEAR));
+      cursor = next ?? undefined;
+    } while (cursor !== undefined && show.value !== '');
+    return { rows: found.sort((one, other) => usedOf(other) - usedOf(one)).slice(0, MAX_NEAR), next: null };
+  }
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'], empty: 'Nothing has been spent here yet.',
-    load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', perPage], ['cursor', cursor]])}`);
-      const first = page.budgets[0];
-      if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
-      return { rows: page.budgets, next: page.next_cursor };
-    },
+    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'],
+    empty: () => (show.value === '' ? 'Nothing has been spent here yet.' : 'No budget is at 80 % or more.'),
+    load: (cursor, perPage) => (show.value === '' ? page(cursor, perPage) : nearest()),
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
       h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : parts(agentName(row), SLASH)),
@@ -32,18 +54,25 @@ export function budgetsView(asked) {
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });
   const reload = () => attempt(list.reload);
-  org.addEventListener('change', reload);
+  for (const control of [org, show]) control.addEventListener('change', reload);
+  let readAtMs = 0;
   const timer = setInterval(() => {
     // Not while more is on its way, which would be thrown away.
-    if (!document.hidden && !list.isReading()) list.refresh().catch(() => undefined);
+    if (document.hidden || list.isReading() || (show.value !== '' && performance.now() - readAtMs < REFRESH_NEAR_MS)) return;
+    readAtMs = performance.now();
+    list.refresh().catch(() => undefined);
   }, REFRESH_MS);
   void reload();
   const element = h('section', { class: 'view' },
     viewHead('Budgets', button('Refresh', reload)), note,
-    boundTo === null ? h('div', { class: 'filters' }, field('Org', org)) : null,
+    h('div', { class: 'filters' }, boundTo === null ? field('Org', org) : null, field('Show', show)),
     list.element);
   return { element, renew: list.renew, dispose: () => clearInterval(timer) };
 }
+
+/** The share of the cap that is the nearest to its end. @param {any} row @returns {number} */
+const usedOf = ({ daily, monthly, reserved_usd: reserved }) =>
+  Math.max(...[daily, monthly].map(({ spent_usd: spent, limit_usd: limit }) => (limit === null ? 0 : limit === 0 ? 1 : (spent + reserved) / limit)));
 
 /** @param {string} label @param {any} period @param {number} reserved */
 function gauge(label, { spent_usd: spent, limit_usd: limit, reset }, reserved) {
