@@ -5,13 +5,13 @@ import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
+import { isVerdict } from './credential.ts';
 import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
 import { newSpanId, newTraceId } from './ids.ts';
 import { checkBodyOf, type OpName } from './messages.ts';
 import { RunningOp, type Op } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
-import type { Reachability } from './reachability.ts';
 import type { Action } from './types.ts';
 import type { Underway } from './underway.ts';
 
@@ -21,7 +21,6 @@ export type RunsOptions = {
   readonly control: ControlChannel;
   readonly calls: Calls;
   readonly orphans: Orphans;
-  readonly reach: Reachability;
   readonly sleeper: Sleeper;
   readonly underway: Underway;
 };
@@ -211,7 +210,8 @@ export class Runs {
   #explainUnreported(op: RunningOp, error: unknown): void {
     // The gateway has restarted and does not know the operation.
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
-    if (this.#options.reach.isLost) this.#options.orphans.add(op.opId);
+    // Away, or too busy for as long as a call may take.
+    if (error instanceof GatewayError && !isVerdict(error)) this.#options.orphans.add(op.opId);
     else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
   }
 }
