@@ -303,7 +303,7 @@ export class Postgres {
     return this.#probing;
   }
 
-  /** Once per outage: the next line about it says that it is over. */
+  /** Once per outage: the next line about it says what keeps it going, or that it is over. */
   #lost(error: Error): void {
     this.#trouble = error.message;
     this.#failedAtMs = performance.now();
@@ -314,10 +314,16 @@ export class Postgres {
   }
 
   async #watch(): Promise<void> {
+    const beganMs = performance.now();
+    const told = new Set([this.#trouble]);
     for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
       await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
       if (this.#closing !== undefined) return;
       answers = await this.#probe().catch(() => false); // `start` reports why it cannot be migrated
+      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
+      if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
+      told.add(this.#trouble);
+      this.#log.warn('the database still does not answer', { cause: this.#trouble });
     }
     this.#isAway = false;
     this.#log.info('the database answers again');

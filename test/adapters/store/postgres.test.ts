@@ -114,6 +114,23 @@ test('the log tells of an outage once, however often something works in between,
   await eventually(() => expect(lines.slice(1)).toEqual(['the database answers again']));
 });
 
+test('of an outage that lasts the log tells what keeps it going, and not only what began it', async () => {
+  const url = await newDatabase();
+  const lines: string[] = [];
+  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, log);
+  onTestFinished(() => postgres.close());
+  await postgres.start();
+  expect(await postgres.isReachable()).toBe(true); // over a connection that is kept
+  await (await connect(url)).query(`
+    ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on;
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`);
+  await eventually(() => expect(lines).toEqual([
+    'the database does not answer: terminating connection due to administrator command',
+    'the database still does not answer: it is read-only',
+  ]));
+});
+
 test('a database that takes no writes, as a standby, is not ready', async () => {
   const url = await newDatabase();
   const postgres = open(url);
