@@ -162,23 +162,41 @@ class IoThread {
     }
   }
 
-  /** Takes no new requests, waits for those in flight, and refuses what is left shortly before `graceMs` are over. */
+  /** Takes no new connections, answers what comes on open ones, and refuses what is left shortly before `graceMs` are over. */
   async #drain(graceMs: number): Promise<void> {
     const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
-    this.#http.stopListening();
+    this.#http.takeLeave();
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
-    while (this.#isAnswering() && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
-    // Where all are answered, what still comes on open connections is, too, until they are closed.
-    if (this.#isAnswering()) this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
-    // One more turn, so that what was just answered is written before its connection is closed.
-    await sleep(DRAIN_POLL_MS);
+    if (!await this.#isQuiet(untilMs)) {
+      this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
+      // One more turn, so that the refusals are written before their connections are closed.
+      await sleep(DRAIN_POLL_MS);
+    }
     this.#http.close();
     this.#notify({ type: 'drained' });
   }
 
-  #isAnswering(): boolean { return this.#link.pending + this.#largeBatches.taken > 0 || this.#grpc?.hasUnread() === true; }
+  /**
+   * Resolves with true when all was answered at one look and nothing has been asked until the next, so that the last answers are
+   * written by then. Whoever closes in that very turn cuts off nothing that was taken.
+   */
+  async #isQuiet(untilMs: number): Promise<boolean> {
+    let askedWhenIdle: number | undefined;
+    for (; performance.now() < untilMs; await sleep(DRAIN_POLL_MS)) {
+      const asked = this.#isAnswering() ? undefined : this.#asked;
+      if (asked !== undefined && asked === askedWhenIdle) return true;
+      askedWhenIdle = asked;
+    }
+    return !this.#isAnswering();
+  }
+
+  get #asked(): number { return this.#http.requests.http + this.#http.requests.connect + (this.#grpc?.calls() ?? 0); }
+
+  #isAnswering(): boolean {
+    return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.hasUnread || this.#grpc?.hasUnread() === true;
+  }
 
   #tick(): void {
     const { requests, stream } = this.#http;

@@ -98,11 +98,11 @@ test('a gateway that shuts down says on open connections that it is not ready, w
   const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
   onTestFinished(async () => { await leaving.stop('SIGKILL'); });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const ready = (): Promise<readonly [number, string]> => new Promise((resolve, reject) => {
+  const ready = (): Promise<readonly [number, string, string | undefined]> => new Promise((resolve, reject) => {
     request(`${leaving.url}/readyz`, { agent }, (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => { text += chunk.toString(); });
-      response.on('end', () => resolve([response.statusCode ?? 0, text]));
+      response.on('end', () => resolve([response.statusCode ?? 0, text, response.headers.connection]));
     }).on('error', reject).end();
   });
   expect((await ready())[0]).toBe(200);
@@ -110,9 +110,10 @@ test('a gateway that shuts down says on open connections that it is not ready, w
   await eventually(async () => expect((await leaving.call('GET', '/metrics')).body).toMatch(/svc_crypto_pending\{lane="passwords"\} 1/));
   const stopped = leaving.stop('SIGTERM');
   await eventually(async () => {
-    const [status, text] = await ready();
+    const [status, text, connection] = await ready();
     expect(status).toBe(503);
     expect(text).toContain('shutting_down');
+    expect(connection).toBe('close'); // whatever is asked next should be asked elsewhere
   });
   expect((await login).status).toBe(401);
   expect(await stopped).toBe(0);

@@ -10,8 +10,10 @@ import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';
+import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { registerLoadAgent, startLoad } from '../support/load.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
 
@@ -153,4 +155,20 @@ test('a large answer over gRPC is read to its end, although the gateway is told 
   call.resume();
   await isOver;
   expect([trailers, await stopping]).toEqual(['0', 0]);
+});
+
+test('no check is decided whose answer is cut off, although the gateway is told to stop while clients ask on', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_SHUTDOWN_SECS: '20' } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  await registerLoadAgent(gateway);
+  const load = startLoad(gateway, 'load', 32);
+  await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
+  expect(await stopped(gateway, 15_000)).toBe(0);
+  await load.stop();
+  const answered = new Set(load.answered.map(({ opId }) => opId));
+  const decided = auditEntries(gateway.dataDir).flatMap(({ event_type, op_id }) => (event_type === 'ActionAllowed' && op_id !== null ? [op_id] : []));
+  expect(decided.length).toBeGreaterThan(100);
+  expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
 });

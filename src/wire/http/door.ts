@@ -2,6 +2,7 @@ import { connectMethods } from '../connect.ts';
 import type { WirePorts } from '../ports.ts';
 import { Stream, type StreamOptions } from '../ws/stream.ts';
 import { serveConnect } from './connect-door.ts';
+import { Exchange } from './exchange.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
@@ -27,7 +28,14 @@ export class HttpDoor {
 
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined> { return this.#http.listen(host, port, isShared); }
 
-  stopListening(): void { this.#http.stopListening(); }
+  /** Takes no new connection, and asks for the end of the open ones as it answers on them. */
+  takeLeave(): void {
+    this.#http.stopListening();
+    Exchange.takeLeave();
+  }
+
+  /** Whether an answer is still being read. */
+  get hasUnread(): boolean { return Exchange.unwritten > 0; }
 
   close(): void { this.#http.close(); }
 }

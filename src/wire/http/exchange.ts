@@ -20,6 +20,8 @@ const LOOKED_AT = 1 / 16;
  */
 const CONTENTLESS_AT_MOST = 1024;
 const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
+/** In characters or bytes. A longer answer may not find room in the system, so it is followed until it has left. */
+const LONG_ANSWER = 16 * 1024;
 /** How long a client that was asked to close the connection has to read the answer, before the gateway closes it. */
 const LINGER_MS = 1000;
 
@@ -40,6 +42,8 @@ export class Exchange {
   /** Of all exchanges of this thread. */
   static #gatheredBytes = 0;
   static #contentlessLeft = someContentless();
+  static #unwritten = 0;
+  static #isLeaving = false;
 
   readonly #res: UwsResponse;
   #isOver = false;
@@ -56,6 +60,12 @@ export class Exchange {
       this.#onGone?.();
     });
   }
+
+  /** Answers of this thread that have begun and not yet left, because they are long or their readers slow. */
+  static get unwritten(): number { return Exchange.#unwritten; }
+
+  /** From now on each answer of this thread asks its client to close the connection: what came on it next could be cut off. */
+  static takeLeave(): void { Exchange.#isLeaving = true; }
 
   /** The client has gone, or has its answer. */
   get isOver(): boolean { return this.#isOver; }
@@ -124,7 +134,8 @@ export class Exchange {
     this.#isOver = true;
     this.#res.cork(() => {
       this.#res.writeHeader('Content-Type', contentType);
-      if (Math.random() < LOOKED_AT) this.#end(content);
+      if (Exchange.#isLeaving) this.#res.writeHeader('Connection', 'close');
+      if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) this.#end(content);
       else this.#res.end(content);
     });
   }
@@ -136,7 +147,24 @@ export class Exchange {
   #end(content: string | Uint8Array): void {
     const bytes = Buffer.from(content);
     if (this.#res.tryEnd(bytes, bytes.length)[1]) return;
-    this.#res.onWritable((offset) => this.#res.tryEnd(bytes.subarray(offset), bytes.length)[0]);
+    const hasLeft = this.#beginToWrite();
+    this.#res.onWritable((offset) => {
+      const [isTaken, isWritten] = this.#res.tryEnd(bytes.subarray(offset), bytes.length);
+      if (isWritten) hasLeft();
+      return isTaken;
+    });
+  }
+
+  /** Counts the answer as unwritten until the client has gone, or until the function is called that this returns. */
+  #beginToWrite(): () => void {
+    let isCounted = true;
+    Exchange.#unwritten += 1;
+    const hasLeft = (): void => {
+      if (isCounted) Exchange.#unwritten -= 1;
+      isCounted = false;
+    };
+    this.#onGone = hasLeft;
+    return hasLeft;
   }
 
   /**
@@ -167,7 +195,7 @@ export class Exchange {
     const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
     const type = response.text?.type ?? response.stream?.type ?? (response.body === undefined ? undefined : 'application/json');
     const isBodiless = isHead || BODILESS.has(response.status);
-    const isLast = (isBodiless || !content) && !('readsOnlyWhenRead' in this.#res) && this.#isLastContentless();
+    const isLast = (isBodiless || !content) && !Exchange.#isLeaving && !('readsOnlyWhenRead' in this.#res) && this.#isLastContentless();
     this.#isOver = !isLast;
     this.#res.cork(() => {
       this.#writeHead(response, type, extraHeaders);
@@ -195,6 +223,7 @@ export class Exchange {
     for (const [name, value] of own) this.#res.writeHeader(name, value);
     // Headers of this answer take precedence over those of every answer.
     for (const [name, value] of extraHeaders) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
+    if (Exchange.#isLeaving) this.#res.writeHeader('Connection', 'close');
   }
 
   /**
@@ -202,6 +231,7 @@ export class Exchange {
    * cutting the connection is the only way to show that the body is incomplete.
    */
   async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[], onCut?: (fault: Fault) => void): Promise<void> {
+    Exchange.#unwritten += 1;
     this.#res.cork(() => this.#writeHead(response, type, extraHeaders));
     try {
       for await (const chunk of chunks) {
@@ -214,13 +244,15 @@ export class Exchange {
         this.#res.cork(() => { isThrough = this.#res.write(chunk.value); });
         if (!isThrough) await this.#drained();
       }
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#res.cork(() => this.#res.end());
     } catch (error) {
       this.#onDefect(error);
-      return this.close();
+      this.close();
+    } finally {
+      Exchange.#unwritten -= 1;
     }
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#res.cork(() => this.#res.end());
   }
 
   #drained(): Promise<void> {

@@ -206,7 +206,11 @@ class NodeResponse {
   writeHeader(name: string, value: string): void { this.#written().appendHeader(name, value); }
   write(chunk: string | Uint8Array): boolean { return this.#written().write(chunk); }
 
-  onWritable(handler: () => boolean): void { this.#written().once('drain', handler); }
+
+  onWritable(handler: () => boolean): void {
+    const response = this.#written();
+    response.once(response.writableEnded ? 'finish' : 'drain', handler);
+  }
 
   end(content?: string | Uint8Array): void {
     this.#open.delete(this);
@@ -216,10 +220,11 @@ class NodeResponse {
   /** node:http reads no further requests while answers wait to be read. */
   readonly readsOnlyWhenRead = true;
 
-  /** Always accepts the whole of it at once. */
+  /** Always accepts the whole of it at once. Whether it has left is known later: asked again then, it takes nothing more. */
   tryEnd(content: string | Uint8Array): [boolean, boolean] {
-    this.end(content);
-    return [true, true];
+    const response = this.#written();
+    if (!response.writableEnded) response.end(content, () => this.#open.delete(this));
+    return [true, response.writableFinished];
   }
 
   endWithoutBody(): void { this.end(); }

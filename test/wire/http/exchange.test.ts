@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
+import { Exchange } from '../../../src/wire/http/exchange.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
 import type { HttpReply, HttpResponse, Route } from '../../../src/wire/http/route.ts';
@@ -124,6 +125,32 @@ test.each(apps)('over %s an answer larger than the system takes at once comes wh
   for await (const piece of socket as AsyncIterable<Buffer>) pieces.push(piece);
   const [top, body] = Buffer.concat(pieces).toString().split('\r\n\r\n');
   expect([/content-length: (\d+)/i.exec(top!)?.[1], body === content]).toEqual(['8000000', true]);
+});
+
+const LONG = 'x'.repeat(16_000_000);
+async function* longPieces(): Pieces {
+  for (let nth = 0; nth < 16; nth += 1) {
+    yield ok(Buffer.from(LONG.slice(0, 1_000_000)));
+    await new Promise((resolve) => setImmediate(resolve)); // as if the next one were asked for
+  }
+}
+
+test.each(apps)('over %s an answer counts as unwritten until it is read, or its reader has gone', async (_, create) => {
+  let asked = 0;
+  const gateway = await serve(create(unexpected), async () => {
+    asked += 1;
+    return ok(asked % 2 === 0 ? { status: 200, text: { type: 'text/plain', content: LONG } } : { status: 200, stream: { type: 'text/plain', chunks: longPieces() } });
+  });
+  for (const leave of ['resume', 'resume', 'destroy', 'destroy'] as const) {
+    expect(Exchange.unwritten).toBe(0);
+    const socket = dial(gateway);
+    onTestFinished(() => void socket.destroy());
+    socket.write(REQUEST);
+    await once(socket, 'readable');
+    expect(Exchange.unwritten).toBe(1);
+    socket[leave]();
+    await expect.poll(() => Exchange.unwritten).toBe(0);
+  }
 });
 
 test.each(apps)('over %s little is worked out for a client that asks on and does not read', async (_, create) => {
