@@ -86,8 +86,11 @@ export function reasonOf(error: unknown): string {
   const cause = causeOf(error);
   if (isNotHttp(cause)) return 'what answers there does not speak HTTP';
   if (isNotTls(cause)) return 'what answers there does not speak TLS';
-  return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message) : 'the connection failed');
+  return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed');
 }
+
+/** Of Node.js 24, on options that who runs `svc` does not give. */
+const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 
 function adviceOn(cause: unknown): string {
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
