@@ -4,11 +4,12 @@ import { constants } from 'node:os';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { codeOf } from '../core/error-text.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
+import { isReaderNeeded } from './output.ts';
 import { parseCommandLine } from './program.ts';
 
 // The reader of a pipe may stop early, as `head` does: that is no error.
 process.stdout.on('error', (error) => {
-  if (codeOf(error) === 'EPIPE') process.exit();
+  if (codeOf(error) === 'EPIPE') return isReaderNeeded() ? process.exit() : undefined;
   process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where it goes to.', EXIT.failed, error), process.argv.includes('--debug')));
   process.exit(EXIT.failed);
 });

@@ -36,6 +36,12 @@ export function writeOut(text: string): void {
   process.stdout.write(text);
 }
 
+let needsReader = true;
+
+/** From now on the command goes on when the reader of a pipe leaves, as `head` does: it has more to do than to tell. */
+export const outliveReader = (): void => { needsReader = false; };
+export const isReaderNeeded = (): boolean => needsReader;
+
 /** A word to the person at the terminal, out of the way of what a program reads. */
 export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);

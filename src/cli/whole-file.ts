@@ -36,13 +36,13 @@ async function writeBeside(target: string, source: Readable, publish: (partial: 
   });
 }
 
-/** While it works, a signal that would end the process aborts it instead: what becomes of the output can then be said. */
-export async function interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+/** While it works, a signal that would end the process aborts it instead: what becomes of it can then be said. A second one ends it. */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort();
   for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
   try {
-    await work(interrupted.signal);
+    return await work(interrupted.signal);
   } finally {
     for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
   }

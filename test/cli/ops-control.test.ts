@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createCliHome, type CliHome } from '../support/cli.ts';
+import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startFakeServer } from '../support/hostile-server.ts';
 
@@ -122,6 +125,34 @@ test('a gateway that goes away in the middle, or a key that may not, is told onc
   expect({ status: refused.status, stdout: refused.stdout, errors: refused.stderr.match(/^error: /gm)?.length }).toEqual({ status: 1, stdout: '', errors: 16 });
   expect(refused.stderr).toContain('\n4 more operations were not tried.\n');
   expect(await states()).toMatchObject({ 'k:0': 'pending', 'k:19': 'pending' });
+});
+
+const pausingAll = (url: string, ...options: string[]) =>
+  spawn(process.execPath, [SVC, 'ops', 'pause', '--all', '--yes', ...options], { env: { PATH: process.env.PATH ?? '', HOME: cli.home, ...env(url) } });
+
+test('when whoever reads along leaves, as head does, all operations are paused all the same', async () => {
+  const ids = Array.from({ length: 100 }, (_, index) => `x:${index}`);
+  const server = await startFakeOps(ids, (opId, answer) => answer(200, { op_id: opId, state: 'paused' }));
+  const child = pausingAll(server.url);
+  child.stdout.once('data', () => child.stdout.destroy());
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  expect(server.requests.filter((request) => request.startsWith('POST'))).toHaveLength(100);
+});
+
+test('Ctrl-C among many operations says what was done and how many were not tried, also to a program', async () => {
+  const ids = Array.from({ length: 1000 }, (_, index) => `x:${index}`);
+  let interrupt = (): void => {};
+  const server = await startFakeOps(ids, (opId, answer) => {
+    if (opId === 'x:100') interrupt();
+    answer(200, { op_id: opId, state: 'paused' });
+  });
+  const child = pausingAll(server.url, '-o', 'json');
+  interrupt = () => void child.kill('SIGINT');
+  const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+  expect(await once(child, 'exit')).toEqual([130, null]);
+  const done = JSON.parse(await stdout) as unknown[];
+  expect(done.length).toBeGreaterThan(100);
+  expect(await stderr).toBe(`Interrupted: ${1000 - done.length} more operations were not tried.\n`);
 });
 
 test('a session that runs out among many requests is renewed once for all of them', async () => {

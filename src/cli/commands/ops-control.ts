@@ -2,10 +2,11 @@
 import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
-import { note, show, writeLines } from '../output.ts';
+import { note, outliveReader, show, writeLines } from '../output.ts';
 import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
+import { interruptible } from '../whole-file.ts';
 import { counted } from '../words.ts';
 import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
 import { pathOf } from './ops.ts';
@@ -91,11 +92,17 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
 
 const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${String(op.state)}.`);
 
+/** Whoever reads along may leave: what is to be stopped is stopped all the same. A signal ends it between two rounds, so that what was done is told. */
+function controlEach(api: Api, trigger: Trigger, opIds: readonly string[], invocation: Invocation, isFine: (refusal: RefusedError) => boolean): Promise<ExitStatus> {
+  outliveReader();
+  return interruptible((signal) => controlInRounds(api, trigger, opIds, invocation, isFine, signal));
+}
+
 /**
  * Some at a time, told in their order. A refusal that `isFine` is told, but is no failure. What keeps a whole round from being
  * decided, such as a gateway that is gone or a credential that does not suffice, would keep all others too: that is told once.
  */
-async function controlEach(api: Api, trigger: Trigger, opIds: readonly string[], { globals }: Invocation, isFine: (refusal: RefusedError) => boolean): Promise<ExitStatus> {
+async function controlInRounds(api: Api, trigger: Trigger, opIds: readonly string[], { globals }: Invocation, isFine: (refusal: RefusedError) => boolean, signal: AbortSignal): Promise<ExitStatus> {
   const done: Row[] = [];
   const advice = new Set<string>();
   let failed = 0;
@@ -120,14 +127,15 @@ async function controlEach(api: Api, trigger: Trigger, opIds: readonly string[],
       if (error.advice !== undefined) advice.add(error.advice);
       process.stderr.write(renderError(told, globals.debug === true));
     }
-    if (outcomes.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof RefusedError))) {
+    if (signal.aborted || outcomes.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof RefusedError))) {
       untried = opIds.length - at - some.length;
       break;
     }
   }
-  if (untried > 0) note(`${counted(untried, 'more operation was', 'more operations were')} not tried.`);
+  if (untried > 0) note(`${signal.aborted ? 'Interrupted: ' : ''}${counted(untried, 'more operation was', 'more operations were')} not tried.`);
   if (globals.output !== 'table') await show(globals.output, done, () => []);
   for (const sentence of advice) note(sentence); // once, however many it is for
+  if (signal.aborted && untried > 0) return EXIT.interrupted;
   return failed === 0 ? EXIT.done : EXIT.failed;
 }
 
