@@ -52,7 +52,7 @@ const LOG_FILTERS: readonly OptionRow[] = [
   { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only of this operation' },
-  { flags: '--since <time>', meaning: 'from a time on, or from 15m, 2h or 7d ago' },
+  { flags: '--since <time>', meaning: 'from a time on (UTC, if it names no zone), or 15m, 2h or 7d ago' },
   { flags: '--until <time>', meaning: 'before a time' },
 ];
 

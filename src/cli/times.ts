@@ -20,5 +20,13 @@ function timeOf(text: string | undefined, fromNow: (awayMs: number) => number, p
   return new Date(ms).toISOString();
 }
 
-/** Left to itself, JavaScript reads `5` as a day in 2001. */
-const msOfTime = (text: string): number => (/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN);
+const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/i;
+
+/**
+ * Left to itself, JavaScript reads `5` as a day in 2001, and a time without a zone as local where a date without a time is UTC.
+ * Here both are UTC, in which every time is shown.
+ */
+function msOfTime(text: string): number {
+  const [, date = '', time = '00:00', zone = 'Z'] = TIME.exec(text) ?? [];
+  return isOnCalendar(date) ? Date.parse(`${date}T${time}${zone.toUpperCase()}`) : Number.NaN;
+}

@@ -115,6 +115,19 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect((await svc('ops ls')).status).toBe(0);
 });
 
+test('a time without a zone is the one that svc shows, UTC, wherever the operator is', async () => {
+  const written = [['2100-01-31', '2100-01-31T00:00:00.000Z'], ['2100-01-31T08:30', '2100-01-31T08:30:00.000Z'], ['2100-01-31T08:30:01.5+09:00', '2100-01-30T23:30:01.500Z'], ['2100-01-31t08:30z', '2100-01-31T08:30:00.000Z']] as const;
+  for (const [text, time] of written) {
+    expect(await json(`keys create zoned --scope read --expires ${text}`, { env: { TZ: 'America/New_York' } })).toMatchObject({ expires_at: time });
+  }
+});
+
+test('a stretch of the log that ends before it begins is refused, and not shown as one without entries', async () => {
+  for (const command of ['logs --since 1h --until 2h', 'logs --since 2026-02-01 --until 2026-02-01', 'audit export --since 1m --until 1h']) {
+    expect(await svc(command)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --until must be later than --since\nThey are \S+Z and \S+Z\.\n$/) });
+  }
+});
+
 test('the topology is shown as an overview, a tree, a lineage and in numbers', async () => {
   for (const [name, parent] of [['root', undefined], ['leaf', 'root']] as const) await svc(`agents register topo/forest/${name}${parent === undefined ? '' : ` --parent topo/forest/${parent}`}`);
   await svc('agents register topo/desert/lone');

@@ -14,14 +14,12 @@ import { limitOf, moreNote } from './listing.ts';
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';
 
-export const logQuery = (options: Options, nowMs: number): Query => ({
-  ...loggedAgent(options),
-  event_type: options.text('event'),
-  decision: options.text('decision'),
-  op_id: options.text('op'),
-  since: timeAgo('--since', options.text('since'), nowMs),
-  until: timeAgo('--until', options.text('until'), nowMs),
-});
+export function logQuery(options: Options, nowMs: number): Query {
+  const since = timeAgo('--since', options.text('since'), nowMs);
+  const until = timeAgo('--until', options.text('until'), nowMs);
+  if (since !== undefined && until !== undefined && Date.parse(since) >= Date.parse(until)) throw usageError('--until must be later than --since', `They are ${until} and ${since}.`);
+  return { ...loggedAgent(options), event_type: options.text('event'), decision: options.text('decision'), op_id: options.text('op'), since, until };
+}
 
 /** The log takes no search for what has no org (spec: Audit and topology endpoints). */
 function loggedAgent(options: Options): AgentFilter {
