@@ -7,6 +7,7 @@ import { createCliHome, SVC, type CliHome, type CliOptions } from '../support/cl
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { answerJson, startFakeServer } from '../support/hostile-server.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;
@@ -225,6 +226,25 @@ test('operations fit a narrow terminal: their ids stay whole, and what matters l
   expect(usual[1]).toMatch(new RegExp(`^${opId} {2}terminated {2}narrow/a-… {2}\\d+s$`));
   for (const line of usual) expect(line.length).toBeLessThanOrEqual(80);
   expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
+});
+
+test('agents fit a narrow terminal: their names stay whole, and what matters least is left out', async () => {
+  await svc('agents register narrow/a-team-of-it/an-agent-of-that');
+  for (const [command, heading] of [['agents ls --org narrow --limit 1', /^AGENT +PARENT +OPS$/m], ['topology --org narrow --limit 1', /^AGENT +PARENT +OPS$/m]] as const) {
+    const terminal = cli.inTerminal(command.split(' '), { columns: 46, env: { NO_COLOR: '1' } });
+    await terminal.ended;
+    expect(terminal.shown().replaceAll('\r', '')).toMatch(heading);
+    expect(terminal.shown()).toMatch(/^narrow\/a-team-of-it\/an-agent-of-that {2}- +\d/m);
+  }
+});
+
+test('of more agents than a view can show it says how to see the others, and not to raise what cannot be raised', async () => {
+  const server = await startFakeServer((_request, response) => answerJson(response, 200, { org_count: 1, team_count: 1, agent_count: 2000, teams: [], agents: [], next_cursor: 'x' }));
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url };
+  expect(await svc('topology --limit 999', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 999: raise --limit to see them.\n' });
+  expect(await svc('topology --limit 1000', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 1000: choose with --org or --team, or list them with `svc agents ls`.\n' });
+  expect(await svc('topology --limit 1001', { env })).toMatchObject({ status: 2, stderr: 'error: --limit is at most 1000 here\nChoose with --org or --team, or list agents with `svc agents ls`.\n' });
 });
 
 test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {

@@ -11,8 +11,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },
   { title: 'PARENT', cell: ({ parent }) => agentText(parent) ?? parent },
   { title: 'OPS', cell: 'active_ops' },
-  { title: 'SEEN', cell: awayAt('last_seen_at') },
-  { title: 'AGE', cell: awayAt('registered_at') },
+  { title: 'SEEN', cell: awayAt('last_seen_at'), isSpare: true },
+  { title: 'AGE', cell: awayAt('registered_at'), isSpare: true },
 ];
 
 export const ls: Run = (invocation) => showList(invocation, {

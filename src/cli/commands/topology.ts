@@ -16,14 +16,14 @@ export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const { path, lines } = viewOf(invocation);
   const limit = limitOf(options);
-  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`);
+  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`, 'Choose with --org or --team, or list agents with `svc agents ls`.');
   const answer = await (await Api.of(invocation)).get(path, 'next_cursor', { org_id: options.text('org'), per_page: limit });
   await show(globals.output, answer, () => {
     const text = lines(answer);
     if (text.length === 0) note('No agent is registered.');
     return text;
   });
-  if (typeof answer.next_cursor === 'string') note(moreNote(limit));
+  if (typeof answer.next_cursor === 'string') note(limit < MAX_PAGE ? moreNote(limit) : `There are more than these ${limit}: choose with --org or --team, or list them with \`svc agents ls\`.`);
 }
 
 function viewOf({ args: [asked], options }: Invocation): View {
@@ -43,7 +43,7 @@ const AGENTS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },
   { title: 'PARENT', cell: 'parent' },
   { title: 'OPS', cell: 'active_ops' },
-  { title: 'SEEN', cell: awayAt('last_seen_at') },
+  { title: 'SEEN', cell: awayAt('last_seen_at'), isSpare: true },
 ];
 
 const GROUPS: readonly Column[] = [
