@@ -46,7 +46,11 @@ export class Api {
 
   static async of({ globals, env }: Invocation, options?: ApiOptions): Promise<Api> {
     const target = await resolveTarget(globals, env);
-    const session = await readSession(target.label, target.apiUrl);
+    const session = await readSession(target.label, target.apiUrl).catch((error: unknown) => {
+      if (!(error instanceof CliError) || target.apiKey === undefined) throw error;
+      note(`warning: ${error.message}; going on with the API key alone.`);
+      return undefined;
+    });
     if (session !== undefined && globals.apiKey !== undefined && session.sourceKey !== target.apiKey) {
       note(`note: --api-key is not used, because there is a session on ${target.label}; \`svc logout\` ends it.`);
     }

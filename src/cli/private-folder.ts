@@ -6,8 +6,9 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../adapters/durable-file.ts';
 import { makeFolder } from '../adapters/make-folder.ts';
-import { codeOf } from '../core/error-text.ts';
+import { codeOf, messageOf } from '../core/error-text.ts';
 import { CliError } from './errors.ts';
+import { fileFault } from './file-fault.ts';
 import { note } from './output.ts';
 import { statIfThere } from './stat-if-there.ts';
 
@@ -17,11 +18,21 @@ const LOCK_PATIENCE_MS = 10_000;
 /** A lock is held for the milliseconds of one write; one that is this old was left behind by a crash. */
 const LOCK_STALE_MS = 5_000;
 
-const svcFolder = (): string => join(homedir(), '.svc');
+/** Undefined for an account without a home, as a number that no user has in a container. */
+function homeFolder(): string | undefined {
+  try {
+    return homedir() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const svcFolder = (): string => join(homeFolder() ?? '~', '.svc');
 export const pathInFolder = (name: string): string => join(svcFolder(), name);
 
 /** The text of a file of the folder; undefined when there is none. */
 export async function readPrivateFile(name: string): Promise<string | undefined> {
+  if (homeFolder() === undefined) return undefined;
   const path = pathInFolder(name);
   try {
     return await readFile(path, 'utf8');
@@ -51,6 +62,7 @@ export async function warnIfOpen(name: string, holds: string): Promise<void> {
  * Concurrent commands are serialized by a lock. When `change` returns undefined, nothing is written.
  */
 export async function changePrivateFile(name: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<void> {
+  if (homeFolder() === undefined) throw new CliError('there is no home folder to keep this in', 'Set HOME, or give SVC_CLI_API_URL and SVC_CLI_API_KEY to every command.');
   const path = pathInFolder(name);
   try {
     await makePrivateFolder();
@@ -117,17 +129,6 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
   await rm(aside, { force: true });
 }
 
-const WHY: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'it belongs to another user',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of the path is a file',
-};
-
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const why = WHY[code ?? ''];
-  return new CliError(`cannot ${verb} ${path}: ${why ?? message}`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
+  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
 }

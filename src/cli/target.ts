@@ -19,7 +19,12 @@ export type Target = Gateway & {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export const resolveTarget = async (globals: Globals, env: Environment): Promise<Target> => targetFrom(globals, env, await readCliConfig());
+export const resolveTarget = async (globals: Globals, env: Environment): Promise<Target> =>
+  targetFrom(globals, env, isWholeWithoutFile(globals, env) ? { current: undefined, contexts: new Map() } : await readCliConfig());
+
+/** A service whose home is closed to it says all there is to say in its environment. */
+const isWholeWithoutFile = (globals: Globals, env: Environment): boolean =>
+  (given(globals.apiUrl) ?? given(env.SVC_CLI_API_URL)) !== undefined && (given(globals.context) ?? given(env.SVC_CLI_CONTEXT)) === undefined;
 
 /**
  * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming a

@@ -271,3 +271,9 @@ test('an export follows a link to its file, and is written into a pipe instead o
   expect({ status, lines: text.trim().split('\n').length }).toEqual({ status: 0, lines: 3 });
   expect(lstatSync(pipe).isFIFO()).toBe(true);
 });
+
+test('a file that is not there, of a key or for an export, is told in words', async () => {
+  const absent = join(cli.home, 'absent', 'file');
+  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot read ${absent}: there is no such file or folder\nName the file of the key with --key.\n` });
+  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${absent}: there is no such file or folder\n` });
+});

@@ -263,3 +263,26 @@ test.skipIf(process.platform !== 'linux')('where no folder can be made, that is 
   expect(status).toBe(1);
   expect(stderr).toMatch(/^error: cannot write \/proc\/svc\/home\/\.svc\/config\.yaml: .+\nMake \/proc\/svc\/home\/\.svc a folder of your own that you can write to\.\n$/);
 });
+
+test('a service whose home is closed to it works with what its environment says, and says what it went without', async () => {
+  mkdirSync(join(cli.folder, 'credentials.yaml'), { recursive: true }); // which not even root can read
+  mkdirSync(join(cli.folder, 'config.yaml'));
+  expect(await cli.run(['ops', 'ls'], { env: withKey() })).toEqual({
+    status: 0,
+    stdout: '',
+    stderr: `warning: cannot read ${join(cli.folder, 'credentials.yaml')}: it is a folder; going on with the API key alone.\nNo operation is in flight.\n`,
+  });
+  expect(await cli.run(['ops', 'ls'], { env: here() })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: cannot read \S+credentials\.yaml: it is a folder\n/) });
+  expect(await cli.run(['ops', 'ls'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: cannot read \S+config\.yaml: it is a folder\n/) });
+});
+
+test('without a home nothing is kept, least of all in the working directory, and what needs no file works', async () => {
+  const env = { ...withKey(), HOME: '' };
+  expect((await cli.run(['ops', 'ls'], { env, cwd: cli.home })).status).toBe(0);
+  expect(await cli.run(['login'], { env, cwd: cli.home })).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: 'error: there is no home folder to keep this in\nSet HOME, or give SVC_CLI_API_URL and SVC_CLI_API_KEY to every command.\n',
+  });
+  expect(readdirSync(cli.home)).toEqual([]);
+});

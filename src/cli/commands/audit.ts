@@ -8,6 +8,7 @@ import { Api } from '../api.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { CliError, EXIT, usageError, type ExitStatus } from '../errors.ts';
 import { shownProgress } from '../export-progress.ts';
+import { fileFault } from '../file-fault.ts';
 import type { Query } from '../http.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
@@ -67,6 +68,8 @@ async function checkpointKeyOf(path: string | undefined) {
   try {
     return publicKeyOf(await readFile(path));
   } catch (error) {
+    const fault = fileFault(error);
+    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Name the file of the key with --key.', undefined, error);
     throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints`, 'It must be an Ed25519 key in PEM, public or private.', undefined, error);
   }
 }
@@ -74,7 +77,7 @@ async function checkpointKeyOf(path: string | undefined) {
 function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
-  return new CliError(`cannot read ${printable(path)}: ${code === 'EACCES' ? 'permission denied' : code === 'ENOTDIR' ? 'it is not a folder' : code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
+  return new CliError(`cannot read ${printable(path)}: ${code === 'ENOTDIR' ? 'it is not a folder' : fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */
@@ -141,6 +144,6 @@ function exportFault(error: unknown, file: string | undefined): unknown {
   if (file === undefined || code === undefined) return error;
   switch (code) {
     case 'EEXIST': return new CliError(`${printable(file)} is there already`, 'Name another file, or give --force to replace it.');
-    default: return new CliError(`cannot write ${printable(file)}: ${code}`, undefined, undefined, error);
+    default: return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, undefined, error);
   }
 }
