@@ -1,4 +1,5 @@
 /** Speaks to the gateway that served this page, and to nobody else. */
+import { learnTime } from './clock.js';
 
 /** What the gateway answered instead of what was asked for: the fields of its problem document. */
 export class Problem extends Error {
@@ -19,16 +20,19 @@ export class Problem extends Error {
  *
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, bearer?: string | undefined }} [options]
+ * @param {{ body?: unknown, bearer?: string | undefined, isFile?: boolean }} [options] a file is answered as it is
  * @returns {Promise<any>}
  */
-export async function request(method, path, { body, bearer } = {}) {
+export async function request(method, path, { body, bearer, isFile = false } = {}) {
   /** @type {Record<string, string>} */
   const headers = {};
   if (bearer !== undefined) headers.authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers['content-type'] = 'application/json';
   const response = await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
     .catch(() => { throw new Problem(0, { detail: 'The gateway cannot be reached.' }); });
+  learnTime(response.headers.get('date'));
+  // However large it is, it need not fit into the memory of the page.
+  if (isFile && response.ok) return response.blob().catch(() => { throw new Problem(0, { detail: 'The answer was cut off before it was whole.' }); });
   const text = await response.text().catch(() => '');
   const parsed = parse(text);
   if (!response.ok) throw new Problem(response.status, parsed ?? {});

@@ -1,5 +1,6 @@
 /** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
 import { Problem, request } from './api.js';
+import { nowMs } from './clock.js';
 import { button, h, parts, replace, setText } from './dom.js';
 import { agentName, SLASH } from './format.js';
 import { LiveStream } from './live.js';
@@ -95,10 +96,10 @@ function showInside() {
   stopInside = () => window.removeEventListener('hashchange', onHash);
 
   stream = new LiveStream({
-    onOpen: (snapshot) => { model.begin(snapshot, Date.now()); changed(); },
+    onOpen: (snapshot) => { model.begin(snapshot, nowMs()); changed(); },
     onFrame: (frame) => {
       if (frame.event_type === 'ops_change') {
-        model.apply(frame, Date.now());
+        model.apply(frame, nowMs());
         changed();
       } else tellOf(frame);
     },

@@ -1,4 +1,5 @@
 /** Times, money and names as people read them. */
+import { nowMs } from './clock.js';
 
 /** The largest unit, and what is left over in the next one: `['8 min', '05 s']`. @param {number} ms @returns {readonly string[]} */
 function unitsOf(ms) {
@@ -26,7 +27,7 @@ export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined 
 export const shortTime = (rfc3339) => SHORT_TIME.format(new Date(rfc3339));
 
 /** No finer than its largest unit, because it does not go on counting. @param {string | null | undefined} rfc3339 */
-export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${unitsOf(Date.now() - Date.parse(rfc3339))[0]} ago`);
+export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${unitsOf(nowMs() - Date.parse(rfc3339))[0]} ago`);
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 const SMALL_DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });

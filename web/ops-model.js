@@ -10,7 +10,7 @@
  * @property {string} agentId
  * @property {OpState} state
  * @property {string} updatedAt
- * @property {number} sinceMs when it came into this state, by this browser's clock
+ * @property {number} sinceMs when it came into this state
  * @property {Action | undefined} asked what the operator has asked for and the gateway has not confirmed yet
  * @property {string} text what a search looks at
  * @property {string} path the name of its agent, as `acme/search/crawler/`
@@ -120,7 +120,7 @@ export class OpsModel {
     }
     this.#awaited -= 1;
     const agentId = frame.agent_id ?? '';
-    // What the browser's clock says of the past may be wrong, but nothing has happened in the future.
+    // The clocks may be some seconds apart, but nothing has happened in the future.
     const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
     const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
     const path = `${frame.org_id ?? ''}/${teamId}/${agentId}/`.toLowerCase();

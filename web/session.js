@@ -3,12 +3,13 @@
  * access token lives in memory only, and the refresh cookie, which no script can read, renews it.
  */
 import { Problem, request } from './api.js';
+import { nowMs } from './clock.js';
 
 /**
  * @typedef {object} Session
  * @property {'key' | 'account'} kind
  * @property {string} token
- * @property {number} expiresAtSecs by this browser's clock
+ * @property {number} expiresAtSecs of a key by the gateway's clock, of an account by this browser's
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} [role] of an account; a key has none
@@ -99,13 +100,14 @@ export async function signOut() {
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {boolean} [isFile]
  */
-export async function call(method, path, body) {
+export async function call(method, path, body, isFile = false) {
   const asked = session;
   if (asked === undefined) throw new Problem(401, { detail: 'Nobody is signed in.' });
   if (asked.kind === 'account' && asked.expiresAtSecs - Date.now() / 1000 < RENEW_BEFORE_SECS) await renewOrEnd();
   try {
-    return await request(method, path, { body, bearer: session?.token });
+    return await request(method, path, { body, bearer: session?.token, isFile });
   } catch (problem) {
     if (!(problem instanceof Problem) || problem.status !== 401 || session === undefined) throw problem;
     if (asked.kind === 'key') {
@@ -113,7 +115,7 @@ export async function call(method, path, body) {
       throw problem;
     }
     await renewOrEnd();
-    return request(method, path, { body, bearer: session?.token });
+    return request(method, path, { body, bearer: session?.token, isFile });
   }
 }
 
@@ -181,7 +183,7 @@ function readKept() {
   const text = sessionStorage.getItem(TAB_KEY);
   if (text === null) return undefined;
   const kept = /** @type {Session} */ (JSON.parse(text));
-  return kept.expiresAtSecs > Date.now() / 1000 ? kept : undefined;
+  return kept.expiresAtSecs > nowMs() / 1000 ? kept : undefined;
 }
 
 /** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string, org_id?: string, role?: string }} */

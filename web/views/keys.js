@@ -1,5 +1,6 @@
 /** API keys, for administrators. */
 import { query } from '../api.js';
+import { nowMs } from '../clock.js';
 import { button, field, h } from '../dom.js';
 import { ago, dateTime, ZONE } from '../format.js';
 import { call, current } from '../session.js';
@@ -69,5 +70,5 @@ export function keysView() {
 /** @param {any} key */
 function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }) {
   if (revokedAt !== null) return 'revoked';
-  return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
+  return expiresAt !== null && Date.parse(expiresAt) <= nowMs() ? 'expired' : 'active';
 }

@@ -1,5 +1,6 @@
 /** What an operator does to an operation: shown before it is confirmed, and taken back when it is refused. */
 import { Problem } from '../api.js';
+import { nowMs } from '../clock.js';
 import { h, parts } from '../dom.js';
 import { agentName, count, plural, SLASH } from '../format.js';
 import { ACTIONS } from '../ops-model.js';
@@ -90,7 +91,7 @@ export function operationControl(model, refresh, refreshSoon) {
   /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
   function believe({ opId, orgId, agentId, teamId }, action, record) {
     if (model.get(opId)?.asked !== action) return;
-    model.apply({ id: '', event_type: 'ops_change', org_id: orgId, agent_id: agentId, timestamp: record.updated_at, payload: { ...record, team_id: teamId } }, Date.now());
+    model.apply({ id: '', event_type: 'ops_change', org_id: orgId, agent_id: agentId, timestamp: record.updated_at, payload: { ...record, team_id: teamId } }, nowMs());
     refreshSoon();
   }
 

@@ -1,5 +1,6 @@
 /** The row of an operation: what it is and what may be done to it, drawn once and kept up to date. */
 import { query } from '../api.js';
+import { nowMs } from '../clock.js';
 import { button, h, parts, setText } from '../dom.js';
 import { agentName, duration, SLASH } from '../format.js';
 import { ACTIONS, isFinished, shownState } from '../ops-model.js';
@@ -40,7 +41,7 @@ export function updateRow({ state, since, actions, row, link }, op, isGone) {
   const word = shownState(op);
   state.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
   setText(state, op.asked === undefined ? word : DOING[op.asked]);
-  setText(since, duration(Date.now() - op.sinceMs));
+  setText(since, duration(nowMs() - op.sinceMs));
   row.classList.toggle('finished', isFinished(op.state) || isGone);
   row.classList.toggle('gone', isGone);
   updateActions(actions, op, isGone || op.asked !== undefined ? [] : ACTIONS[op.state], link);

@@ -1,5 +1,6 @@
 /** Operations in flight, as they happen, and the means to stop them. */
 import { keepInAddress } from '../address.js';
+import { nowMs } from '../clock.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { count, plural } from '../format.js';
 import { holdOf } from '../hold.js';
@@ -57,17 +58,17 @@ export function operationsView({ model, status, onChange }, asked) {
     forAll.hidden = !can('write') || (filter.orgId === '' && filter.state === '' && filter.words.length === 0);
     if (isWanted) list.toTop();
     const isHeld = !isWanted && list.isHeld();
-    const nowMs = performance.now();
-    const inPlace = isHeld || (!isWanted && nowMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
-    if (inPlace === found && found[0] !== shown[0]) movedAtMs = nowMs;
+    const atMs = performance.now();
+    const inPlace = isHeld || (!isWanted && atMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
+    if (inPlace === found && found[0] !== shown[0]) movedAtMs = atMs;
     const waiting = isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
     held.hidden = waiting <= 0;
     setText(held, `${plural(waiting, 'new operation')} – show`);
     shown = inPlace;
     const knowledge = knowledgeOf(model, status());
     list.show(shown, knowledge, filter);
-    if (isWanted || nowMs - countedAtMs >= COUNT_EVERY_MS) {
-      countedAtMs = nowMs;
+    if (isWanted || atMs - countedAtMs >= COUNT_EVERY_MS) {
+      countedAtMs = atMs;
       busiest.show(found);
     }
     // Read out when the operator has asked; what merely happens would never be silent.
@@ -79,7 +80,7 @@ export function operationsView({ model, status, onChange }, asked) {
   const forget = onChange(refreshSoon);
   /** @param {boolean} [isWanted] */
   const tidy = (isWanted) => {
-    model.expire(Date.now());
+    model.expire(nowMs());
     refresh(isWanted);
   };
   const clock = setInterval(() => tidy(), 1_000);
@@ -163,7 +164,7 @@ function keepPlaces(shown, found, model) {
 /** @param {OpsModel} model @param {import('../live.js').LiveStatus['kind']} status @returns {Knowledge} */
 function knowledgeOf(model, status) {
   const isLive = status === 'live';
-  const isReading = isLive ? model.isFilling(Date.now()) : status === 'connecting' && model.size === 0;
+  const isReading = isLive ? model.isFilling(nowMs()) : status === 'connecting' && model.size === 0;
   return { isLive, isReading, isKnown: isLive ? !isReading : model.size > 0 };
 }
 
