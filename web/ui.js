@@ -1,11 +1,12 @@
 /** What several views need: notices, dialogs, a secret shown once, lists that load page by page. */
 import { Problem } from './api.js';
 import { backoffMs } from './backoff.js';
-import { button, h, replace } from './dom.js';
+import { button, h, replace, setText } from './dom.js';
 
 const NOTICE_MS = 6_000;
 /** The gateway gives no more rows at once. */
 const MAX_PER_PAGE = 1_000;
+const MORE = 'Load more';
 /** Many at once say no more than a few. */
 const MAX_NOTICES = 4;
 
@@ -172,6 +173,14 @@ export function showSecret({ title, text, secret }) {
   dialog.addEventListener('cancel', (event) => event.preventDefault());
 }
 
+/** Hands a file to the browser to keep. @param {string} name @param {Blob} content */
+export function saveFile(name, content) {
+  const url = URL.createObjectURL(content);
+  h('a', { href: url, download: name }).click();
+  // The browser has begun to read it when the click is over, but it is nowhere said that it has.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 /**
  * A form that stays open, with the reason, when what it asks for is refused.
  *
@@ -222,8 +231,9 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
 export function pagedTable({ label, columns, numbers = [], perPage, load, render, empty }) {
   const body = h('tbody');
   const note = h('p', { class: 'empty' });
-  const more = button('Load more', () => attempt(() => fill(cursor, perPage)), { class: 'more', hidden: true });
-  const element = h('div', { class: 'panel scroll' },
+  const more = button(MORE, loadMore, { class: 'more', hidden: true });
+  const warning = h('p', { class: 'form-error' });
+  const element = h('div', { class: 'panel scroll' }, warning,
     h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), note, more);
   /** @type {string | undefined} */
   let cursor;
@@ -235,15 +245,30 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let retry;
 
-  /** @param {string | undefined} from undefined: anew, from the beginning @param {number} wanted how many rows @returns {Promise<void>} */
-  async function fill(from, wanted) {
+  async function loadMore() {
+    if (more.ariaDisabled === 'true') return; // asked for again, it would begin again
+    more.ariaDisabled = 'true';
+    setText(more, 'Reading …');
+    await attempt(() => fill(cursor, perPage));
+    more.ariaDisabled = 'false';
+    setText(more, MORE);
+  }
+
+  /**
+   * @param {string | undefined} from undefined: anew, from the beginning
+   * @param {number} wanted how many rows
+   * @param {boolean} [isAsked] the operator has asked, maybe for something else than what is shown
+   * @returns {Promise<void>}
+   */
+  async function fill(from, wanted, isAsked = false) {
     generation += 1;
     const mine = generation;
     questions += 1;
     clearTimeout(retry);
     if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Reading …');
+    if (isAsked) body.classList.add('earlier');
     const { rows, next } = await read(from, wanted, () => mine === generation).catch((problem) => {
-      if (mine === generation) fails(() => fill(from, wanted), problem);
+      if (mine === generation) fails(() => fill(from, wanted, isAsked), problem);
       throw problem;
     }).finally(() => { questions -= 1; });
     if (mine !== generation) return; // a newer question was asked meanwhile
@@ -252,6 +277,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     const elements = rows.map((row) => labelled(render(row), columns));
     if (from === undefined) keepingFocus(body, () => body.replaceChildren(...elements));
     else body.append(...elements);
+    if (from === undefined) body.classList.remove('earlier');
+    replace(warning);
     cursor = next ?? undefined;
     more.hidden = next === null;
     replace(note, body.childElementCount > 0 ? '' : typeof empty === 'string' ? empty : empty());
@@ -272,6 +299,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   function fails(again, problem) {
     failed = again;
     const passes = mayPass(problem);
+    if (body.classList.contains('earlier') && body.childElementCount > 0) replace(warning, `This could not be read: what stands here is from before.${passes ? ' It is tried again by itself.' : ''}`);
     if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
     if (!passes) return;
     const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;
@@ -290,7 +318,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   }
   return {
     element, body, renew,
-    reload: () => fill(undefined, perPage),
+    reload: () => fill(undefined, perPage, true),
     /** Reads again all that is there, however many pages that were: nobody loses his place. */
     refresh: () => fill(undefined, Math.max(perPage, body.childElementCount)),
     isReading: () => questions > 0,

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Locator } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
@@ -340,7 +341,24 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByText('no policy allows tool.call on launch_rocket for acme/search/denied').waitFor();
   });
 
-  /** A page of its own, in which any error and any dialog of a script fails the test. */
+  test('the entries of the audit log that fit the filters are saved as a file, and it is said when they could not be read', async () => {
+    const ask = await agent('acme', 'search', 'exported');
+    await ask('exported-1');
+    await ask('exported-2', 'launch_rocket');
+    const page = await openPage(`${gateway().url}/#/audit?agent_id=exported&decision=deny`);
+    await signIn(page, ADMIN_KEY);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const file = await saved;
+    expect(file.suggestedFilename()).toBe('audit.csv');
+    const [head, ...lines] = readFileSync(await file.path(), 'utf8').trimEnd().split(/\r?\n/);
+    expect(head).toContain('event_type');
+    expect(lines.map((line) => /exported-\d:s/.exec(line)?.[0])).toEqual(['exported-2:s']);
+    await page.route('**/api/v1/logs/export?*', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"too many searches at once"}' }));
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    await page.getByText('Too many searches at once').waitFor();
+    await page.getByRole('button', { name: 'Export CSV', disabled: false }).waitFor();
+  });
 });
 
 const leftsOf = async (elements: Locator): Promise<readonly number[]> => {

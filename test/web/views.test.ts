@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
@@ -178,27 +175,58 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
   });
 
   test('of more budgets than one page holds, those that are about to end are found, the nearest first', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-budgets-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, 'caps.yaml'), 'name: caps\nscope: global\nbudget: { daily_limit_usd: 10000, agent_daily_limit_usd: 10, timezone: UTC, action_on_exceed: deny }\n');
-    const capped = await startTestGateway({ env: { SVC_POLICY_PATH: folder } });
-    onTestFinished(async () => { await capped.stop(); });
-    const spend = (name: string, usd: number) => capped.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
-    for (let index = 0; index < 1_050; index += 50) await Promise.all(Array.from({ length: 50 }, (_, of) => spend(`n${index + of}`, 1)));
-    await spend('near', 8);
-    await spend('over', 12);
-    await spend('nearer', 9.5);
-    const page = await openPage(`${capped.url}/#/budgets?show=near`);
-    await signIn(page, ADMIN_KEY);
+    const page = await signedIn();
+    const period = (spent: number, limit: number | null) => ({ spent_usd: spent, limit_usd: limit, period_start: '2026-11-22T00:00:00Z', reset: '2026-11-23T00:00:00Z' });
+    const budget = (name: string, today: number, month: number | null = null, reserved = 0) =>
+      ({ tier: 'agent', org_id: 'acme', team_id: 't', agent_id: name, daily: period(today, 10), monthly: period(month ?? today, month === null ? null : 100), reserved_usd: reserved });
+    await page.route('**/api/v1/budgets?*', (route) => {
+      const asked = new URL(route.request().url()).searchParams;
+      if (asked.get('org_id') === 'elsewhere') return route.fulfill({ json: { budgets: [budget('fine', 1)], next_cursor: null } });
+      return route.fulfill({ json: asked.get('cursor') === null
+        ? { budgets: [budget('fine', 7.9), budget('near', 8), budget('by-month', 1, 97)], next_cursor: 'second' }
+        : { budgets: [budget('over', 12), budget('reserved', 5, null, 4)], next_cursor: null } });
+    });
+    await page.getByRole('link', { name: 'Budgets' }).click();
     const whose = () => page.getByRole('table', { name: 'Budgets' }).locator('tbody td:nth-child(2)').allTextContents();
-    await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / nearer', 'acme / t / near']));
+    await eventually(async () => expect((await whose()).length).toBe(5));
+    await page.getByLabel('Show').selectOption('80 % used or more');
+    await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / by-month', 'acme / t / reserved', 'acme / t / near']));
+    expect(new URL(page.url()).hash).toBe('#/budgets?show=near');
     await page.getByLabel('Org').fill('elsewhere');
     await page.getByLabel('Org').press('Enter');
     await page.getByText('No budget is at 80 % or more.').waitFor();
-    await page.getByLabel('Org').fill('');
     await page.getByLabel('Show').selectOption('All budgets');
-    await eventually(async () => expect((await whose()).length).toBe(200));
-    expect(new URL(page.url()).hash).toBe('#/budgets');
+    await page.getByRole('cell', { name: 'acme / t / fine' }).waitFor();
+  });
+
+  test('what was read before is not taken for what was asked for since: it fades, and it is said when nothing newer could be read', async () => {
+    for (const team of ['early', 'later']) await agent('faded', team, `of-${team}`);
+    const page = await openPage(`${gateway().url}/#/agents?org_id=faded`);
+    await signIn(page, ADMIN_KEY);
+    const early = page.getByRole('cell', { name: 'faded / early / of-early', exact: true });
+    await early.waitFor();
+    await page.clock.install();
+    let answer = (_status: number): void => {};
+    await page.route('**/api/v1/agents?*', async (route) => {
+      const status = await new Promise<number>((resolve) => { answer = resolve; });
+      return status === 200 ? route.continue() : route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"out of order"}' });
+    });
+    const opacity = () => page.locator('tbody').evaluate((body) => (globalThis as any).getComputedStyle(body).opacity) as Promise<string>;
+    expect(await opacity()).toBe('1');
+    await page.getByLabel('Team').fill('later');
+    const asked = page.waitForRequest(/team_id=later/);
+    await page.getByLabel('Team').press('Enter');
+    await asked;
+    await eventually(async () => expect(Number(await opacity())).toBeLessThan(0.5));
+    answer(503);
+    await page.getByText('what stands here is from before').waitFor();
+    const again = page.waitForRequest(/team_id=later/);
+    await page.clock.runFor(20_000);
+    await again;
+    expect(await early.count()).toBe(1);
+    answer(200);
+    await page.getByRole('cell', { name: 'faded / later / of-later', exact: true }).waitFor();
+    expect([await opacity(), await early.count(), await page.getByText('from before').count()]).toEqual(['1', 0, 0]);
   });
 
   test('where the system chooses the colours, the view that is open and what is spent can still be seen', async () => {
@@ -234,6 +262,21 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const page = await signedIn(body.key);
     await page.getByText('read only', { exact: true }).waitFor();
     expect(await page.getByRole('columnheader').allTextContents()).toEqual(['Operation', 'Agent', 'State', 'Since']);
+  });
+
+  test('a browser whose clock is an hour ahead shows how long things have lasted by the clock of the gateway', async () => {
+    await start('hour-1:s');
+    await start('hour-2:s');
+    await gateway().call('POST', '/api/v1/ops/hour-2:s/terminate');
+    await agent('clock', 'of', 'the-browser');
+    const page = await openPage();
+    await page.clock.install({ time: Date.now() + 3_600_000 });
+    await page.reload();
+    await signIn(page, ADMIN_KEY);
+    await page.getByLabel('Search').fill('hour-');
+    for (const opId of ['hour-1:s', 'hour-2:s']) expect(await rowOf(page, opId).locator('.since').textContent()).toMatch(/^\d+ s$/);
+    await page.goto(`${gateway().url}/#/agents?org_id=clock`);
+    await page.getByRole('cell', { name: /^\d+ s ago$/ }).first().waitFor();
   });
 
   test('a time says its zone, and numbers stand under each other', async () => {

@@ -1,11 +1,11 @@
 /** The audit log, newest first, and as it grows. */
 import { keepInAddress, read } from '../address.js';
-import { button, field, h, parts, replace, select } from '../dom.js';
+import { button, field, h, parts, replace, select, setText } from '../dom.js';
 import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
 import { holdOf } from '../hold.js';
 import { call, current } from '../session.js';
-import { attempt, labelled, pagedTable, viewHead } from '../ui.js';
+import { attempt, labelled, pagedTable, saveFile, viewHead } from '../ui.js';
 
 /** Every kind of entry (`core/audit.ts`). */
 const EVENTS = [
@@ -17,6 +17,7 @@ const EVENTS = [
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;
+const EXPORT = 'Export CSV';
 const FOLLOW_EVERY_MS = 2_000;
 /** A page that follows for days must not grow for days. */
 const MAX_ROWS = 2_000;
@@ -37,9 +38,16 @@ export function auditView(asked) {
   const filters = { event_type: event, decision, ...(boundTo === null ? { org_id: org } : {}), ...others, since, until };
   keepInAddress('#/audit', asked, filters);
 
-  const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([
-    ...Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)])), ['per_page', PER_PAGE], ['cursor', cursor],
-  ])}`);
+  const chosen = () => Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)]));
+  const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...chosen(), ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+  const save = button(EXPORT, async () => {
+    if (save.ariaDisabled === 'true') return;
+    save.ariaDisabled = 'true';
+    setText(save, 'Exporting …');
+    await attempt(async () => saveFile('audit.csv', await call('GET', `/api/v1/logs/export${query([...chosen(), ['format', 'csv']])}`, undefined, true)));
+    save.ariaDisabled = 'false';
+    setText(save, EXPORT);
+  }, { title: 'Every entry that fits the filters' });
   const list = pagedTable({
     perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
@@ -84,7 +92,7 @@ export function auditView(asked) {
   for (const control of Object.values(filters)) control.addEventListener('change', reload);
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
-    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload)),
+    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), save),
     h('details', { class: 'folded', open: WIDE.matches || asked.size > 0 }, h('summary', null, 'Filters'), h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),
