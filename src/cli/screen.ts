@@ -15,19 +15,33 @@ export type Screen = {
 
 export function openScreen(out: NodeJS.WriteStream): Screen {
   let isLeft = false;
+  let picture: readonly string[] = [];
+  const draw = (lines: readonly string[]): void => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`);
+  // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again.
+  const suspend = (): void => {
+    out.write(LEAVE);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+  const resume = (): void => {
+    out.write(ENTER);
+    draw(picture);
+  };
   const leave = (): void => {
     if (isLeft) return;
     isLeft = true;
     out.write(LEAVE);
-    process.off('exit', leave);
+    process.off('exit', leave).off('SIGTSTP', suspend).off('SIGCONT', resume);
   };
   // Whatever ends the program, the terminal is given back as it was.
-  process.on('exit', leave);
+  process.on('exit', leave).on('SIGTSTP', suspend).on('SIGCONT', resume);
   out.write(ENTER);
   return {
     // One that has not been told its size, as within a container or under `script`, says 0.
     size: () => ({ rows: out.rows || 24, columns: out.columns || 80 }),
-    draw: (lines) => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`),
+    draw: (lines) => {
+      picture = lines;
+      draw(lines);
+    },
     leave,
   };
 }

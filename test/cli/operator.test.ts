@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocketServer } from 'ws';
@@ -293,6 +294,20 @@ test('the live table is drawn over in place, fits the terminal, and gives it bac
     expect(lines.length).toBeLessThanOrEqual(12);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   }
+});
+
+test.runIf(process.platform === 'linux')('Ctrl-Z gives the terminal back as it was, and fg shows the live table again', async () => {
+  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
+  await terminal.until('Ctrl-C leaves.');
+  const before = terminal.shown().length;
+  terminal.type('\u001a');
+  await eventually(() => expect(readFileSync(`/proc/${terminal.pid}/stat`, 'utf8')).toMatch(/\) T /));
+  await eventually(() => expect(terminal.shown().slice(before)).toContain('\u001b[?25h\u001b[?1049l'));
+  const stopped = terminal.shown().length;
+  process.kill(terminal.pid, 'SIGCONT');
+  await eventually(() => expect(terminal.shown().slice(stopped)).toMatch(/^\u001b\[\?1049h\u001b\[\?25l[^]*no operation in flight[^]*Ctrl-C leaves\./));
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
 });
 
 test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {

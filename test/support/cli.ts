@@ -18,6 +18,7 @@ export type CliOptions = {
 };
 
 export type TerminalSession = {
+  readonly pid: number;
   /** All that a person would have been sent so far. */
   shown(): string;
   /** Resolves when the text has been shown. */
@@ -66,6 +67,7 @@ export function createCliHome(): CliHome {
         for (const look of waiting) look();
       });
       return {
+        pid: child.pid,
         shown: () => shown,
         until: (text) =>
           new Promise((resolve, reject) => {
