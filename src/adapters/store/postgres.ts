@@ -75,8 +75,9 @@ export class Postgres {
       query_timeout: options.statementTimeoutMs + 1000,
       onConnect: (client) => this.#limit(client),
     });
-    // An idle connection that breaks has no caller to tell. The pool has dropped it already.
-    this.#pool.on('error', (error) => this.#lost(error));
+    // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may have found it
+    // idle for too long: whether the database is away is asked.
+    this.#pool.on('error', () => void this.#probe().catch(() => false));
   }
 
   /**

@@ -121,14 +121,29 @@ test('of an outage that lasts the log tells what keeps it going, and not only wh
   const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, log);
   onTestFinished(() => postgres.close());
   await postgres.start();
-  expect(await postgres.isReachable()).toBe(true); // over a connection that is kept
-  await (await connect(url)).query(`
-    ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on;
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`);
+  const other = await connect(url);
+  const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
+  const asleep = `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()`;
+  await eventually(async () => expect((await other.query(`SELECT 1 ${asleep}`)).rowCount).toBe(1));
+  await other.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) ${asleep}`);
+  expect((await during).ok).toBe(false);
   await eventually(() => expect(lines).toEqual([
     'the database does not answer: terminating connection due to administrator command',
     'the database still does not answer: it is read-only',
   ]));
+});
+
+test('an idle connection that something in between ends, as proxies and poolers do, is not taken for an outage', async () => {
+  const url = await newDatabase();
+  const postgres = open(url, { maxConnections: 1 });
+  await postgres.start();
+  expect(await postgres.isReachable()).toBe(true);
+  const other = await connect(url);
+  const ofTheGateway = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'svc-gateway'`;
+  const [before] = (await other.query(`SELECT pid, pg_terminate_backend(pid) ${ofTheGateway} AND state = 'idle'`)).rows;
+  await eventually(async () => expect((await other.query(`SELECT 1 ${ofTheGateway} AND pid <> $1`, [before.pid])).rowCount).toBe(1));
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+  expect(postgres.isAway).toBe(false);
 });
 
 test('a database that takes no writes, as a standby, is not ready', async () => {
