@@ -95,7 +95,7 @@ export const VARIABLES = {
     'postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded', undefined,
     'account store; `embedded`: a PostgreSQL that the gateway runs itself, in the data directory; unset: no accounts')),
   SVC_DATABASE_POOL: count(1, 100, '10',
-    'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`'),
+    'most connections to PostgreSQL; the sum over all gateways must stay below its `max_connections`, and the pool size of a PgBouncer in session mode'),
   SVC_POLICY_PATH: variable(text, 'a path', undefined, 'a YAML file of policies, or a folder of them; unset: the starter policy'),
   SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
   SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
