@@ -18,6 +18,20 @@ export function keepInAddress(path, asked, controls) {
   for (const [, control] of named) control.addEventListener('input', follow);
 }
 
+/**
+ * Tells when one of the controls has another value: chosen, or typed and left; or emptied, which the cross in a search field
+ * does without a word until the field is left.
+ *
+ * @param {readonly Control[]} controls
+ * @param {() => unknown} tell
+ */
+export function whenSet(controls, tell) {
+  for (const control of controls) {
+    control.addEventListener('change', tell);
+    if (control.type === 'search') control.addEventListener('input', () => { if (control.value === '') tell(); });
+  }
+}
+
 /** What the control says to the gateway and in the address; a local time as the moment it is. @param {Control} control @returns {string} */
 export function read(control) {
   if (control.type !== 'datetime-local') return control.value.trim();

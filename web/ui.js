@@ -205,7 +205,8 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
     try {
       await onSubmit();
     } catch (problem) {
-      replace(error, messageOf(problem));
+      if (form.isConnected) replace(error, messageOf(problem));
+      else notify(messageOf(problem), 'error'); // closed meanwhile, which has taken back nothing
     } finally {
       send.disabled = false;
       // A button that is disabled loses the focus.

@@ -74,5 +74,20 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await register.press('Enter');
     await page.getByRole('alert').getByText('team').waitFor();
     await focusOn(register);
+    // Closed while it is on its way, it is told all the same.
+    let answer = (): void => {};
+    const asked = new Promise<void>((resolve) => {
+      void page.route('**/api/v1/agents', async (route) => {
+        resolve();
+        await new Promise<void>((go) => { answer = go; });
+        await route.continue();
+      });
+    });
+    await register.press('Enter');
+    await asked;
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    answer();
+    await page.locator('#notices').getByText('team').waitFor();
   });
 });

@@ -255,6 +255,22 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByLabel('Team').press('Enter');
     await page.getByRole('cell', { name: 'found / one / of-one', exact: true }).waitFor({ state: 'detached' });
     await page.getByRole('cell', { name: 'found / two / of-two', exact: true }).waitFor();
+    // Emptied, with the cursor still in it, it leaves out nobody.
+    await page.getByLabel('Team').focus();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.press('Delete');
+    await page.getByRole('cell', { name: 'found / one / of-one', exact: true }).waitFor();
+  });
+
+  test('on paper there are the operations that are drawn, and not a hundred empty pages for those that are not', async () => {
+    for (let index = 0; index < 200; index += 1) await start(`paper-${index}:s`);
+    const page = await signedIn();
+    await page.getByLabel('Search').fill('paper-');
+    await page.getByText(/^200 (of|operations) /).waitFor();
+    await page.emulateMedia({ media: 'print' });
+    const { height, rows } = await page.evaluate('({ height: document.querySelector("table.ops").offsetHeight, rows: document.querySelectorAll("tr[data-op]").length })') as { height: number; rows: number };
+    expect(rows).toBeLessThan(60);
+    expect(height).toBeLessThan((rows + 2) * 44);
   });
 
   test('who may only read is told so, and sees no column for what he may not do', async () => {

@@ -1,5 +1,5 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
-import { keepInAddress } from '../address.js';
+import { keepInAddress, whenSet } from '../address.js';
 import { button, field, h, parts } from '../dom.js';
 import { ago, agentName, dateTime, count, SLASH } from '../format.js';
 import { query } from '../api.js';
@@ -69,7 +69,7 @@ export function agentsView(asked) {
     await attempt(list.refresh);
   }
 
-  for (const control of [org, team]) control.addEventListener('change', reload);
+  whenSet([org, team], reload);
   void reload();
   const element = h('section', { class: 'view' },
     viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),

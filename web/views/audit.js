@@ -1,5 +1,5 @@
 /** The audit log, newest first, and as it grows. */
-import { keepInAddress, read } from '../address.js';
+import { keepInAddress, read, whenSet } from '../address.js';
 import { button, field, h, parts, replace, select, setText } from '../dom.js';
 import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
@@ -89,7 +89,7 @@ export function auditView(asked) {
     }
   }
 
-  for (const control of Object.values(filters)) control.addEventListener('change', reload);
+  whenSet(Object.values(filters), reload);
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
     viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), save),

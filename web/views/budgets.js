@@ -1,5 +1,5 @@
 /** What was spent, what is held back for running operations, and what is left. */
-import { keepInAddress } from '../address.js';
+import { keepInAddress, whenSet } from '../address.js';
 import { button, field, h, parts, replace, select } from '../dom.js';
 import { agentName, dateTime, money, SLASH } from '../format.js';
 import { query } from '../api.js';
@@ -54,7 +54,7 @@ export function budgetsView(asked) {
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });
   const reload = () => attempt(list.reload);
-  for (const control of [org, show]) control.addEventListener('change', reload);
+  whenSet([org, show], reload);
   let readAtMs = 0;
   const timer = setInterval(() => {
     // Not while more is on its way, which would be thrown away.
