@@ -143,7 +143,10 @@ function focusOn(element) {
 export function confirm({ title, text, subject, confirm: confirmLabel }) {
   return new Promise((resolve) => {
     const cancel = button('Cancel', () => dialog.close(), { autofocus: true });
-    const yes = button(confirmLabel, () => dialog.close('yes'), { class: 'danger solid' });
+    const yes = button(confirmLabel, (event) => {
+      // The second half of a double click was meant for what lay below: nobody has read the question.
+      if (/** @type {MouseEvent} */ (event).detail <= 1) dialog.close('yes');
+    }, { class: 'danger solid' });
     const asked = h('div', { id: 'asked' }, h('p', null, text), h('p', { class: 'subject mono' }, subject));
     const dialog = openDialog(title, asked, h('div', { class: 'dialog-actions' }, cancel, yes));
     // Read out with the title: the focus is on a button, which says nothing of what it is about.
@@ -320,6 +323,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   return {
     element, body, renew,
     reload: () => fill(undefined, perPage, true),
+    /** Begins again with what is newest, by itself. */
+    begin: () => fill(undefined, perPage),
     /** Reads again all that is there, however many pages that were: nobody loses his place. */
     refresh: () => fill(undefined, Math.max(perPage, body.childElementCount)),
     isReading: () => questions > 0,

@@ -87,6 +87,46 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await running(page, rowOf(page, 'rests-3:s'));
   });
 
+  test('on a wide screen at 400 % every button of an operation is within reach', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await (await agent('acme', 'narrow', 'reconciler-214'))('4bf92f3577b34da6a3ce929d0e0e4737');
+    await page.getByLabel('Search').fill('e4737');
+    const row = rowOf(page, '4bf92f3577b34da6a3ce929d0e0e4737:s');
+    await running(page, row.getByText('running'));
+    await page.clock.fastForward(1_450_000);
+    await running(page, row.getByText(/^24 min \d\d s$/));
+    const rights = await row.locator('td, button:not([hidden])').evaluateAll((found: { getBoundingClientRect(): { right: number } }[]) => found.map((element) => element.getBoundingClientRect().right));
+    expect(rights.length).toBe(7);
+    expect(Math.max(...rights)).toBeLessThanOrEqual(320);
+  });
+
+  test('a double click does not answer the question that its first half has asked', async () => {
+    const page = await signedIn();
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (let index = 0; index < 20; index += 1) await start(`twice-${index}:s`);
+    await page.getByLabel('Search').fill('twice-');
+    await rowOf(page, 'twice-19:s').getByRole('button', { name: 'Terminate' }).click();
+    const yes = page.getByRole('dialog').getByRole('button', { name: 'Terminate' });
+    const { x, y, width, height } = (await yes.boundingBox())!;
+    const place = [x + width / 2, y + height / 2] as const;
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    // The list is scrolled until a button of a row lies where that of the question was.
+    const isUnder = ([left, top]: readonly [number, number]) => {
+      const list = (globalThis as any).document.querySelector('.ops-scroll');
+      const isHit = () => (globalThis as any).document.elementFromPoint(left, top)?.getAttribute('aria-label')?.startsWith('Terminate twice-') === true;
+      while (!isHit() && list.scrollTop < 400) list.scrollTop += 5;
+      return isHit();
+    };
+    await eventually(async () => expect(await page.evaluate(isUnder, place)).toBe(true));
+    await page.mouse.dblclick(...place);
+    expect(await yes.isVisible()).toBe(true);
+    await yes.click();
+    await page.getByText(/· 1 terminated/).waitFor();
+  });
+
   test('however many operations come, the rows take new places no oftener than once a second', async () => {
     const page = await openPage();
     await page.clock.install();

@@ -74,7 +74,7 @@ export function auditView(asked) {
     const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
     held.hidden = fresh.length === 0 || !isHeld();
     if (fresh.length === 0 || !held.hidden) return;
-    if (fresh.length === PER_PAGE || newestId === 0) return list.reload();
+    if (fresh.length === PER_PAGE || newestId === 0) return list.begin();
     newestId = fresh[0].id;
     list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
     while (list.body.childElementCount > MAX_ROWS) list.body.lastElementChild?.remove();

@@ -1,6 +1,7 @@
 /** The agents that have the most operations: among thousands, the one that runs away is the first. */
 import { button, h, parts, replace } from '../dom.js';
 import { agentName, count, SLASH } from '../format.js';
+import { holdOf } from '../hold.js';
 import { busiestOf } from '../ops-model.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
@@ -16,12 +17,12 @@ export function busiestAgents(choose) {
     names.append(control);
     return { shown, control };
   });
+  const isHeld = holdOf(() => names, names);
   return {
     element: h('div', { class: 'field busiest' }, h('span', { class: 'label', id: 'busiest' }, 'Most operations'), names),
-    /** @param {readonly Op[]} ops */
-    show(ops) {
-      // What is about to be pressed stays what it is.
-      if (names.matches(':hover') || names.querySelector(':focus-visible') !== null) return;
+    /** @param {readonly Op[]} ops @param {boolean} isWanted the operator has asked for others */
+    show(ops, isWanted) {
+      if (!isWanted && isHeld()) return;
       const busiest = busiestOf(ops, WANTED);
       places.forEach(({ shown, control }, index) => {
         const found = busiest[index];

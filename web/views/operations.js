@@ -69,7 +69,7 @@ export function operationsView({ model, status, onChange }, asked) {
     list.show(shown, knowledge, filter);
     if (isWanted || atMs - countedAtMs >= COUNT_EVERY_MS) {
       countedAtMs = atMs;
-      busiest.show(found);
+      busiest.show(found, isWanted);
     }
     // Read out when the operator has asked; what merely happens would never be silent.
     summary.ariaLive = isWanted ? 'polite' : 'off';
