@@ -9,6 +9,8 @@ export type TestProxy = {
   /** Keeps the connections, also new ones, but passes nothing on, until `thaw`. */
   freeze(): void;
   thaw(): void;
+  /** Passes what is sent from now on only after so long. */
+  delay(ms: number): void;
   /** Cuts every connection, and each new one as soon as it comes, until `serve`. */
   refuse(): void;
   /** As `refuse`, from the moment at which a client sends this text. */
@@ -26,6 +28,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
   const sockets = new Set<Socket>();
   let isFrozen = false;
   let isRefusing = false;
+  let delayMs = 0;
   let last: string | undefined;
   let cutting: { readonly text: string; readonly when: 'asked' | 'answered' } | undefined;
   let accepted = 0;
@@ -43,7 +46,8 @@ export async function startProxy(target: string): Promise<TestProxy> {
           if (when === 'asked') return void near.destroy();
           far.removeAllListeners('data').once('data', () => near.destroy());
         }
-        to.write(bytes);
+        if (delayMs === 0) to.write(bytes);
+        else setTimeout(() => to.write(bytes), delayMs);
       });
       from.on('error', () => {});
       from.on('close', () => {
@@ -70,6 +74,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
     },
+    delay: (ms) => { delayMs = ms; },
     refuse,
     refuseFrom: (text) => { last = text; },
     cutAt: (text, when) => { cutting = { text, when }; },

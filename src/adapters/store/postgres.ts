@@ -132,19 +132,25 @@ export class Postgres {
     });
   }
 
-  async #transactOnce<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>, commit: Commit<T>): Promise<Result<T, Fault>> {
+  #transactOnce<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>, commit: Commit<T>): Promise<Result<T, Fault>> {
+    return this.#onOneConnection(async (transaction) => {
+      await transaction.query('BEGIN');
+      const result = await work(transaction);
+      if (result.ok) commit.sent = { transactionId: await transactionIdIn(transaction), result };
+      await transaction.query(result.ok ? 'COMMIT' : 'ROLLBACK');
+      return result;
+    });
+  }
+
+  /** When `work` rejects, the connection is rolled back, or given up. */
+  async #onOneConnection<T>(work: (connection: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     // While a connection is out, the pool does not listen for it; without a listener a lost one ends the process.
     const onError = (error: Error): void => this.#lost(error);
     client.on('error', onError);
     let broken = false;
     try {
-      await this.#query(client, 'BEGIN');
-      const transaction: Queryable = { query: (text, values) => this.#query(client, text, values) };
-      const result = await work(transaction);
-      if (result.ok) commit.sent = { transactionId: await transactionIdIn(transaction), result };
-      await this.#query(client, result.ok ? 'COMMIT' : 'ROLLBACK');
-      return result;
+      return await work({ query: (text, values) => this.#query(client, text, values) });
     } catch (error) {
       // The server rolls back whatever a lost connection left open; asking a silent one would only take longer.
       broken = error instanceof Unreachable || (await this.#query(client, 'ROLLBACK').then(() => false, () => true));
@@ -290,16 +296,19 @@ export class Postgres {
   }
 
   /**
-   * One at a time, however many ask. In a transaction, because what fails in one costs its connection: after a fail-over, those that
-   * were kept lead to a server that takes no writes any more, and new ones to its successor.
+   * One at a time, however many ask, and in one round trip: the database may be far away. What fails costs its connection: after a
+   * fail-over, those that were kept lead to a server that takes no writes any more, and new ones to its successor.
    */
   #probe(): Promise<boolean> {
-    this.#probing ??= this.transact(async (transaction) => {
-      const { rows: [row] } = await transaction.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
-      if (row?.isReadOnly !== true) return ok(undefined);
-      const error = new Unreachable('it is read-only');
-      this.#lost(error);
-      throw error;
+    this.#probing ??= this.#faulting(async () => {
+      await this.#migrated();
+      return this.#onOneConnection(async (connection) => {
+        const { rows: [row] } = await connection.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
+        if (row?.isReadOnly !== true) return ok(undefined);
+        const error = new Unreachable('it is read-only');
+        this.#lost(error);
+        throw error;
+      });
     }).then(({ ok: answers }) => answers).finally(() => { this.#probing = undefined; });
     return this.#probing;
   }
