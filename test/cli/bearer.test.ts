@@ -141,6 +141,7 @@ test('nothing that a server says can drive the terminal, in any format, in resul
 
 test('an answer that never comes ends with an error, not with the patience of the person', async () => {
   const server = await startFakeServer(() => {});
-  expect((await cli.run(['ops', 'ls', '--api-url', server.url])).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
+  const env = { NODE_OPTIONS: `--import=${new URL('../support/time-lapse.mjs', import.meta.url).href}` };
+  expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   await server.stop();
 });
