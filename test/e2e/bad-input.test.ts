@@ -204,37 +204,6 @@ describe('sizes', () => {
   });
 });
 
-describe.concurrent('time', () => {
-  test('a half-sent body that stalls is cut off', async () => {
-    const { statuses, isClosed, tookMs } = await sendRaw(gateway, [head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' }), '{"op_id"']);
-    expect([statuses, isClosed]).toEqual([[], true]);
-    expect(tookMs).toBeLessThan(6_000);
-  });
-
-  test('a body of which nothing comes is cut off', async () => {
-    const { isClosed } = await sendRaw(gateway, [head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' })]);
-    expect(isClosed).toBe(true);
-  });
-
-  test('a body that drips is cut off, however regularly', async () => {
-    const drops = Array.from({ length: 60 }, () => [{ waitMs: 150 }, ' ']).flat();
-    const { statuses, isClosed, tookMs } = await sendRaw(gateway, [head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Content-Length': '1000' }), ...drops]);
-    expect([statuses, isClosed]).toEqual([[], true]);
-    expect(tookMs).toBeLessThan(6_000);
-  });
-
-  test('a head that stalls is cut off', async () => {
-    const { isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\nX-Half']);
-    expect(isClosed).toBe(true);
-  });
-
-  test('a head that drips for ever is cut off', async () => {
-    const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
-    const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops]);
-    expect([statuses.filter((status) => status !== 408), isClosed]).toEqual([[], true]); // node:http says why
-  });
-});
-
 test('bodies that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
   const almost = 1024 * 1024 - 1;
   const bytes = Buffer.concat([Buffer.from(head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': String(almost + 1) })), Buffer.alloc(almost)]);
@@ -343,7 +312,39 @@ describe('paths and methods', () => {
   });
 });
 
-describe('framing', () => {
+// These and those of the next suite are all waited for at once: the longest for ten seconds.
+describe.concurrent('time', () => {
+  test('a half-sent body that stalls is cut off', async () => {
+    const { statuses, isClosed, tookMs } = await sendRaw(gateway, [head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' }), '{"op_id"']);
+    expect([statuses, isClosed]).toEqual([[], true]);
+    expect(tookMs).toBeLessThan(6_000);
+  });
+
+  test('a body of which nothing comes is cut off', async () => {
+    const { isClosed } = await sendRaw(gateway, [head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' })]);
+    expect(isClosed).toBe(true);
+  });
+
+  test('a body that drips is cut off, however regularly', async () => {
+    const drops = Array.from({ length: 60 }, () => [{ waitMs: 150 }, ' ']).flat();
+    const { statuses, isClosed, tookMs } = await sendRaw(gateway, [head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Content-Length': '1000' }), ...drops]);
+    expect([statuses, isClosed]).toEqual([[], true]);
+    expect(tookMs).toBeLessThan(6_000);
+  });
+
+  test('a head that stalls is cut off', async () => {
+    const { isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\nX-Half']);
+    expect(isClosed).toBe(true);
+  });
+
+  test('a head that drips for ever is cut off', async () => {
+    const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
+    const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops]);
+    expect([statuses.filter((status) => status !== 408), isClosed]).toEqual([[], true]); // node:http says why
+  });
+});
+
+describe.concurrent('framing', () => {
   const smuggled = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
   const inner = `${head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': String(smuggled.length) })}${smuggled}`;
 
@@ -379,7 +380,7 @@ describe('framing', () => {
     expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
   });
 
-  test.concurrent.each([
+  test.each([
     ['empty lines', '\r\n\r\n\r\n'],
     ['half a request line', 'GET\r\n\r\n'],
     ['another version', 'GET / HTTP/9.9\r\n\r\n'],
