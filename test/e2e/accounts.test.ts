@@ -8,6 +8,7 @@ import { SMTPServer } from 'smtp-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { layDatabase } from '../support/postgres.ts';
 
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
@@ -16,6 +17,13 @@ function reachableFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-accounts-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** With a database that needs not be made. */
+async function folderWithDatabase(): Promise<string> {
+  const folder = reachableFolder();
+  await layDatabase(join(folder, 'data'));
   return folder;
 }
 
@@ -52,7 +60,7 @@ test('people have accounts on an embedded database, and keep them from one start
 });
 
 test('a disabled account loses its token at once', async () => {
-  const gateway = await start(reachableFolder(), { SVC_DATABASE_URL: 'embedded', SVC_AUTH_OPEN_REGISTRATION: 'yes' });
+  const gateway = await start(await folderWithDatabase(), { SVC_DATABASE_URL: 'embedded', SVC_AUTH_OPEN_REGISTRATION: 'yes' });
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
   const owner = (await loginTo(gateway)).body.access_token;
   const tookMs: number[] = [];
@@ -79,7 +87,7 @@ test('the link of a reset mail leads to the port that the gateway listens on, wh
   });
   await new Promise<void>((resolve) => void relay.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise<void>((resolve) => void relay.close(resolve)));
-  const gateway = await start(reachableFolder(), {
+  const gateway = await start(await folderWithDatabase(), {
     SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
   });
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
@@ -97,7 +105,7 @@ test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', as
   });
   const { port } = silent.address() as AddressInfo;
   const gateway = await startTestGateway({
-    dataDir: reachableFolder(),
+    dataDir: await folderWithDatabase(),
     env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) },
   });
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad, type Answered } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
+import { layDatabase } from '../support/postgres.ts';
 import { dial, head } from '../support/raw-http.ts';
 
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
@@ -66,6 +67,7 @@ describe('the whole process', () => {
   test('a copy of the data directory that was made at one moment, while checks go on, starts in another place with all that was answered', async () => {
     const dataDir = dataFolder();
     const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path, SVC_DATABASE_URL: 'embedded' };
+    await layDatabase(join(dataDir, 'data'));
     const running = await start({ dataDir, env });
     await registerLoadAgent(running);
     const account = { email: 'owner@example.com', password: 'a long enough passphrase' };

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { ADMIN_KEY, eventTypes, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 const NOT_FOUND = fail({ kind: 'not_found', what: 'such account' });
 const LAST_OWNER = fail({ kind: 'conflict', detail: 'this is the last owner; make somebody else owner first' });
 

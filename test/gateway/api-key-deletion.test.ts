@@ -8,7 +8,7 @@ import type { SecretDigest } from '../../src/core/ids.ts';
 import { ApiKeyDeletion } from '../../src/gateway/api-key-deletion.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { SILENT, withPostgres } from '../support/postgres.ts';
+import { SILENT, withTables } from '../support/postgres.ts';
 import { ADMIN, must, temporaryStore, testAudit, testClock } from './harness.ts';
 
 const DAY_MS = 86_400_000;
@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const NOW_MS = Date.now();
 const daysAgo = (days: number): number => NOW_MS - days * DAY_MS;
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 
 async function openPostgres(url: string): Promise<ApiKeyStore> {
   const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 const DAY_MS = 24 * 3_600_000;
 const INVALID = fail({ kind: 'invalid_invite' });
 

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { eventually } from '../support/eventually.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 
 const WRONG = fail({ kind: 'unauthenticated', detail: 'the e-mail or the password is wrong' });
 const LOCKED_15_MIN = fail({ kind: 'account_locked', retryAfterSecs: 900 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 const NEW_PASSWORD = 'another horse, quite correct';
 const HOUR_MS = 3_600_000;
 const INVALID = fail({ kind: 'invalid_reset_token' });

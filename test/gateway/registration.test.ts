@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf } from '../support/accounts.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 
 test('the first account is the owner, and registration is closed after it', async () => {
   const scene = await openScene(await newDatabase());

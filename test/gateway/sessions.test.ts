@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
-import { withPostgres } from '../support/postgres.ts';
+import { withTables } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const ENDED = fail({ kind: 'unauthenticated', detail: 'the session is unknown or has ended; sign in again' });

@@ -38,6 +38,8 @@ const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
 export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_000, stderr, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
+  // Loaded where it is needed: most tests have no database.
+  if (env.SVC_DATABASE_URL === 'embedded' && dataDir === undefined) await (await import('./postgres.ts')).layDatabase(join(folder, 'data'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',

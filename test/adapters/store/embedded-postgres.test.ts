@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
-import { SILENT, startTestPostgres } from '../../support/postgres.ts';
+import { layDatabase, SILENT, startTestPostgres } from '../../support/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -17,6 +17,13 @@ afterEach(async () => {
 async function temporaryDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-embedded-'));
   cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** For what happens to a database that is there already. */
+async function dirWithDatabase(): Promise<string> {
+  const dir = await temporaryDir();
+  await layDatabase(dir);
   return dir;
 }
 
@@ -65,12 +72,12 @@ test('it listens on loopback only, asks for a password that only the gateway can
 test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
   let nowMs = Date.now();
   const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs += 3_600_000));
-  const { url } = await start(await temporaryDir()).finally(() => now.mockRestore());
+  const { url } = await start(await dirWithDatabase()).finally(() => now.mockRestore());
   expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
 test('a database that dies is started again under the same address', async () => {
-  const dataDir = await temporaryDir();
+  const dataDir = await dirWithDatabase();
   const { url } = await start(dataDir);
   const killed = await pidOf(dataDir);
   process.kill(killed, 'SIGKILL');
@@ -79,7 +86,7 @@ test('a database that dies is started again under the same address', async () =>
 });
 
 test('a server that a killed gateway left running is stopped before the next one starts', async () => {
-  const dataDir = await temporaryDir();
+  const dataDir = await dirWithDatabase();
   const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
   await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   const next = await start(dataDir);
@@ -88,7 +95,7 @@ test('a server that a killed gateway left running is stopped before the next one
 });
 
 test('one that does not stop in time is ended the hard way, loses nothing, and starts again', async () => {
-  const dataDir = await temporaryDir();
+  const dataDir = await dirWithDatabase();
   const hung = await start(dataDir);
   await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   const pid = await pidOf(dataDir);
@@ -117,7 +124,7 @@ test('a database that a killed gateway was making, and that goes on being made, 
 });
 
 test('a server that was left running in a folder that has moved since is stopped too', async () => {
-  const [dataDir, elsewhere] = [await temporaryDir(), await temporaryDir()];
+  const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
   const orphaned = await start(dataDir);
   await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   const pid = await pidOf(dataDir);
@@ -128,7 +135,7 @@ test('a server that was left running in a folder that has moved since is stopped
 });
 
 test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
-  const dataDir = await temporaryDir();
+  const dataDir = await dirWithDatabase();
   const hung = await start(dataDir);
   await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   const pid = await pidOf(dataDir);
@@ -141,7 +148,7 @@ test('what an earlier gateway left running and does not stop is ended the hard w
 });
 
 test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
-  const [dataDir, elsewhere] = [await temporaryDir(), await temporaryDir()];
+  const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
   const first = await start(dataDir);
   await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   await first.stop();
@@ -152,8 +159,7 @@ test('a copy in another place, with modes that PostgreSQL refuses, has the rows'
 });
 
 test('a cluster without its password is refused at once, by the file that is missing or wrong', async () => {
-  const dataDir = await temporaryDir();
-  await (await start(dataDir)).stop();
+  const dataDir = await dirWithDatabase();
   const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
   const kept = await readFile(file, 'utf8');
   await rm(file);
@@ -165,7 +171,7 @@ test('a cluster without its password is refused at once, by the file that is mis
 });
 
 test('a start that fails says why in the words of PostgreSQL', async () => {
-  const dataDir = await temporaryDir();
+  const dataDir = await dirWithDatabase();
   await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow('(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ');
 });
 
@@ -188,8 +194,7 @@ test.runIf(isRoot)('a folder that the other account cannot reach is refused with
 });
 
 test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
-  const dataDir = await temporaryDir();
-  await (await start(dataDir)).stop();
+  const dataDir = await dirWithDatabase();
   const cluster = join(dataDir, 'postgres', 'cluster');
   for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
   await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(`${dataDir} is closed to it. Run the gateway as the account that owns the folder`);

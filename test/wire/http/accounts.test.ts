@@ -11,9 +11,9 @@ import { addressBehind } from '../../../src/wire/http/client-address.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, type Scene, type SceneOptions } from '../../support/accounts.ts';
 import { eventually } from '../../support/eventually.ts';
-import { withPostgres } from '../../support/postgres.ts';
+import { withTables } from '../../support/postgres.ts';
 
-const newDatabase = withPostgres();
+const newDatabase = withTables();
 
 type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string | string[] | undefined>>; readonly body: any };
 type Ask = { readonly bearer?: string; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> };
