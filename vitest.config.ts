@@ -1,4 +1,14 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+const startsProcesses = ({ moduleId }: TestSpecification): boolean => /\/test\/(e2e|web|cli|sdk)\//.test(moduleId);
+
+/** The slow files first: at the end, where one worker may have to wait for another, those that are left are short. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).sort((one, other) => Number(startsProcesses(other)) - Number(startsProcesses(one)));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -9,6 +19,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
+    sequence: { sequencer: SlowFirst },
     // Tests of one file that run at once do little but wait.
     maxConcurrency: 40,
     // Two cores: more workers only make sockets and threads wait for each other.
