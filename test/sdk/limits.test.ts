@@ -1,7 +1,7 @@
 import { connect as connectTcp, type AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { METHODS, type CheckMessage } from '../../src/sdk/schema.ts';
 import { selfSigned } from '../support/certificate.ts';
@@ -14,10 +14,15 @@ const PATIENT = { checkMs: 30_000, callMs: 30_000, outageMs: 30_000 };
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
 
-async function start(env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({ env });
-  cleanUp.push(() => gateway.stop('SIGKILL'));
-  return gateway;
+/** For the tests that need no limits of their own. */
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(async () => { await gateway?.stop('SIGKILL'); });
+
+async function start(env: Readonly<Record<string, string>>): Promise<TestGateway> {
+  const own = await startTestGateway({ env });
+  cleanUp.push(() => own.stop('SIGKILL'));
+  return own;
 }
 
 function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
@@ -43,7 +48,6 @@ test('an overloaded gateway is obeyed: its no is a no, whatever is to happen whe
 });
 
 test('more checks than may be on their way at once wait their turn', async () => {
-  const gateway = await start();
   const agent = connect(gateway.grpc, { maxInFlight: 2 });
   const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => agent.check({ ...SEARCH, traceId: 'turn', spanId: String(index) })));
   expect(answers.map(({ opId, decision }) => `${opId} ${decision}`)).toEqual(Array.from({ length: 200 }, (_, index) => `turn:${index} allow`));
@@ -77,7 +81,6 @@ test('half a character is refused with its place: sent, it would be another char
 });
 
 test('a check that is larger than the gateway takes fails alone', async () => {
-  const gateway = await start();
   const agent = connect(gateway.grpc);
   const [large, small] = await Promise.allSettled([agent.check({ ...SEARCH, attributes: { text: 'x'.repeat(2 * 1024 * 1024) } }), agent.check(SEARCH)]);
   expect(large).toMatchObject({ status: 'rejected', reason: { name: 'GatewayError', code: 'resource_exhausted', fault: 'payload_too_large' } });
@@ -103,7 +106,6 @@ test('where streams do not get through, checks are asked one by one', async () =
 });
 
 test('with TLS the gateway is reached through a proxy that has its certificate, and through no other', async () => {
-  const gateway = await start();
   const { key, cert, remove } = selfSigned('gateway.test');
   cleanUp.push(remove);
   const proxy = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (near) => {

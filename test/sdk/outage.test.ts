@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,10 +16,15 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
 
-async function start(options: Parameters<typeof startTestGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway(options);
-  cleanUp.push(() => gateway.stop('SIGKILL'));
-  return gateway;
+/** For the tests in which it is never away, only not to be reached. */
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway(); });
+afterAll(() => gateway?.stop('SIGKILL'));
+
+async function start(options: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> {
+  const own = await startTestGateway(options);
+  cleanUp.push(() => own.stop('SIGKILL'));
+  return own;
 }
 
 /** A gateway that comes back on the same ports with the same data. */
@@ -102,7 +107,6 @@ test('what was spent and what is done rides out a restart for as long as calls m
 });
 
 test('a completion whose answer is lost is a success, its cost counted once; of an operation that was terminated it is none', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address);
@@ -122,7 +126,6 @@ test('a completion whose answer is lost is a success, its cost counted once; of 
 });
 
 test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { checkMs: 20_000, outageMs: 20_000 } });
@@ -139,7 +142,6 @@ test('checks in flight when the connection is cut are all answered, each with it
 });
 
 test('a signal given while the agent was away reaches it when it is back', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address);
@@ -160,7 +162,6 @@ test('a signal given while the agent was away reaches it when it is back', async
 });
 
 test('a gateway that accepts and says nothing is answered for at the deadline', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { checkMs: 300, closeMs: 100 } });
@@ -194,7 +195,6 @@ test('an operator who resumes just as the agent comes back lets it go on, and no
 });
 
 test('an operation that was allowed without the gateway is under its control as soon as it answers', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { onUnreachable: 'allow', deadlines: { checkMs: 300, closeMs: 100 } });
@@ -218,7 +218,6 @@ test('an operation that was allowed without the gateway is under its control as 
 });
 
 test('an agent whose token was replaced registers again, once, and says so when that is of no use', async () => {
-  const gateway = await start();
   const agent = connect(gateway.grpc);
   await agent.ready();
   const rotate = () => gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT });
@@ -286,7 +285,6 @@ test('operations that outlive a restart are known to the new gateway, and operat
 });
 
 test('a body that is over before the gateway is back is told to it then', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
@@ -304,7 +302,6 @@ test('a body that is over before the gateway is back is told to it then', async 
 });
 
 test('a body that is over before the gateway is back, and that an operator pauses meanwhile, is complete when it is resumed', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
@@ -353,7 +350,6 @@ test('a run that is over but for a pause ends when the gateway that knew of the 
 });
 
 test('a run that is over but for a pause ends at close', async () => {
-  const gateway = await start();
   const proxy = await startProxy(gateway.grpc);
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { closeMs: 50 } });
