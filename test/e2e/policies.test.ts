@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -11,6 +11,17 @@ import { withPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
 
 const newDatabase = withPostgres();
+
+/** For the tests to which it is all one who has loaded the policies: the gateway looks at its file, too. */
+const policies = policyFile(ALLOW_ALL, afterAll);
+let gateway: TestGateway;
+beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policies.path } }); });
+afterAll(async () => { await gateway?.stop('SIGKILL'); });
+
+async function inForce(text: string): Promise<void> {
+  policies.write(text);
+  expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
+}
 
 async function start(path: string, options: GatewayOptions = {}): Promise<TestGateway> {
   const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: path } });
@@ -44,8 +55,7 @@ const key = async (gateway: TestGateway, scopes: readonly string[], org_id: stri
   (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes, org_id })).body.key;
 
 test('the documents in force are shown, and to a credential of an org only the global ones and its own', async () => {
-  const { path } = policyFile(ALLOW_ALL + DENY_ACME + OTHERS);
-  const gateway = await start(path);
+  await inForce(ALLOW_ALL + DENY_ACME + OTHERS);
   const { body } = await gateway.call('GET', '/api/v1/policies');
   expect(policyPage.safeParse(body).error).toBeUndefined();
   expect(body.documents.map(({ name, scope, rule_count }: any) => [name, scope, rule_count])).toEqual([
@@ -59,7 +69,6 @@ test('the documents in force are shown, and to a credential of an org only the g
 });
 
 test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {
-  const gateway = await start(policyFile(ALLOW_ALL).path);
   const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
   const answered = async (attributes: string) => {
     const response = await fetch(`${gateway.url}/api/v1/policies/explain`, {
@@ -97,8 +106,7 @@ test('a reload decides from the next check on and is in the audit log; only an a
 });
 
 test('a set with a mistake leaves the old one in force and says where the mistake is', async () => {
-  const policies = policyFile(ALLOW_ALL);
-  const gateway = await start(policies.path);
+  await inForce(ALLOW_ALL);
   policies.write(BROKEN);
   const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
   expect([status, body.code]).toEqual([409, 'policy_invalid']);
@@ -144,8 +152,7 @@ test('a file that changes while the gateway still waits for its database is in f
 });
 
 test('of reloads that come together the last one read is in force', async () => {
-  const policies = policyFile(ALLOW_ALL);
-  const gateway = await start(policies.path);
+  await inForce(ALLOW_ALL);
   const reloads = Array.from({ length: 20 }, (_, n) => {
     policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);
     return gateway.call('POST', '/api/v1/policies/reload');

@@ -13,10 +13,10 @@ rules:
 
 export type PolicyFile = { readonly path: string; write(text: string): void };
 
-/** Written as an editor does it: a new file, renamed over the old one. */
-export function policyFile(text: string): PolicyFile {
+/** Written as an editor does it: a new file, renamed over the old one. It lasts until the test is over, or all of a file with `afterAll`. */
+export function policyFile(text: string, onceOver: (remove: () => void) => void = onTestFinished): PolicyFile {
   const folder = mkdtempSync(join(tmpdir(), 'svc-policies-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onceOver(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'policies.yaml');
   const write = (content: string): void => {
     writeFileSync(`${path}.new`, content);
