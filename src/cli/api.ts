@@ -115,9 +115,9 @@ export class Api {
     for (;;) {
       const response = await this.#send(call);
       if (response.ok) return response;
-      const refusal = await this.refusalOf(response);
-      const waitSecs = this.#isPatient && refusal instanceof RefusedError && refusal.code === 'rate_limited' ? refusal.retryAfterSecs : undefined;
-      if (waitSecs === undefined) throw refusal;
+      const refused = await this.refusalOf(response);
+      const waitSecs = this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited' ? refused.refusal.retryAfterSecs : undefined;
+      if (waitSecs === undefined) throw refused;
       if (!this.#hasToldOfLimit) note('The gateway limits the rate of requests; continuing as fast as it allows.');
       this.#hasToldOfLimit = true;
       await setTimeout(waitSecs * 1000);
@@ -139,7 +139,7 @@ export class Api {
     switch (status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
       case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
-      default: return new RefusedError(detail, adviceFor(code, response), code, retryAfterSecsOf(response));
+      default: return new RefusedError(detail, adviceFor(code, response), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
     }
   }
 }

@@ -22,17 +22,24 @@ export class CliError extends Error {
 /** The gateway did not answer: trying again may help. */
 export class UnreachableError extends CliError {}
 
+type Refusal = { readonly status: number; readonly code: string | undefined; readonly retryAfterSecs: number | undefined };
+
 /** The gateway refused, with a code of its own where it is one. */
 export class RefusedError extends CliError {
-  readonly code: string | undefined;
-  readonly retryAfterSecs: number | undefined;
+  readonly refusal: Refusal;
 
-  constructor(message: string, advice: string | undefined, code: string | undefined, retryAfterSecs: number | undefined) {
+  constructor(message: string, advice: string | undefined, refusal: Refusal) {
     super(message, advice);
-    this.code = code;
-    this.retryAfterSecs = retryAfterSecs;
+    this.refusal = refusal;
   }
 }
+
+/** Too many requests, or a gateway that is busy, ends, or is away behind a proxy that answers for it. */
+const PASSING: readonly number[] = [429, 502, 503, 504];
+
+/** Whether the same may be answered in a while: then who follows something waits. */
+export const mayPass = (error: unknown): error is CliError =>
+  error instanceof UnreachableError || (error instanceof RefusedError && PASSING.includes(error.refusal.status));
 
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
 

@@ -1,6 +1,6 @@
 /** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
-import { CliError } from './errors.ts';
-import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, send, waitAdvice } from './http.ts';
+import { CliError, RefusedError } from './errors.ts';
+import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice } from './http.ts';
 import { note } from './output.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
 import type { Gateway, Target } from './target.ts';
@@ -25,7 +25,7 @@ export async function exchangeKey(gateway: Gateway, key: string, scopes: readonl
 async function noSession(response: Response): Promise<CliError> {
   const { status, code, detail } = await problemIn(response);
   const advice = waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : undefined);
-  return new CliError(`the gateway did not give a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined));
+  return new RefusedError(`the gateway did not give a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
 }
 
 function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session | undefined {

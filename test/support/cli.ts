@@ -55,7 +55,7 @@ export function createCliHome(): CliHome {
         child.stdin.end(input);
       }),
     inTerminal: (args, { env, columns = 80, rows = 24 } = {}) => {
-      const options = { name: 'xterm', cols: columns, rows, env: envOf({ TERM: 'xterm', ...env }) };
+      const options = { name: env?.TERM ?? 'xterm', cols: columns, rows, env: envOf(env) };
       // The library takes no size of 0, which the terminal of a container has at first.
       const child = columns > 0
         ? spawnInTerminal(process.execPath, [SVC, ...args], options)

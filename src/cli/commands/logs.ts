@@ -1,7 +1,7 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
 import { Api } from '../api.ts';
-import { UnreachableError, usageError } from '../errors.ts';
+import { mayPass, UnreachableError, usageError } from '../errors.ts';
 import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
@@ -68,8 +68,8 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
       lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
       seen = head;
     } catch (error) {
-      if (!(error instanceof UnreachableError)) throw error;
-      if (!isAway) note('The connection was lost; trying again.');
+      if (!mayPass(error)) throw error;
+      if (!isAway) note(error instanceof UnreachableError ? 'The connection was lost; trying again.' : `${error.message}; trying again.`);
       isAway = true;
     }
   }

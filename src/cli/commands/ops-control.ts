@@ -41,7 +41,7 @@ async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation):
 }
 
 /** What has ended between the listing and its turn is as it should be. */
-const isPast = ({ code }: RefusedError): boolean => code === 'not_found' || code === 'invalid_transition';
+const isPast = ({ refusal: { code } }: RefusedError): boolean => code === 'not_found' || code === 'invalid_transition';
 
 async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
   const { options, globals } = invocation;

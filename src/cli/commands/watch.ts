@@ -1,7 +1,7 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Api } from '../api.ts';
-import { EXIT, UnreachableError, type ExitStatus } from '../errors.ts';
+import { EXIT, mayPass, type ExitStatus } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
 import { openLiveStream, type LiveStream } from '../live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../output.ts';
@@ -32,10 +32,10 @@ type Viewer = {
 type WatchQuery = Readonly<Record<'types' | 'snapshot' | 'lineage', string>> & { readonly org_id: string | undefined };
 
 export async function watch(invocation: Invocation): Promise<ExitStatus> {
-  const { options, globals } = invocation;
+  const { options, globals, env } = invocation;
   const api = await Api.of(invocation);
   const query: WatchQuery = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
-  const isLive = globals.output === 'table' && process.stdout.isTTY === true;
+  const isLive = globals.output === 'table' && process.stdout.isTTY === true && env.TERM !== 'dumb';
   const first = await openLiveStream(api, query); // a refusal is told before the screen is taken
   const ended = new AbortController();
   const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
@@ -73,7 +73,7 @@ async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Pr
   }
 }
 
-/** Tries until the gateway is there again; undefined when the person has left. A refusal is not tried again. */
+/** Tries until the gateway is there again; undefined when the person has left. A refusal that will stay is not tried again. */
 async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Promise<LiveStream | undefined> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);
@@ -81,7 +81,7 @@ async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Pr
     try {
       return await openLiveStream(api, query);
     } catch (error) {
-      if (!(error instanceof UnreachableError)) throw error; // it answered, and meant it
+      if (!mayPass(error)) throw error; // it answered, and meant it
     }
   }
   return undefined;
