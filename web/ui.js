@@ -12,8 +12,9 @@ const MAX_NOTICES = 4;
 
 /** @typedef {string | readonly (Node | string)[] | Node} Said names in it are in parts, so that none moves another from its place */
 
-/** Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void }>} */
+/** Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void, goSoon: () => void }>} */
 const shownNotices = new Map();
+document.addEventListener('visibilitychange', () => { for (const { goSoon } of shownNotices.values()) goSoon(); });
 
 /**
  * What became of something that the operator did, in a line that goes away by itself.
@@ -58,11 +59,11 @@ function showNotice(said, kind) {
     shownNotices.delete(key);
     notice.remove();
   }
-  /** Not while somebody is reading it. @param {boolean} [isReader] */
+  /** Not while somebody is reading it, nor while nobody can: what takes minutes is not watched to its end. @param {boolean} [isReader] */
   function goSoon(isReader = isRead) {
     isRead = isReader;
     clearTimeout(timer);
-    if (!isRead) timer = setTimeout(go, NOTICE_MS);
+    if (!isRead && !document.hidden) timer = setTimeout(go, NOTICE_MS);
   }
   function again() {
     count += 1;
@@ -73,7 +74,7 @@ function showNotice(said, kind) {
   for (const type of ['pointerleave', 'focusout']) notice.addEventListener(type, () => goSoon(false));
   goSoon();
   document.getElementById('notices')?.append(notice);
-  shownNotices.set(key, { again, go });
+  shownNotices.set(key, { again, go, goSoon });
   if (shownNotices.size > MAX_NOTICES) shownNotices.values().next().value?.go();
 }
 

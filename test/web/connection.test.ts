@@ -82,7 +82,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(asked).toBe(1);
   });
 
-  test('a notice stays for as long as somebody points at it', async () => {
+  test('a notice stays for as long as somebody points at it, and until the page is seen', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -96,6 +96,12 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.clock.fastForward(60_000);
     expect(await notice.count()).toBe(1);
     await page.mouse.move(0, 0);
+    // Nor does it go while the page is behind another: what has taken minutes is not missed.
+    const turn = (isHidden: boolean) => page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`);
+    await turn(true);
+    await page.clock.fastForward(60_000);
+    expect(await notice.count()).toBe(1);
+    await turn(false);
     await page.clock.fastForward(60_000);
     await notice.waitFor({ state: 'detached' });
   });

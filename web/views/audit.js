@@ -123,15 +123,15 @@ function entryRow(entry) {
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
     h('td', null, button(entry.event_type, open, { class: 'link', 'aria-label': `${entry.event_type}, entry ${entry.id}` })),
     h('td', null, who),
-    h('td', { class: 'what' }, what === '' ? null : h('span', { class: 'mono' }, what), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
+    h('td', { class: 'what' }, what.length === 0 ? null : h('span', { class: 'mono' }, what.flatMap((part, index) => (index === 0 ? [part] : [' · ', part]))), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
     h('td', null, entry.decision === null ? '' : h('span', { class: `state ${entry.decision}` }, entry.decision)));
 }
 
-/** The action that was asked about and its operation; of other events, what their payload says in a word each. @param {any} entry @returns {string} */
+/** The action that was asked about and its operation; of other events, what their payload says in a word each. @param {any} entry @returns {readonly Node[]} */
 function whatOf({ payload, op_id: opId }) {
   const { action, resource } = payload;
   const said = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();
-  return [said, opId].filter((part) => part !== null && part !== '').join(' · ');
+  return [...(said === '' ? [] : [h('bdi', null, said)]), ...(opId === null ? [] : [parts(opId, ':')])];
 }
 
 const MAX_WORDS = 4;

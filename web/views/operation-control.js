@@ -84,7 +84,7 @@ export function operationControl(model, refresh, refreshSoon) {
     notify([
       `${were(ops.length - late)} ${PAST[action]}.`,
       ...(late > 0 ? [`${count(late)} had ended before.`] : []),
-      ...(fresh > 0 ? [`${count(fresh)} more that can be ${PAST[action]} came meanwhile.`] : []),
+      ...(fresh > 0 ? [`${count(fresh)} more that can be ${PAST[action]} came meanwhile.${action === 'terminate' ? ' An agent that is removed starts no more.' : ''}`] : []),
     ].join(' '));
   }
 
