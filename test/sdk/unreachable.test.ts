@@ -1,6 +1,6 @@
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi, type TestContext } from 'vitest';
 import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { freePort } from '../support/free-port.ts';
 import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
@@ -9,24 +9,28 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 /** A call is tried again for longer than a busy machine needs to hear once why it fails. */
 const DEADLINES = { checkMs: 30_000, callMs: 6_000, outageMs: 300, closeMs: 100 };
 
-async function listen(server: Server): Promise<string> {
+/** Of tests that run at once, each has its own end. */
+type OnceOver = TestContext['onTestFinished'];
+
+async function listen(server: Server, onceOver: OnceOver): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
+  onceOver(() => void server.close());
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** What a check and a record of usage say of a gateway that cannot be reached. */
-async function saidOf(address: string, options: Partial<AgentClientOptions> = {}) {
+async function saidOf(onceOver: OnceOver, address: string, options: Partial<AgentClientOptions> = {}) {
   const client = createAgentClient({ address, agent: AGENT, deadlines: DEADLINES, onWarning: () => {}, ...('apiKey' in options ? {} : { credentialToken: 'x'.repeat(40) }), ...options } as AgentClientOptions);
-  onTestFinished(() => client.close());
+  onceOver(() => client.close());
   const { reason } = await client.check({ action: 'tool.call' });
   const usage = await client.recordUsage({ costUsd: 1 }).then(() => 'it did not fail', (error: Error) => error.message);
   return { reason, usage };
 }
 
-test('a gateway that is away is named by its address, and why it was not reached', async () => {
+// At once: each call is tried again for as long as it may take.
+test.concurrent('a gateway that is away is named by its address, and why it was not reached', async ({ onTestFinished: onceOver }) => {
   const address = `127.0.0.1:${await freePort()}`;
-  const [withToken, registering] = await Promise.all([saidOf(address), saidOf(address, { apiKey: 'a-key' })]);
+  const [withToken, registering] = await Promise.all([saidOf(onceOver, address), saidOf(onceOver, address, { apiKey: 'a-key' })]);
   expect(withToken).toEqual({
     reason: `the gateway cannot be reached: no connection to ${address}: the connection was refused`,
     usage: `no connection to ${address}: the connection was refused`,
@@ -34,10 +38,10 @@ test('a gateway that is away is named by its address, and why it was not reached
   expect(registering.reason).toBe(`the gateway cannot be reached: the agent is not registered yet: no connection to ${address}: the connection was refused`);
 });
 
-test('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async () => {
-  const http = await listen(createHttpServer((_, response) => void response.end('hello')));
-  const cutting = await listen(createServer((socket) => void socket.destroy()));
-  const said = await Promise.all([saidOf('no-such-host.invalid:50051'), saidOf(http), saidOf(http, { tls: { serverName: 'gateway.test' } }), saidOf(cutting)]);
+test.concurrent('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async ({ onTestFinished: onceOver }) => {
+  const http = await listen(createHttpServer((_, response) => void response.end('hello')), onceOver);
+  const cutting = await listen(createServer((socket) => void socket.destroy()), onceOver);
+  const said = await Promise.all([saidOf(onceOver, 'no-such-host.invalid:50051'), saidOf(onceOver, http), saidOf(onceOver, http, { tls: { serverName: 'gateway.test' } }), saidOf(onceOver, cutting)]);
   expect(said.map(({ usage }) => usage)).toEqual([
     'no connection to no-such-host.invalid:50051: its name cannot be resolved',
     `no connection to ${http}: what answers there does not speak gRPC, or only with TLS`,
@@ -46,12 +50,12 @@ test('a host that there is not, what speaks no gRPC, and what cuts connections a
   ]);
 });
 
-test('a gateway that says nothing is named too, and for how long it was waited for', async () => {
+test.concurrent('a gateway that says nothing is named too, and for how long it was waited for', async ({ onTestFinished: onceOver }) => {
   const silent = await listen(createServer((socket) => {
     socket.on('error', () => {});
-    onTestFinished(() => void socket.destroy());
-  }));
-  expect((await saidOf(silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`));
+    onceOver(() => void socket.destroy());
+  }), onceOver);
+  expect((await saidOf(onceOver, silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`));
 });
 
 test('a proxy that the environment names stands between an agent and another machine, not between it and its own', async () => {
@@ -67,7 +71,7 @@ test('a proxy that the environment names stands between an agent and another mac
     for (const [one, other] of [[near, far], [far, near]] as const) one.on('error', () => other.destroy());
   });
   for (const name of ['grpc_proxy', 'https_proxy', 'no_grpc_proxy', 'no_proxy']) vi.stubEnv(name, '');
-  vi.stubEnv('http_proxy', `http://${await listen(proxy)}`);
+  vi.stubEnv('http_proxy', `http://${await listen(proxy, onTestFinished)}`);
   onTestFinished(() => { vi.unstubAllEnvs(); });
   const decisionAt = async (address: string) => {
     const agent = scriptedAgent({ address }, { deadlines: { checkMs: 60_000, outageMs: 60_000 } });
