@@ -179,7 +179,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const many = await startTestGateway();
     onTestFinished(async () => { await many.stop(); });
     const spend = (name: string, usd: number) => many.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
-    for (let index = 0; index < 210; index += 1) await spend(`n${index}`, 1);
+    await Promise.all(Array.from({ length: 210 }, (_, index) => spend(`n${index}`, 1)));
     const page = await signedIn(ADMIN_KEY, many.url);
     await page.getByRole('link', { name: 'Budgets' }).click();
     const everything = page.locator('tr:has-text("Everything")');
