@@ -7,7 +7,7 @@ import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
 import { numberOf, SIGNALS, type SignalReply } from './schema.ts';
-import { gatewayErrorOf, type ControlCall, type Transport } from './transport.ts';
+import { gatewayErrorOf, type Transport } from './transport.ts';
 import type { ClientState, OpSignal } from './types.ts';
 
 export type ControlOptions = {
@@ -39,7 +39,6 @@ export class ControlChannel {
   readonly #first: Promise<void>;
   #settleFirst: { resolve(): void; reject(error: Error): void } = { resolve: () => {}, reject: () => {} };
   readonly #acknowledgements = new Set<Promise<void>>();
-  #call: ControlCall | undefined;
   #state: ClientState = 'connecting';
   #wasLost = false;
   #mayHurry = true;
@@ -60,9 +59,7 @@ export class ControlChannel {
   /** Delivers signals to this operation from now on. */
   attach(op: RunningOp): void { this.#ops.set(op.opId, op); }
 
-  detach(op: RunningOp): void {
-    if (this.#ops.get(op.opId) === op) this.#ops.delete(op.opId);
-  }
+  detach(op: RunningOp): void { this.#ops.delete(op.opId); }
 
   has(opId: string): boolean { return this.#ops.has(opId); }
 
@@ -79,11 +76,11 @@ export class ControlChannel {
     this.#sleeper.wakeAll();
   }
 
+  /** The transport ends the stream. */
   close(): void {
     this.#enter('closed', undefined);
     this.#settleFirst.reject(new ClientClosedError());
     this.#sleeper.end();
-    this.#call?.cancel();
   }
 
   // Read through a getter each time: it changes while the loop waits.
@@ -125,7 +122,6 @@ export class ControlChannel {
   #listen(token: string): Promise<GatewayError> {
     const { transport, settings: { agent, address } } = this.#options;
     const call = transport.openControl({ agent, credentialToken: token });
-    this.#call = call;
     return new Promise((resolve) => {
       call.on('metadata', () => this.#opened());
       call.on('data', (reply) => this.#receive(reply));

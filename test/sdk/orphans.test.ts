@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { GatewayError, type OpState } from '../../src/sdk/index.ts';
 import { Orphans } from '../../src/sdk/orphans.ts';
 import { Underway } from '../../src/sdk/underway.ts';
@@ -40,7 +40,8 @@ test('an abandoned operation that is paused is asked about once, and completed a
   orphans.add('b');
   await eventually(() => expect(states.get('b')).toBe('completing'));
   await new Promise((resolve) => setTimeout(resolve, 600));
-  expect(asked).toEqual(['complete a', 'state a', 'complete b']);
+  orphans.add('c');
+  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'complete c']));
   states.set('a', 'running');
   expect(orphans.signalled('a')).toBe(true);
   await eventually(() => expect(states.get('a')).toBe('completing'));
@@ -95,11 +96,46 @@ test('an abandoned operation about which the gateway cannot answer for the momen
 
 test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
   const states = new Map<string, OpState>([['a', 'terminated'], ['b', 'completing']]);
-  const { orphans, asked } = orphansOf(states);
+  const { orphans, asked, warnings } = orphansOf(states);
   for (const opId of ['a', 'b', 'c']) orphans.add(opId);
   await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'state b', 'complete c']));
   await turn();
   expect(['a', 'b', 'c'].map((opId) => orphans.signalled(opId))).toEqual([false, false, false]);
+  expect(warnings).toEqual([]);
+});
+
+test('abandoned operations are reported at once, then ever more rarely, and soon again when there is hope; closed, they keep no process alive', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => { vi.useRealTimers(); });
+  const asked: string[] = [];
+  let isReachable = true;
+  const orphans = new Orphans({
+    complete: async (opId) => {
+      asked.push(opId);
+      throw new GatewayError('unavailable', 'not now');
+    },
+    stateOf: async () => undefined,
+    isReachable: () => isReachable,
+    underway: new Underway(),
+    onWarning: () => {},
+  });
+  orphans.add('a');
+  orphans.add('b');
+  await vi.advanceTimersByTimeAsync(0);
+  // While one cannot be reported, the other cannot, either.
+  expect(asked).toEqual(['a']);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(asked.length).toBeGreaterThan(12);
+  expect(asked.length).toBeLessThan(60);
+  const times = asked.length;
+  orphans.hurry();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveLength(times + 1);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(asked.length).toBeGreaterThan(times + 1);
+  isReachable = false;
+  orphans.close();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {

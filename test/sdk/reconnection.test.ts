@@ -2,17 +2,21 @@ import { EventEmitter } from 'node:events';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
+import { Reachability } from '../../src/sdk/reachability.ts';
+import type { ClientState } from '../../src/sdk/types.ts';
 
 beforeEach(() => { vi.useFakeTimers(); });
 afterEach(() => { vi.useRealTimers(); });
 
 /** The channel of an agent whose connection is always there: a stream opens, or fails, as soon as it is tried. */
-function channelOf(refusal = (): Error | undefined => undefined) {
+function channelOf({ refusal = (): Error | undefined => undefined, whenConnected = async (): Promise<void> => {} } = {}) {
   const tried: number[] = [];
+  const states: ClientState[] = [];
+  const reach = new Reachability(1_000, () => {});
   let stream: EventEmitter | undefined;
   const openControl = (): EventEmitter => {
     tried.push(performance.now());
-    const opened = Object.assign(new EventEmitter(), { cancel: () => {} });
+    const opened = new EventEmitter();
     stream = opened;
     queueMicrotask(() => {
       const error = refusal();
@@ -22,32 +26,36 @@ function channelOf(refusal = (): Error | undefined => undefined) {
     return opened;
   };
   const channel = new ControlChannel({
-    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: () => {} },
-    transport: { openControl, whenConnected: async () => {} },
+    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: (state: ClientState) => states.push(state) },
+    transport: { openControl, whenConnected },
     credential: { get: async () => 'token', renew: async () => 'another token' },
-    reach: { succeeded: () => {}, failed: () => {} },
+    reach,
     orphans: { retry: () => {} },
     onReturn: () => {},
   } as unknown as ControlOptions);
-  return { channel, tried, lose: (error = new Error('Connection dropped')) => stream?.emit('error', error) };
+  return { channel, tried, states, reach, lose: (error = new Error('Connection dropped')) => stream?.emit('error', error) };
 }
 
 test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
   const fleet = Array.from({ length: 1_000 }, () => channelOf());
   await vi.advanceTimersByTimeAsync(10_000);
-  const lostMs = performance.now();
-  for (const { lose } of fleet) lose();
-  await vi.advanceTimersByTimeAsync(2_000);
-  const afterMs = fleet.map(({ tried }) => tried[1]! - lostMs);
-  expect(fleet.filter(({ tried, channel }) => tried.length !== 2 || channel.state !== 'connected')).toEqual([]);
-  // Evenly spread, 50 of them come in each tenth of a second.
-  for (let fromMs = 0; fromMs < 2_000; fromMs += 100) expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+  for (let time = 1; time <= 3; time += 1) {
+    const lostMs = performance.now();
+    for (const { lose } of fleet) lose();
+    await vi.advanceTimersByTimeAsync(2_000);
+    const afterMs = fleet.map(({ tried }) => tried[time]! - lostMs);
+    expect(fleet.filter(({ tried, channel }) => tried.length !== time + 1 || channel.state !== 'connected')).toEqual([]);
+    // Evenly spread, 50 of them come in each tenth of a second.
+    for (let fromMs = 0; fromMs < 2_000; fromMs += 100) expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+    await vi.advanceTimersByTimeAsync(10_000);
+  }
 });
 
 test('an agent that has reached the gateway otherwise hears its operators again at once', async () => {
   const { channel, tried, lose } = channelOf();
   await vi.advanceTimersByTimeAsync(10_000);
   for (let times = 2; times <= 5; times += 1) {
+    channel.hurry();
     lose();
     await vi.advanceTimersByTimeAsync(0);
     channel.hurry();
@@ -59,7 +67,7 @@ test('an agent that has reached the gateway otherwise hears its operators again 
 
 test('a stream that the gateway, or a proxy, ends at once is not tried again with each check that is answered', async () => {
   let refusal: Error | undefined;
-  const { channel, tried, lose } = channelOf(() => refusal);
+  const { channel, tried, lose } = channelOf({ refusal: () => refusal });
   await vi.advanceTimersByTimeAsync(10_000);
   refusal = new Error('no streams here');
   lose();
@@ -69,7 +77,7 @@ test('a stream that the gateway, or a proxy, ends at once is not tried again wit
   }
   // Every 2.5 s on average, and at most every 5.
   expect(tried.length).toBeGreaterThan(12);
-  expect(tried.length).toBeLessThan(60);
+  expect(tried.length).toBeLessThan(40);
 });
 
 test('an agent whose token was replaced hears its operators again as soon as it has another', async () => {
@@ -78,4 +86,39 @@ test('an agent whose token was replaced hears its operators again as soon as it 
   lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
   await vi.advanceTimersByTimeAsync(0);
   expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
+});
+
+test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
+  let connected = (): void => {};
+  const isConnected = new Promise<void>((resolve) => { connected = resolve; });
+  const { tried, states, reach, lose } = channelOf({ whenConnected: () => isConnected });
+  await vi.advanceTimersByTimeAsync(10_000);
+  lose();
+  await vi.advanceTimersByTimeAsync(20_000);
+  // Checks do not wait for it any more.
+  expect({ times: tried.length, isLost: reach.isLost }).toEqual({ times: 1, isLost: true });
+  connected();
+  await vi.advanceTimersByTimeAsync(0);
+  expect({ times: tried.length, isLost: reach.isLost, states }).toEqual({ times: 2, isLost: false, states: ['connected', 'reconnecting', 'connected'] });
+});
+
+test('an agent that was not connected yet is connecting, however often it fails, and reconnecting only later', async () => {
+  const refusals = [1, 2, 3].map((nth) => new Error(`refused ${nth} times`));
+  const { channel, tried, states } = channelOf({ refusal: () => refusals.shift() });
+  await vi.advanceTimersByTimeAsync(0);
+  expect({ times: tried.length, state: channel.state }).toEqual({ times: 1, state: 'connecting' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect({ times: tried.length, states }).toEqual({ times: 4, states: ['connected'] });
+});
+
+test('a channel that is closed between two attempts leaves nothing that keeps a process alive, and tries no more', async () => {
+  const { channel, tried, states, lose, reach } = channelOf();
+  await vi.advanceTimersByTimeAsync(10_000);
+  lose();
+  await vi.advanceTimersByTimeAsync(0);
+  channel.close();
+  reach.close();
+  expect(vi.getTimerCount()).toBe(0);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect({ times: tried.length, states }).toEqual({ times: 1, states: ['connected', 'reconnecting', 'closed'] });
 });
