@@ -39,9 +39,9 @@ export async function fetchThrough(setting: ProxySetting, url: string, { body, .
   return responseOf(answer);
 }
 
-/** The gateway asks for no proxy's credentials, and says in JSON what it is not ready for. */
+/** The gateway asks for no proxy's credentials, and refuses in JSON. */
 const isOfProxy = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
-  statusCode === 407 || ([502, 503, 504].includes(statusCode) && headers['content-type']?.includes('json') !== true);
+  statusCode === 407 || (statusCode >= 400 && headers['content-type']?.includes('json') !== true);
 
 function responseOf(answer: IncomingMessage): Response {
   const { statusCode = 502 } = answer;
@@ -131,10 +131,10 @@ function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError 
   return new UnreachableError(`cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`, advice, undefined, error);
 }
 
-/** What a proxy cannot do now it may be able to do later. */
+/** What a proxy cannot do now it may be able to do later. Wrong credentials are 401 to tinyproxy. */
 function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
   const { name, variable, credentials } = proxy;
-  if (statusCode === 407) {
+  if (statusCode === 407 || statusCode === 401) {
     return new CliError(`the proxy ${name} ${credentials === undefined ? 'asks for a user and a password' : `rejects the user and password in ${variable}`}`, `Write them as ${new URL(name).protocol}//user:password@${new URL(name).host} into ${variable}, with special characters percent-encoded, or ${directly(target)}.`);
   }
   const message = `the proxy ${name} does not connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;

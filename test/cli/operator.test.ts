@@ -296,6 +296,15 @@ test('the live table is drawn over in place, fits the terminal, and gives it bac
   }
 });
 
+test('on a screen too narrow for whole ids the live table shows the state of each operation all the same', async () => {
+  const opId = `${'ef'.repeat(16)}:${'01'.repeat(8)}`;
+  await gateway.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'slim', team_id: 't', agent_id: 'a' } });
+  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'slim'], { columns: 40, env: { NO_COLOR: '1' } });
+  await terminal.until(/STATE {7}OPERATION[^]*pending {5}efefefefefefefefefefefefefe…/);
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
+});
+
 test.runIf(process.platform === 'linux')('Ctrl-Z gives the terminal back as it was, and fg shows the live table again', async () => {
   const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
   await terminal.until('Ctrl-C leaves.');

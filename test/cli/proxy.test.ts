@@ -152,6 +152,10 @@ test('a refusal of the proxy in place of an http gateway is told as one of the p
   expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(/^error: there is no operation nowhere:0\n/);
   proxy.answer('504 Gateway Timeout');
   expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 504 Gateway Timeout\n`);
+  proxy.answer('403 Forbidden');
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 403 Forbidden\n`);
+  proxy.answer('401 Unauthorized');
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} asks for a user and a password\n`);
 });
 
 test('a proxy that never answers is given up and named', async () => {

@@ -120,16 +120,20 @@ const lineOf = (frame: Row): string => {
   return op === undefined ? cellText(frame) : [op.updatedAt, op.opId, op.state, op.agent].map(cellText).join('  ');
 };
 
-const COLUMNS: readonly Column[] = [
-  { title: 'OPERATION', cell: 'opId', isWhole: true },
-  // As wide as the longest state, so that the columns stand still.
-  { title: 'STATE     ', cell: 'state', isWhole: true },
-  { title: 'AGENT', cell: 'agent' },
-];
-
+const OPERATION: Column = { title: 'OPERATION', cell: 'opId', isWhole: true };
+// As wide as the longest state, so that the columns stand still.
+const STATE: Column = { title: 'STATE     ', cell: 'state', isWhole: true };
+const AGENT: Column = { title: 'AGENT', cell: 'agent' };
 const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
 /** From here on there is room for the time beside whole ids. */
 const WIDE_COLUMNS = 100;
+
+/** Where ids leave no room for the state, it comes before them: it is what one watches. */
+function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
+  if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, UPDATED];
+  const widest = shown.reduce((most, { opId }) => Math.max(most, opId.length), 0);
+  return widest + 2 + STATE.title.length > columns ? [STATE, OPERATION] : [OPERATION, STATE, AGENT];
+}
 
 const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
 
@@ -172,7 +176,7 @@ function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }:
     return count === 0 ? [] : [`${count} ${state}`];
   });
   const shown = ops.slice(0, Math.max(0, rows - 3));
-  const [heading = '', ...lines] = tableLines(columns < WIDE_COLUMNS ? COLUMNS : [...COLUMNS, UPDATED], shown, columns);
+  const [heading = '', ...lines] = tableLines(columnsFor(shown, columns), shown, columns);
   return [
     bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`, columns)),
     dim(clipped(heading, columns)),
