@@ -127,7 +127,7 @@ async function assemble(resources: Resources, undo: Undo) {
     keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
     isKeyStoreShared: database !== undefined,
     revocationStore: createLmdbRevocationStore(store),
-  }));
+  }), database?.postgres.trouble);
   const { apiKeys, authenticator, issuer } = credentials;
   const limiters = {
     credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
@@ -182,8 +182,8 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
 
-  const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY));
-  if (accounts !== undefined) valueOrStartError(await accounts.start());
+  const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY), database?.postgres.trouble);
+  if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
   signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));
   const listening = await orStartError(supervisor.startIo());

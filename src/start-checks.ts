@@ -26,9 +26,11 @@ export function startErrorOf(error: unknown, dataDir: string): unknown {
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }
 
-export function valueOrStartError<T>(result: Result<T, Fault>): T {
-  if (!result.ok) throw new StartError(explain(result.fault));
-  return result.value;
+/** `trouble` is what the database said last, if there is one. */
+export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string | undefined): T {
+  if (result.ok) return result.value;
+  const isDatabase = result.fault.kind === 'store_unreachable' && trouble !== undefined;
+  throw new StartError(isDatabase ? `the database of SVC_DATABASE_URL cannot be used: ${trouble}` : explain(result.fault));
 }
 
 export async function holdDataDir(path: string): Promise<DataDirLock> {

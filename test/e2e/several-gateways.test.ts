@@ -1,6 +1,8 @@
 /** Gateways that share one PostgreSQL and one signing key: what one does to a credential, the others feel. */
 import { generateKeyPairSync } from 'node:crypto';
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { migrate } from '../../src/adapters/store/migrate.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
@@ -63,5 +65,16 @@ test('a gateway that cannot find out whose tokens others ended does not start', 
   onTestFinished(() => proxy.close());
   url.host = proxy.address;
   proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
-  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database cannot be reached');
+  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database of SVC_DATABASE_URL cannot be used');
+});
+
+test('a gateway whose role was not given a table that another has made does not start, and says which', async () => {
+  const url = new URL(await newDatabase());
+  const owner = new pg.Client({ connectionString: url.href });
+  await owner.connect();
+  onTestFinished(() => owner.end());
+  await migrate(owner);
+  await owner.query(`CREATE ROLE without_keys LOGIN PASSWORD 'without_keys'; GRANT ALL ON ALL TABLES IN SCHEMA public TO without_keys; REVOKE ALL ON api_keys FROM without_keys`);
+  url.username = url.password = 'without_keys';
+  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database of SVC_DATABASE_URL cannot be used: permission denied for table api_keys');
 });
