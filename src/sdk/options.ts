@@ -87,7 +87,7 @@ const LONGEST_MS = 24 * 60 * 60 * 1000;
 /** Throws a TypeError that names the wrong option. */
 export function settingsOf(options: AgentClientOptions): Settings {
   const { address, agent, parent, credentialToken, apiKey, onUnreachable = 'deny', deadlines = {}, maxInFlight = MAX_IN_FLIGHT, tls } = options;
-  if (!/^\S+:\d{1,5}$/.test(address)) throw new TypeError('address must be host:port, as in 127.0.0.1:50051');
+  if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address)) throw new TypeError('address must be host:port, as in 127.0.0.1:50051');
   requireAgent(agent, 'agent');
   if (parent !== undefined) requireAgent(parent, 'parent');
   if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('give either credentialToken or apiKey');

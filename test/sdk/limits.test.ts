@@ -58,6 +58,13 @@ test('a credential that is not there is named as such', () => {
   expect(() => connect('127.0.0.1:1', { apiKey: undefined, credentialToken: '' })).toThrow('credentialToken is empty: is the variable set that it comes from?');
 });
 
+test('an address that is a URL, or has no port, is refused with how one looks: nothing would ever be reached there', () => {
+  for (const address of ['http://127.0.0.1:50051', 'https://gateway.example.com:443', 'gateway.example.com', 'gateway.example.com:50051/']) {
+    expect(() => connect(address)).toThrow(new TypeError('address must be host:port, as in 127.0.0.1:50051'));
+  }
+  for (const address of ['gateway.example.com:443', '[::1]:50051', 'dns:///gateway.example.com:443']) connect(address, { deadlines: { closeMs: 0 } });
+});
+
 test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
   const agent = connect('127.0.0.1:1');
   const refused = (attributes: unknown) => agent.check({ ...SEARCH, attributes: attributes as never }).catch((error: Error) => `${error.name}: ${error.message}`);
