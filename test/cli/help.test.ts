@@ -135,6 +135,19 @@ test.skipIf(spawnSync('fish', ['--version']).error !== undefined)('fish complete
   expect(complete('svc audit export --file sea')).toEqual(['search.yaml']);
 });
 
+test('where a context is to be named, the shells complete those there are', async () => {
+  for (const name of ['prod', 'staging']) await cli.run(['context', 'add', name, 'https://svc.example.com']);
+  writeFileSync(join(cli.home, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${SVC}" "$@"\n`, { mode: 0o755 });
+  const env = { PATH: `${cli.home}:${process.env.PATH}`, HOME: cli.home };
+  const inBash = (...words: string[]) =>
+    spawnSync('bash', ['-c', `source <(svc completion bash); COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`], { encoding: 'utf8', env }).stdout.trim();
+  expect([inBash('svc', 'context', 'use', ''), inBash('svc', 'context', 'rm', 's'), inBash('svc', 'ops', 'ls', '--context', 'p')]).toEqual(['prod staging', 'staging', 'prod']);
+  expect(inBash('svc', 'context', 'use', '--de')).toBe('--debug');
+  if (spawnSync('fish', ['--version']).error !== undefined) return;
+  const inFish = (line: string) => spawnSync('fish', ['--no-config', '-c', 'svc completion fish | source; complete -C $argv[1]', line], { encoding: 'utf8', env }).stdout.trim().split('\n').map((row) => row.split('\t')[0]);
+  expect([inFish('svc context use '), inFish('svc ops ls --context p')]).toEqual([['prod', 'staging'], ['prod']]);
+});
+
 test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh reads its completions without a word', async () => {
   const script = join(cli.home, '_svc');
   writeFileSync(script, (await cli.run(['completion', 'zsh'])).stdout);

@@ -25,20 +25,27 @@ export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
 type Entry = { readonly word: string; readonly meaning: string };
 
 /** What may follow a command. */
-type Level = { readonly path: string; readonly words: readonly Entry[]; readonly options: readonly OptionRow[]; readonly takesFiles: boolean };
+type Level = { readonly path: string; readonly words: readonly Entry[]; readonly options: readonly OptionRow[]; readonly takesFiles: boolean; readonly takesContext: boolean };
+
+/** Asked of `svc` when it is wanted; the first column below the heading. */
+const CONTEXTS = "svc context ls 2> /dev/null | sed -n '2,$s/ .*//p'";
+/** Commands whose argument is a context there is. */
+const OF_CONTEXTS: readonly string[] = ['context use', 'context rm'];
+const CONTEXT_OPTION = '--context';
 
 const isFile = (placeholder: string): boolean => /[<[](?:file|path|dir)\b/.test(placeholder);
 
 /** `['-o', '--output']` */
 const spellingsOf = ({ flags }: OptionRow): readonly string[] => flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
+const isOfContext = (option: OptionRow): boolean => spellingsOf(option).includes(CONTEXT_OPTION);
 const entryOf = (option: OptionRow): Entry => ({ word: spellingsOf(option).at(-1) ?? '', meaning: option.meaning });
 
 /** `''`, `ops`, `ops pause`, each with what follows it. */
 function levels(): readonly Level[] {
   const groups = new Set(COMMANDS.map(wordsOf).filter(({ length }) => length > 1).map(([first = '']) => first));
   return [
-    { path: '', words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })), options: GLOBAL_OPTIONS, takesFiles: false },
-    ...[...groups].map((path) => ({ path, words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({ word: wordsOf(row)[1] ?? '', meaning: row.summary })), options: GLOBAL_OPTIONS, takesFiles: false })),
+    { path: '', words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })), options: GLOBAL_OPTIONS, takesFiles: false, takesContext: false },
+    ...[...groups].map((path) => ({ path, words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({ word: wordsOf(row)[1] ?? '', meaning: row.summary })), options: GLOBAL_OPTIONS, takesFiles: false, takesContext: false })),
     ...COMMANDS.map(levelOf),
   ];
 }
@@ -48,12 +55,13 @@ const levelOf = (row: CommandRow): Level => ({
   words: (row.argumentWords ?? []).map((word) => ({ word, meaning: '' })),
   options: [...(row.options ?? []), ...GLOBAL_OPTIONS],
   takesFiles: argumentsOf(row).some(isFile),
+  takesContext: OF_CONTEXTS.includes(wordsOf(row).join(' ')),
 });
 
 const VALUED = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) => flags.includes('<'));
 const spellings = (options: readonly OptionRow[]): readonly string[] => [...new Set(options.flatMap(spellingsOf))];
 const ALL_VALUED = spellings(VALUED);
-const FREE_VALUED = spellings(VALUED.filter(({ flags, choices }) => choices === undefined && !isFile(flags)));
+const FREE_VALUED = spellings(VALUED.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)));
 const FILE_VALUED = spellings(VALUED.filter(({ flags }) => isFile(flags)));
 /** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
 const CHOICES: ReadonlyMap<string, readonly string[]> = new Map(VALUED.flatMap((option) => (option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const])));
@@ -70,6 +78,7 @@ _svc() {
   case "$previous" in
 ${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
     ${FILE_VALUED.join('|')}) _svc_files; return ;;
+    ${CONTEXT_OPTION}) COMPREPLY=($(compgen -W "$(_svc_contexts)" -- "$current")); return ;;
     ${FREE_VALUED.join('|')}) return ;;
   esac
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -86,12 +95,13 @@ ${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '$
     ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) path=\${path%% *} ;;
   esac
   case "$path" in
-${levels().map((level) => `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words='${textOf(level.words)}' options='${textOf(level.options.map(entryOf))}' ;;`).join('\n')}
+${levels().map((level) => `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words=${level.takesContext ? '$(_svc_contexts)' : `'${textOf(level.words)}'`} options='${textOf(level.options.map(entryOf))}' ;;`).join('\n')}
   esac
   # Options only where one is begun, or where there is nothing else.
   [[ $current != -* && -n $words ]] || words=$options
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
+_svc_contexts() { ${CONTEXTS}; }
 _svc_files() { compopt -o default 2> /dev/null || COMPREPLY=($(compgen -f -- "$current")); }
 complete -F _svc svc
 `;
@@ -109,6 +119,7 @@ _svc() {
   case "\${words[CURRENT-1]}" in
 ${[...CHOICES].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
     ${FILE_VALUED.join('|')}) _files; return ;;
+    ${CONTEXT_OPTION}) compadd -- \${(f)"$(_svc_contexts)"}; return ;;
     ${FREE_VALUED.join('|')}) return 1 ;;
   esac
   for word in "\${(@)words[2,CURRENT-1]}"; do
@@ -123,12 +134,13 @@ ${[...CHOICES].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' 
     ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) typed=\${typed%% *} ;;
   esac
   case "$typed" in
-${levels().map((level) => `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...level.words, ...level.options.map(entryOf)].map(zshEntry).join(' ')}) ;;`).join('\n')}
+${levels().map((level) => `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...(level.takesContext ? ['${(f)"$(_svc_contexts)"}'] : []), ...[...level.words, ...level.options.map(entryOf)].map(zshEntry)].join(' ')}) ;;`).join('\n')}
   esac
   # Options only where one is begun, or where there is nothing else.
   [[ $PREFIX == -* || \${entries[1]} == -* ]] || entries=(\${entries:#-*})
   _describe 'svc' entries
 }
+_svc_contexts() { ${CONTEXTS} }
 if [[ \${funcstack[1]} == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
 `;
 }
@@ -139,14 +151,15 @@ const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').r
 function fishOption(option: OptionRow): string {
   const names = spellingsOf(option).map((spelling) => (spelling.startsWith('--') ? `-l ${spelling.slice(2)}` : `-s ${spelling.slice(1)}`)).join(' ');
   const { flags, meaning, choices } = option;
-  const value = choices !== undefined ? ` -x -a ${fishQuoted(choices.join(' '))}` : isFile(flags) ? ' -r -F' : flags.includes('<') ? ' -x' : '';
+  const value = choices !== undefined ? ` -x -a ${fishQuoted(choices.join(' '))}` : isFile(flags) ? ' -r -F' : isOfContext(option) ? " -x -a '(__svc_contexts)'" : flags.includes('<') ? ' -x' : '';
   return `${names} -d ${fishQuoted(meaning)}${value}`;
 }
 
 function fish(): string {
-  const lines = levels().flatMap(({ path, words, options, takesFiles }) => [
+  const lines = levels().flatMap(({ path, words, options, takesFiles, takesContext }) => [
     ...words.map(({ word, meaning }) => `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`),
     ...(takesFiles ? [`complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} -F`] : []),
+    ...(takesContext ? [`complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a '(__svc_contexts)'`] : []),
     ...options.filter((option) => !GLOBAL_OPTIONS.includes(option)).map((option) => `complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} ${fishOption(option)}`),
   ]);
   return `# fish completion for svc: svc completion fish > ~/.config/fish/completions/svc.fish
@@ -170,6 +183,9 @@ function __svc_in
   set -l typed (__svc_typed)
   set -l depth (count $argv)
   test (count $typed) -ge $depth; and test "$typed[1..$depth]" = "$argv"
+end
+function __svc_contexts
+  ${CONTEXTS}
 end
 complete -c svc -f
 ${lines.join('\n')}
