@@ -238,8 +238,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   const note = h('p', { class: 'empty' });
   const more = button(MORE, loadMore, { class: 'more', hidden: true });
   const warning = h('p', { class: 'form-error' });
-  const element = h('div', { class: 'panel scroll' }, warning,
-    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), note, more);
+  const element = h('div', { class: 'panel scroll' },
+    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), warning, note, more);
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;
