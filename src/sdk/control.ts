@@ -132,13 +132,11 @@ export class ControlChannel {
 
   #opened(): void {
     if (this.#isClosed) return;
-    const isReturn = this.#wasLost;
-    this.#wasLost = false;
     this.#options.reach.succeeded();
     this.#enter('connected', undefined);
     this.#settleFirst.resolve();
     this.#options.orphans.retry();
-    if (isReturn) this.#options.onReturn();
+    if (this.#wasLost) this.#options.onReturn();
   }
 
   #giveUp(error: GatewayError): void {
