@@ -128,11 +128,14 @@ const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(upda
 /** From here on there is room for the time beside whole ids. */
 const WIDE_COLUMNS = 100;
 
+/** `running`, and the gap before it; of longer ones enough to be told apart. */
+const LEAST_STATE = 9;
+
 /** Where ids leave no room for the state, it comes before them: it is what one watches. */
 function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
   if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, UPDATED];
   const widest = shown.reduce((most, { opId }) => Math.max(most, opId.length), 0);
-  return widest + 2 + STATE.title.length > columns ? [STATE, OPERATION] : [OPERATION, STATE, AGENT];
+  return widest + LEAST_STATE > columns ? [STATE, OPERATION] : [OPERATION, STATE, AGENT];
 }
 
 const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
