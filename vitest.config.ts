@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const startsProcesses = ({ moduleId }: TestSpecification): boolean => /\/test\/(e2e|web|cli|sdk)\//.test(moduleId);
+/** Those that start the command, databases or a compiler. */
+const startsProcesses = ({ moduleId }: TestSpecification): boolean => /\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId);
 
 /** The slow files first: at the end, where one worker may have to wait for another, those that are left are short. */
 class SlowFirst extends BaseSequencer {
