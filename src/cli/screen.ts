@@ -17,24 +17,28 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
   let isLeft = false;
   let picture: readonly string[] = [];
   const draw = (lines: readonly string[]): void => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`);
-  // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again.
-  const suspend = (): void => {
-    out.write(LEAVE);
-    process.kill(process.pid, 'SIGSTOP');
-  };
-  const resume = (): void => {
+  const enter = (): void => {
+    process.on('SIGTSTP', suspend);
     out.write(ENTER);
     draw(picture);
+  };
+  // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again. It is the system that stops the program: only
+  // where a shell could go on with it, which there is none of under `ssh -t` or in a container.
+  const suspend = (): void => {
+    out.write(LEAVE);
+    process.off('SIGTSTP', suspend);
+    process.kill(process.pid, 'SIGTSTP');
+    enter();
   };
   const leave = (): void => {
     if (isLeft) return;
     isLeft = true;
     out.write(LEAVE);
-    process.off('exit', leave).off('SIGTSTP', suspend).off('SIGCONT', resume);
+    process.off('exit', leave).off('SIGTSTP', suspend);
   };
   // Whatever ends the program, the terminal is given back as it was.
-  process.on('exit', leave).on('SIGTSTP', suspend).on('SIGCONT', resume);
-  out.write(ENTER);
+  process.on('exit', leave);
+  enter();
   return {
     // One that has not been told its size, as within a container or under `script`, says 0.
     size: () => ({ rows: out.rows || 24, columns: out.columns || 80 }),

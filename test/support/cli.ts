@@ -17,8 +17,15 @@ export type CliOptions = {
   readonly cwd?: string;
 };
 
+type TerminalOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  readonly rows?: number;
+  /** For bash, to which the command is `"$@"`. */
+  readonly script?: string;
+};
+
 export type TerminalSession = {
-  readonly pid: number;
   /** All that a person would have been sent so far. */
   shown(): string;
   /** Resolves when the text has been shown. */
@@ -31,8 +38,7 @@ export type CliHome = {
   readonly home: string;
   readonly folder: string;
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
-  /** `columns: 0`: in a terminal that does not know its size. */
-  inTerminal(args: readonly string[], options?: { readonly env?: Readonly<Record<string, string>>; readonly columns?: number; readonly rows?: number }): TerminalSession;
+  inTerminal(args: readonly string[], options?: TerminalOptions): TerminalSession;
   remove(): void;
 };
 
@@ -54,12 +60,8 @@ export function createCliHome(): CliHome {
         child.stdin.on('error', () => {}); // a command that asks nothing may end before it reads
         child.stdin.end(input);
       }),
-    inTerminal: (args, { env, columns = 80, rows = 24 } = {}) => {
-      const options = { name: env?.TERM ?? 'xterm', cols: columns, rows, env: envOf(env) };
-      // The library takes no size of 0, which the terminal of a container has at first.
-      const child = columns > 0
-        ? spawnInTerminal(process.execPath, [SVC, ...args], options)
-        : spawnInTerminal('sh', ['-c', 'stty rows 0 cols 0 && exec "$0" "$@"', process.execPath, SVC, ...args], { ...options, cols: 80 });
+    inTerminal: (args, { env, columns = 80, rows = 24, script = 'exec "$@"' } = {}) => {
+      const child = spawnInTerminal('bash', ['-c', script, 'bash', process.execPath, SVC, ...args], { name: env?.TERM ?? 'xterm', cols: columns, rows, env: envOf(env) });
       let shown = '';
       const waiting = new Set<() => void>();
       child.onData((text) => {
