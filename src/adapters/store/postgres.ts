@@ -76,8 +76,8 @@ export class Postgres {
       onConnect: (client) => this.#limit(client),
     });
     // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may have found it
-    // idle for too long: whether the database is away is asked.
-    this.#pool.on('error', () => void this.#probe().catch(() => false));
+    // idle for too long, and with it others: whether the database is away is asked when these are gone, too.
+    this.#pool.on('error', () => void setTimeout(() => this.#probe().catch(() => false), RECONNECT_PAUSE_MS).unref());
   }
 
   /**

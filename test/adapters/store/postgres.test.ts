@@ -329,12 +329,15 @@ test('a database that takes no more connections is told of as such, with the set
   onTestFinished(() => postgres.close());
   await postgres.start();
   // The connection of the migrations closes a moment later.
-  await eventually(async () => expect((await admin.query(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = 'few'`)).rows[0].open).toBeLessThanOrEqual(1));
-  const sleep = () => postgres.attempt((on) => on.query('SELECT pg_sleep(0.3)'));
-  const results = await Promise.all([sleep(), sleep(), sleep()]);
-  expect(results.filter((result) => result.ok)).toHaveLength(2);
+  await eventually(async () => expect((await admin.query(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = 'few'`)).rows[0].open).toBe(0));
+  await admin.query('SELECT pg_advisory_lock(1)');
+  const wait = () => postgres.attempt((on) => on.query('SELECT pg_advisory_lock_shared(1)'));
+  const results = Promise.all([wait(), wait(), wait()]);
+  await eventually(() => expect(told).toHaveLength(1));
+  await admin.query('SELECT pg_advisory_unlock(1)');
+  expect((await results).filter((result) => result.ok)).toHaveLength(2);
   expect(told).toEqual([['the database does not answer', {
     cause: 'too many connections for role "few": it takes no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) of the gateways that share it',
   }]]);
-  expect((await sleep()).ok).toBe(true);
+  expect((await wait()).ok).toBe(true);
 });
