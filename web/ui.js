@@ -271,7 +271,10 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     questions += 1;
     clearTimeout(retry);
     if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Reading …');
-    if (isAsked) body.classList.add('earlier');
+    if (isAsked) {
+      body.classList.add('earlier');
+      more.hidden = true; // more of what was asked for before does not belong to it
+    }
     const { rows, next } = await read(from, wanted, () => mine === generation).catch((problem) => {
       if (mine === generation) fails(() => fill(from, wanted, isAsked), problem);
       throw problem;
@@ -329,6 +332,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     /** Reads again all that is there, however many pages that were: nobody loses his place. */
     refresh: () => fill(undefined, Math.max(perPage, body.childElementCount)),
     isReading: () => questions > 0,
+    /** What stands here is not, or not yet, what was asked for last. */
+    isEarlier: () => body.classList.contains('earlier'),
   };
 }
 

@@ -33,7 +33,6 @@ export function auditView(asked) {
   const since = h('input', { type: 'datetime-local', step: '1' });
   const until = h('input', { type: 'datetime-local', step: '1' });
   const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
-  let newestId = 0;
   const { org_id: org, ...others } = inputs;
   const filters = { event_type: event, decision, ...(boundTo === null ? { org_id: org } : {}), ...others, since, until };
   keepInAddress('#/audit', asked, filters);
@@ -52,10 +51,7 @@ export function auditView(asked) {
     perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
       const page = await ask(cursor);
-      if (cursor === undefined) {
-        newestId = page.entries[0]?.id ?? 0;
-        held.hidden = true;
-      }
+      if (cursor === undefined) held.hidden = true;
       return { rows: page.entries, next: page.next_cursor };
     },
   });
@@ -68,14 +64,14 @@ export function auditView(asked) {
 
   /** Puts what is new on top, unless somebody is about to press there or reads on below. When more came than a page holds, begins anew. */
   async function look() {
-    const newestBefore = newestId;
+    const newest = list.body.rows[0];
     const { entries } = await ask(undefined);
-    if (newestBefore !== newestId) return; // the filter was changed meanwhile
+    if (list.isEarlier() || list.body.rows[0] !== newest) return; // the filter was changed meanwhile
+    const newestId = Number(newest?.dataset.id ?? 0);
     const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
     held.hidden = fresh.length === 0 || !isHeld();
     if (fresh.length === 0 || !held.hidden) return;
     if (fresh.length === PER_PAGE || newestId === 0) return list.begin();
-    newestId = fresh[0].id;
     list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
     while (list.body.childElementCount > MAX_ROWS) list.body.lastElementChild?.remove();
   }
@@ -119,7 +115,7 @@ function entryRow(entry) {
   const isByAgent = lineage.agent_id !== null && entry.actor.startsWith('agent:');
   const who = lineage.agent_id === null ? entry.actor : [parts(agentName(lineage), SLASH), isByAgent ? null : h('span', { class: 'reason' }, `by ${entry.actor}`)];
   const what = whatOf(entry);
-  return h('tr', null,
+  return h('tr', { 'data-id': entry.id },
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
     h('td', null, button(entry.event_type, open, { class: 'link', 'aria-label': `${entry.event_type}, entry ${entry.id}` })),
     h('td', null, who),
