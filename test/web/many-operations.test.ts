@@ -87,12 +87,21 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText(/^12 (of|operations) /).waitFor();
     let release = (): void => {};
     const released = new Promise<void>((resolve) => { release = resolve; });
-    await page.route('**/terminate', async (route) => { await released; await route.continue(); });
+    await page.route('**/doomed-*/terminate', async (route) => { await released; await route.continue(); });
     await page.getByRole('button', { name: 'Terminate all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
     await page.getByText(/^12 (of|operations) .* · 12 not confirmed yet$/).waitFor();
     const isHeldBack = () => page.evaluate('!window.dispatchEvent(new Event("beforeunload", { cancelable: true }))');
     expect(await isHeldBack()).toBe(true);
+    // Nor when others that were asked for since are done.
+    await gateway().call('POST', '/api/v1/ops', { op_id: 'quick:s', agent: { org_id: 'acme', team_id: 'quick', agent_id: 'a' } });
+    await page.getByLabel('Search').fill('acme/quick');
+    await rowOf(page, 'quick:s').waitFor();
+    await page.getByRole('button', { name: 'Terminate all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
+    await page.getByText('1 operation was terminated.').waitFor();
+    expect(await isHeldBack()).toBe(true);
+    await page.getByLabel('Search').fill('acme/doomed');
     await start('doomed-late:s');
     await page.getByText(/^13 (of|operations) /).waitFor();
     release();
@@ -100,6 +109,21 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await isHeldBack()).toBe(false);
     await page.getByText(/^1 of /).waitFor();
     expect(await page.getByText('not confirmed yet').count()).toBe(0);
+  });
+
+  test('what another has paused meanwhile is not said to have ended', async () => {
+    const page = await signedIn();
+    const ask = await agent('acme', 'search', 'shared');
+    for (const nth of [1, 2]) await ask(`shared-${nth}`);
+    await page.getByLabel('Search').fill('shared-');
+    await page.getByText(/^2 of /).waitFor();
+    await page.route('**/shared-1*/pause', async (route) => {
+      expect((await gateway().call('POST', '/api/v1/ops/shared-1:s/pause')).status).toBe(200);
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Pause all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('1 operation was paused. 1 was not running any more.').waitFor();
   });
 
   test('what was paused together is resumed together', async () => {

@@ -15,6 +15,8 @@ const AT_ONCE = 8;
 /** Before it is confirmed. */
 const MAX_AGENTS_NAMED = 8;
 const PAST = { pause: 'paused', resume: 'resumed', terminate: 'terminated' };
+/** What the operation was when it was too late for it, by another's hand or by itself. */
+const TOO_LATE = { pause: 'not running any more', resume: 'not paused any more', terminate: 'at an end already' };
 
 /** When no event has confirmed an answer by then, the answer itself is believed. */
 const CONFIRM_WITHIN_MS = 3_000;
@@ -67,12 +69,13 @@ export function operationControl(model, refresh, refreshSoon) {
     const problems = [];
     let late = 0;
     const left = ops.values();
-    // What has not been asked for when the page is gone never will be.
+    // What has not been asked for when the page is gone never will be. Each call has its own: another that ends first takes away only that.
+    const askBeforeLeaving = (/** @type {Event} */ event) => event.preventDefault();
     window.addEventListener('beforeunload', askBeforeLeaving);
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
       for (const op of left) {
         const problem = await order(op, action);
-        // What has ended meanwhile is as it should be.
+        // What has changed meanwhile is as somebody wanted it.
         if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
         else if (problem !== undefined) problems.push(problem);
       }
@@ -82,8 +85,8 @@ export function operationControl(model, refresh, refreshSoon) {
     const known = new Set(ops.map(({ opId }) => opId));
     const fresh = find().filter((op) => !known.has(op.opId) && mayBe(op, action)).length;
     notify([
-      `${were(ops.length - late)} ${PAST[action]}.`,
-      ...(late > 0 ? [`${count(late)} had ended before.`] : []),
+      `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
+      ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
       ...(fresh > 0 ? [`${count(fresh)} more that can be ${PAST[action]} came meanwhile.${action === 'terminate' ? ' An agent that is removed starts no more.' : ''}`] : []),
     ].join(' '));
   }
@@ -111,11 +114,8 @@ export function operationControl(model, refresh, refreshSoon) {
   };
 }
 
-/** @param {Event} event */
-const askBeforeLeaving = (event) => event.preventDefault();
-
 /** @param {number} value */
-const were = (value) => `${plural(value, 'operation')} ${value === 1 ? 'was' : 'were'}`;
+const was = (value) => (value === 1 ? 'was' : 'were');
 
 /** @param {Op} op @param {Action} action */
 const mayBe = (op, action) => op.asked === undefined && ACTIONS[op.state].includes(action);
