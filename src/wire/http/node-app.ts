@@ -206,7 +206,6 @@ class NodeResponse {
   writeHeader(name: string, value: string): void { this.#written().appendHeader(name, value); }
   write(chunk: string | Uint8Array): boolean { return this.#written().write(chunk); }
 
-
   onWritable(handler: () => boolean): void {
     const response = this.#written();
     response.once(response.writableEnded ? 'finish' : 'drain', handler);
