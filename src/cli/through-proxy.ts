@@ -13,7 +13,8 @@ import type { ProxySetting } from './proxy-choice.ts';
 /** Less than a command waits for an answer, so that it is the proxy that is told of. */
 const TUNNEL_TIMEOUT_MS = 10_000;
 
-type Proxy = ProxySetting & {
+type Proxy = {
+  readonly variable: ProxySetting['variable'];
   /** As it may be shown: without user and password. */
   readonly name: string;
   readonly isSecure: boolean;
@@ -35,8 +36,9 @@ export async function fetchThrough(setting: ProxySetting, url: string, { body, .
   request.on('error', () => undefined); // also that of a connection which breaks later: the body tells of it
   request.end(body);
   const [answer] = (await once(request, 'response').catch((error: unknown) => { throw isTunnelled ? error : lostOn(proxy, target.host, error); })) as [IncomingMessage];
-  if (!isTunnelled && isOfProxy(answer)) throw refusedBy(proxy, target.host, answer);
-  return responseOf(answer);
+  if (isTunnelled || !isOfProxy(answer)) return responseOf(answer);
+  answer.destroy(); // it stays unread, and so would its connection stay open
+  throw refusedBy(proxy, target.host, answer);
 }
 
 /** The gateway asks for no proxy's credentials, and refuses in JSON. */
@@ -78,10 +80,12 @@ function openTunnel(proxy: Proxy, host: string, port: number): Promise<Socket> {
     request.once('close', () => clearTimeout(timer));
     request.once('error', (error) => reject(lostOn(proxy, target, error)));
     request.once('connect', (answer, socket, head) => {
-      clearTimeout(timer);
-      if (answer.statusCode === 200) return resolve(head.length === 0 ? socket : (socket.unshift(head), socket));
-      socket.destroy();
-      reject(refusedBy(proxy, target, answer));
+      if (answer.statusCode !== 200) {
+        socket.destroy();
+        return reject(refusedBy(proxy, target, answer));
+      }
+      socket.unshift(head);
+      resolve(socket);
     });
     request.end();
   });
@@ -97,8 +101,7 @@ function requestTo({ isSecure, host, port }: Proxy, options: RequestOptions): Cl
 const authorizationFor = ({ credentials }: Proxy): Record<string, string> =>
   (credentials === undefined ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` });
 
-function proxyIn(setting: ProxySetting): Proxy {
-  const { variable, text } = setting;
+function proxyIn({ variable, text }: ProxySetting): Proxy {
   const full = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -106,7 +109,7 @@ function proxyIn(setting: ProxySetting): Proxy {
   }
   const isSecure = url.protocol === 'https:';
   return {
-    ...setting,
+    variable,
     name: `${url.protocol}//${url.host}`,
     isSecure,
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -135,7 +138,7 @@ function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError 
 function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
   const { name, variable, credentials } = proxy;
   if (statusCode === 407 || statusCode === 401) {
-    return new CliError(`the proxy ${name} ${credentials === undefined ? 'asks for a user and a password' : `rejects the user and password in ${variable}`}`, `Write them as ${new URL(name).protocol}//user:password@${new URL(name).host} into ${variable}, with special characters percent-encoded, or ${directly(target)}.`);
+    return new CliError(`the proxy ${name} ${credentials === undefined ? 'asks for a user and a password' : `rejects the user and password in ${variable}`}`, `Write them as ${name.replace('//', '//user:password@')} into ${variable}, with special characters percent-encoded, or ${directly(target)}.`);
   }
   const message = `the proxy ${name} does not connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
   const advice = `Check the URL of the gateway, ask who runs the proxy, or ${directly(target)}.`;

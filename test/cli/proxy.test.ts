@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
-import { connect as connectTcp, type AddressInfo } from 'node:net';
+import { connect as connectTcp, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
-import { createServer as createTlsServer, type Server } from 'node:tls';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { renderError } from '../../src/cli/errors.ts';
 import { proxyFor } from '../../src/cli/proxy-choice.ts';
@@ -156,6 +156,19 @@ test('a refusal of the proxy in place of an http gateway is told as one of the p
   expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 403 Forbidden\n`);
   proxy.answer('401 Unauthorized');
   expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} asks for a user and a password\n`);
+});
+
+test('a refusal of the proxy keeps no connection open, whatever the proxy wants: a followed log may be refused all night', async () => {
+  let closed = (): void => {};
+  const isClosed = new Promise<void>((resolve) => { closed = resolve; });
+  const proxy = createTcpServer((socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>')).once('close', closed).on('error', () => {});
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.close());
+  const setting = { variable: 'HTTP_PROXY', text: `127.0.0.1:${portOf(proxy)}` } as const;
+  await expect(fetchThrough(setting, 'http://gateway.test/', { method: 'GET', headers: {}, signal: new AbortController().signal })).rejects.toThrow('it answers 502 Bad Gateway');
+  await isClosed;
 });
 
 test('a proxy that never answers is given up and named', async () => {
