@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -47,7 +46,7 @@ export function withPostgres(): () => Promise<string> {
   let server: EmbeddedPostgres;
   let made = 0;
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'svc-postgres-'));
+    dataDir = await mkdtemp(join(inject('scratch'), 'server-'));
     await layDatabase(dataDir);
     server = await startTestPostgres({ dataDir, settings: { fsync: 'off', synchronous_commit: 'off' } });
   });
