@@ -1,27 +1,17 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
 import type { SmtpOptions } from '../../../src/adapters/mail/smtp.ts';
+import { selfSigned, type Certificate } from '../../support/certificate.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const MAIL = { to: 'owner@example.com', subject: 'Reset your password', text: 'open https://gateway.test/#/reset-password/SECRET-TOKEN\n' };
 const CREDENTIALS = { user: 'gateway', pass: 'relay-password' };
 
-let folder: string;
-let certificate: { key: string; cert: string };
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-smtp-'));
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
-    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
-  certificate = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let certificate: Certificate;
+beforeAll(() => { certificate = selfSigned('localhost'); });
+afterAll(() => certificate.remove());
 
 type Received = { readonly recipients: string[]; readonly raw: string; readonly isSecure: boolean; readonly user: string | undefined };
 type Relay = { readonly port: number; readonly received: Received[]; readonly passwordsSeen: string[] };
