@@ -109,3 +109,11 @@ export const button = (text, onClick, props = {}) => h('button', { type: 'button
  */
 export const select = (label, options, props = {}) =>
   h('select', { 'aria-label': label, ...props }, options.map(([value, text]) => h('option', { value }, text)));
+
+/**
+ * What a view is called, and what may be done there.
+ *
+ * @param {string} title
+ * @param {...(Node | null | false)} actions
+ */
+export const viewHead = (title, ...actions) => h('div', { class: 'view-head' }, h('h1', null, title), h('div', { class: 'actions' }, actions));

@@ -1,9 +1,11 @@
 /** People, for administrators: who they are and what they may do; with the open invites below. */
 import { query } from '../api.js';
-import { button, h, select } from '../dom.js';
+import { confirm } from '../dialogs.js';
+import { button, h, select, viewHead } from '../dom.js';
 import { ago, dateTime } from '../format.js';
+import { attempt, notify } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
-import { attempt, confirm, notify, pagedTable, viewHead } from '../ui.js';
 import { invitesTable, PER_PAGE, ROLES, TOO_HIGH } from './invites.js';
 
 export function accountsView() {

@@ -1,10 +1,12 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
 import { keepInAddress, whenSet } from '../address.js';
-import { button, field, h, parts } from '../dom.js';
+import { button, field, h, parts, viewHead } from '../dom.js';
 import { ago, agentName, dateTime, count, SLASH } from '../format.js';
 import { query } from '../api.js';
+import { confirm, formDialog, showSecret } from '../dialogs.js';
+import { attempt, notify } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, can, current } from '../session.js';
-import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
 
 const PER_PAGE = 100;
 

@@ -1,11 +1,13 @@
 /** The audit log, newest first, and as it grows. */
 import { keepInAddress, read, whenSet } from '../address.js';
-import { button, field, h, parts, replace, select, setText } from '../dom.js';
+import { button, field, h, parts, replace, select, viewHead } from '../dom.js';
 import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
 import { holdOf } from '../hold.js';
+import { attempt } from '../notices.js';
+import { labelled, pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
-import { attempt, labelled, pagedTable, saveFile, viewHead } from '../ui.js';
+import { exportButton } from './audit-export.js';
 
 /** Every kind of entry (`core/audit.ts`). */
 const EVENTS = [
@@ -17,7 +19,6 @@ const EVENTS = [
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;
-const EXPORT = 'Export CSV';
 const FOLLOW_EVERY_MS = 2_000;
 /** A page that follows for days must not grow for days. */
 const MAX_ROWS = 2_000;
@@ -39,14 +40,6 @@ export function auditView(asked) {
 
   const chosen = () => Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)]));
   const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...chosen(), ['per_page', PER_PAGE], ['cursor', cursor]])}`);
-  const save = button(EXPORT, async () => {
-    if (save.ariaDisabled === 'true') return;
-    save.ariaDisabled = 'true';
-    setText(save, 'Exporting …');
-    await attempt(async () => saveFile('audit.csv', await call('GET', `/api/v1/logs/export${query([...chosen(), ['format', 'csv']])}`, undefined, true)));
-    save.ariaDisabled = 'false';
-    setText(save, EXPORT);
-  }, { title: 'Every entry that fits the filters' });
   const list = pagedTable({
     perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
@@ -88,7 +81,7 @@ export function auditView(asked) {
   whenSet(Object.values(filters), reload);
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
-    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), save),
+    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), exportButton(chosen)),
     h('details', { class: 'folded', open: WIDE.matches || asked.size > 0 }, h('summary', null, 'Filters'), h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),

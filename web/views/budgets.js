@@ -1,10 +1,11 @@
 /** What was spent, what is held back for running operations, and what is left. */
 import { keepInAddress, whenSet } from '../address.js';
-import { button, field, h, parts, replace, select } from '../dom.js';
+import { button, field, h, parts, replace, select, viewHead } from '../dom.js';
 import { agentName, dateTime, money, SLASH } from '../format.js';
 import { query } from '../api.js';
+import { attempt } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
-import { attempt, pagedTable, viewHead } from '../ui.js';
 
 const PER_PAGE = 200;
 const REFRESH_MS = 5_000;

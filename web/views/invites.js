@@ -1,9 +1,11 @@
 /** Open invites, for administrators: the table of them, and the form that makes one. */
 import { query } from '../api.js';
+import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { button, field, h, select } from '../dom.js';
 import { ago, dateTime } from '../format.js';
+import { attempt } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
-import { attempt, confirm, formDialog, pagedTable, showSecret } from '../ui.js';
 
 export const PER_PAGE = 100;
 export const TOO_HIGH = 'Only an owner may change this.';

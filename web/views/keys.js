@@ -1,10 +1,12 @@
 /** API keys, for administrators. */
 import { query } from '../api.js';
 import { nowMs } from '../clock.js';
-import { button, field, h } from '../dom.js';
+import { confirm, formDialog, showSecret } from '../dialogs.js';
+import { button, field, h, viewHead } from '../dom.js';
 import { ago, dateTime, ZONE } from '../format.js';
+import { attempt, notify } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
-import { attempt, confirm, formDialog, notify, pagedTable, showSecret, viewHead } from '../ui.js';
 
 const PER_PAGE = 100;
 const SCOPES = /** @type {const} */ (['read', 'write', 'admin']);

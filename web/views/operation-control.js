@@ -1,11 +1,12 @@
 /** What an operator does to an operation: shown before it is confirmed, and taken back when it is refused. */
 import { Problem } from '../api.js';
 import { nowMs } from '../clock.js';
+import { confirm } from '../dialogs.js';
 import { h, parts } from '../dom.js';
 import { agentName, count, plural, SLASH } from '../format.js';
+import { messageOf, notify } from '../notices.js';
 import { ACTIONS } from '../ops-model.js';
 import { call } from '../session.js';
-import { confirm, messageOf, notify } from '../ui.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */

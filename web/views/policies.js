@@ -1,9 +1,10 @@
 /** The policy documents in force. */
 import { Problem, query } from '../api.js';
-import { button, h, replace } from '../dom.js';
+import { button, h, replace, viewHead } from '../dom.js';
 import { ago, count, dateTime, plural } from '../format.js';
+import { attempt, messageOf, notify } from '../notices.js';
+import { pagedTable } from '../paged-table.js';
 import { call, can } from '../session.js';
-import { attempt, messageOf, notify, pagedTable, viewHead } from '../ui.js';
 
 const PER_PAGE = 200;
 

@@ -1,8 +1,8 @@
 /** The door: an API key, or e-mail and password where accounts exist; and the pages behind the links in mails. */
 import { Problem, request } from '../api.js';
+import { submitForm } from '../dialogs.js';
 import { button, field, h, replace } from '../dom.js';
 import { signInWithKey, signInWithPassword } from '../session.js';
-import { submitForm } from '../ui.js';
 
 const PASSWORD_HINT = 'At least 12 characters.';
 
