@@ -18,7 +18,7 @@ const MORE = 'Load more';
  * @param {readonly string[]} options.columns
  * @param {readonly string[]} [options.numbers] those of the columns that hold numbers
  * @param {number} options.perPage
- * @param {(cursor: string | undefined, perPage: number) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
+ * @param {(cursor: string | undefined, perPage: number, isStillAsked: () => boolean) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
  * @param {(row: Row) => HTMLTableRowElement} options.render
  * @param {string | (() => string)} options.empty
  */
@@ -64,7 +64,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
       body.classList.add('earlier');
       more.hidden = true; // more of what was asked for before does not belong to it
     }
-    const { rows, next } = await read(from, wanted, () => mine === generation).catch((problem) => {
+    const { rows, next } = await read(from, wanted, () => mine === generation && element.isConnected).catch((problem) => {
       if (mine === generation) fails(() => fill(from, wanted, isAsked), problem);
       throw problem;
     }).finally(() => { questions -= 1; });
@@ -83,9 +83,9 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
 
   /** As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number} wanted @param {() => boolean} isStillAsked */
   async function read(from, wanted, isStillAsked) {
-    let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE));
+    let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE), isStillAsked);
     while (next !== null && rows.length < wanted && isStillAsked()) {
-      const page = await load(next, Math.min(wanted - rows.length, MAX_PER_PAGE));
+      const page = await load(next, Math.min(wanted - rows.length, MAX_PER_PAGE), isStillAsked);
       rows = [...rows, ...page.rows];
       next = page.next;
     }
@@ -96,7 +96,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   function fails(again, problem) {
     failed = again;
     const passes = mayPass(problem);
-    if (body.classList.contains('earlier') && body.childElementCount > 0) replace(warning, `This could not be read: what stands here is from before.${passes ? ' It is tried again by itself.' : ''}`);
+    if (body.classList.contains('earlier') && body.childElementCount > 0) replace(warning, `Not read: these rows are from before.${passes ? ' It is tried again by itself.' : ''}`);
     if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
     if (!passes) return;
     const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;

@@ -239,6 +239,27 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('cell', { name: 'acme / t / fine' }).waitFor();
   });
 
+  test('who leaves the budgets, or asks for others, leaves off looking through them', async () => {
+    const page = await signedIn();
+    const asked: (string | null)[] = [];
+    const answers: (() => Promise<void>)[] = [];
+    await page.route('**/api/v1/budgets?*', (route) => {
+      asked.push(new URL(route.request().url()).searchParams.get('org_id'));
+      answers.push(() => route.fulfill({ json: { budgets: [], next_cursor: 'more' } }));
+    });
+    await page.goto(`${gateway().url}/#/budgets?show=near`);
+    await eventually(() => expect(asked).toEqual([null]));
+    await page.getByLabel('Org').fill('other');
+    await page.getByLabel('Org').press('Enter');
+    await eventually(() => expect(asked).toEqual([null, 'other']));
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    for (const answer of answers) await answer();
+    // By the time this has come back, the next page would have been asked for.
+    for (let times = 0; times < 3; times += 1) await page.evaluate('fetch("/healthz").then((response) => response.text())');
+    expect(asked).toEqual([null, 'other']);
+  });
+
   test('what was read before is not taken for what was asked for since: it fades, and it is said when nothing newer could be read', async () => {
     for (const team of ['early', 'later']) await agent('faded', team, `of-${team}`);
     const page = await openPage(`${gateway().url}/#/agents?org_id=faded`);
@@ -259,7 +280,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await asked;
     await eventually(async () => expect(Number(await opacity())).toBeLessThan(0.5));
     answer(503);
-    await page.getByText('what stands here is from before').waitFor();
+    await page.getByText('these rows are from before').waitFor();
+    // On a narrow screen, too, it is in sight: not below the last of a hundred rows.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const [said, first] = await Promise.all([page.getByText('these rows are from before'), page.locator('tbody tr').first()].map((element) => element.boundingBox()));
+    expect(said!.y).toBeLessThanOrEqual(first!.y);
+    await page.setViewportSize({ width: 1280, height: 720 });
     const again = page.waitForRequest(/team_id=later/);
     await page.clock.runFor(20_000);
     await again;
@@ -289,7 +315,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await asked;
     expect(await more.isVisible()).toBe(false);
     answer(404);
-    await page.getByText('what stands here is from before').waitFor();
+    await page.getByText('these rows are from before').waitFor();
     expect(await more.isVisible()).toBe(false);
     const again = page.waitForRequest(/team_id=new/);
     await page.getByRole('button', { name: 'Refresh' }).click();

@@ -30,8 +30,8 @@ export function budgetsView(asked) {
     if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
     return { rows: budgets, next };
   }
-  /** Of all budgets those that are near their end, the nearest first. */
-  async function nearest() {
+  /** Of all budgets those that are near their end, the nearest first. @param {() => boolean} isStillAsked */
+  async function nearest(isStillAsked) {
     /** @type {any[]} */
     const found = [];
     /** @type {string | undefined} */
@@ -40,14 +40,14 @@ export function budgetsView(asked) {
       const { rows, next } = await page(cursor, PER_SEARCH);
       found.push(...rows.filter((/** @type {any} */ row) => usedOf(row) >= NEAR));
       cursor = next ?? undefined;
-    } while (cursor !== undefined && show.value !== '');
+    } while (cursor !== undefined && isStillAsked());
     return { rows: found.sort((one, other) => usedOf(other) - usedOf(one)).slice(0, MAX_NEAR), next: null };
   }
   const list = pagedTable({
     perPage: PER_PAGE,
     label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'],
     empty: () => (show.value === '' ? 'Nothing has been spent here yet.' : 'No budget is at 80 % or more.'),
-    load: (cursor, perPage) => (show.value === '' ? page(cursor, perPage) : nearest()),
+    load: (cursor, perPage, isStillAsked) => (show.value === '' ? page(cursor, perPage) : nearest(isStillAsked)),
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
       h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : parts(agentName(row), SLASH)),
