@@ -5,6 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
 import { transactionIdIn, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
+import { Outage } from './outage.ts';
 import { isRefusal, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 
 export type PostgresOptions = {
@@ -33,8 +34,6 @@ const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** How often a database that was cut off during a commit is asked what became of it. */
 const VERDICT_PAUSE_MS = 100;
-/** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
-const SETTLED_MS = 5000;
 /** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
 
@@ -52,22 +51,21 @@ export class Postgres {
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
   readonly #log: StoreLog;
+  readonly #outage: Outage;
   readonly #anyConnection: Queryable = { query: (text, values) => this.#query(this.#pool, text, values) };
   /** Of every connection, the migration's too. */
   readonly #sockets = new Set<Socket>();
   #migration: Promise<void> | undefined;
   /** The connection of a migration that runs or waits. */
   #migrating: pg.Client | undefined;
-  /** Whether an outage was logged whose end was not. */
-  #isAway = false;
-  #failedAtMs = 0;
-  #trouble: string | undefined;
   #probing: Promise<boolean> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresOptions, log: StoreLog) {
     this.#options = options;
     this.#log = log;
+    const probe = (): Promise<boolean> => this.#probe().catch(() => false); // `start` reports why it cannot be migrated
+    this.#outage = new Outage({ log, probe, isClosing: () => this.#closing !== undefined });
     this.#pool = new pg.Pool({
       ...this.#clientOptions(),
       max: options.maxConnections,
@@ -77,7 +75,7 @@ export class Postgres {
     });
     // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may have found it
     // idle for too long, and with it others: whether the database is away is asked when these are gone, too.
-    this.#pool.on('error', () => void setTimeout(() => this.#probe().catch(() => false), RECONNECT_PAUSE_MS).unref());
+    this.#pool.on('error', () => void setTimeout(probe, RECONNECT_PAUSE_MS).unref());
   }
 
   /**
@@ -93,10 +91,10 @@ export class Postgres {
   }
 
   /** Whether an outage is known of; it is asked nothing for this. */
-  get isAway(): boolean { return this.#isAway; }
+  get isAway(): boolean { return this.#outage.isOn; }
 
   /** What the last failure said. */
-  get trouble(): string | undefined { return this.#trouble; }
+  get trouble(): string | undefined { return this.#outage.trouble; }
 
   /** For the readiness probe: whether the database answers now, without long thought, and takes writes. */
   async isReachable(): Promise<boolean> {
@@ -146,7 +144,7 @@ export class Postgres {
   async #onOneConnection<T>(work: (connection: Queryable) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     // While a connection is out, the pool does not listen for it; without a listener a lost one ends the process.
-    const onError = (error: Error): void => this.#lost(error);
+    const onError = (error: Error): void => this.#outage.lost(error);
     client.on('error', onError);
     let broken = false;
     try {
@@ -197,7 +195,7 @@ export class Postgres {
     // With an error: without one, it never settles a `connect` that is being ended.
     const cut = setTimeout(() => { for (const socket of this.#sockets) socket.destroy(new Error('closing')); }, this.#options.closeTimeoutMs);
     // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
-    void this.#migrating?.end().catch((error: Error) => this.#lost(error));
+    void this.#migrating?.end().catch((error: Error) => this.#outage.lost(error));
     await this.#migration?.catch(() => undefined); // reported to its caller
     await this.#pool.end();
     await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
@@ -249,7 +247,7 @@ export class Postgres {
   async #migrate(): Promise<void> {
     // Its own connection: a migration may take longer than any statement of the pool.
     const client = new pg.Client(this.#clientOptions());
-    client.on('error', (error) => this.#lost(error));
+    client.on('error', (error) => this.#outage.lost(error));
     this.#migrating = client;
     try {
       await client.connect();
@@ -259,7 +257,7 @@ export class Postgres {
       throw error instanceof MigrationError || isRefusal(error) ? error : this.#classified(error);
     } finally {
       this.#migrating = undefined;
-      await client.end().catch((error: Error) => this.#lost(error));
+      await client.end().catch((error: Error) => this.#outage.lost(error));
     }
   }
 
@@ -267,7 +265,7 @@ export class Postgres {
     assert(error instanceof Error, 'the driver throws errors');
     if (!meansUnreachable(error) && !isRefusal(error)) return error;
     const unreachable = new Unreachable('code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
-    this.#lost(unreachable);
+    this.#outage.lost(unreachable);
     return unreachable;
   }
 
@@ -306,36 +304,10 @@ export class Postgres {
         const { rows: [row] } = await connection.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
         if (row?.isReadOnly !== true) return ok(undefined);
         const error = new Unreachable('it is read-only');
-        this.#lost(error);
+        this.#outage.lost(error);
         throw error;
       });
     }).then(({ ok: answers }) => answers).finally(() => { this.#probing = undefined; });
     return this.#probing;
-  }
-
-  /** Once per outage: the next line about it says what keeps it going, or that it is over. */
-  #lost(error: Error): void {
-    this.#trouble = error.message;
-    this.#failedAtMs = performance.now();
-    if (this.#isAway || this.#closing !== undefined) return;
-    this.#isAway = true;
-    this.#log.warn('the database does not answer', { cause: error.message });
-    void this.#watch();
-  }
-
-  async #watch(): Promise<void> {
-    const beganMs = performance.now();
-    const told = new Set([this.#trouble]);
-    for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
-      await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
-      if (this.#closing !== undefined) return;
-      answers = await this.#probe().catch(() => false); // `start` reports why it cannot be migrated
-      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
-      if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
-      told.add(this.#trouble);
-      this.#log.warn('the database still does not answer', { cause: this.#trouble });
-    }
-    this.#isAway = false;
-    this.#log.info('the database answers again');
   }
 }

@@ -1,0 +1,59 @@
+/** An outage of the database: the log tells once that it began, what keeps it going, and that it is over. */
+import type { StoreLog } from './postgres.ts';
+
+const LOOK_PAUSE_MS = 1000;
+/** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
+const SETTLED_MS = 5000;
+
+type OutageOptions = {
+  readonly log: StoreLog;
+  /** Whether the database answers now; `lost` is told why not. */
+  readonly probe: () => Promise<boolean>;
+  /** From then on nothing more is told. */
+  readonly isClosing: () => boolean;
+};
+
+export class Outage {
+  readonly #options: OutageOptions;
+  /** Whether an outage was logged whose end was not. */
+  #isOn = false;
+  #failedAtMs = 0;
+  #trouble: string | undefined;
+
+  constructor(options: OutageOptions) {
+    this.#options = options;
+  }
+
+  get isOn(): boolean { return this.#isOn; }
+
+  /** What the last failure said. */
+  get trouble(): string | undefined { return this.#trouble; }
+
+  /** Call it with everything that fails for want of the database. */
+  lost({ message }: Error): void {
+    this.#trouble = message;
+    this.#failedAtMs = performance.now();
+    const { log, isClosing } = this.#options;
+    if (this.#isOn || isClosing()) return;
+    this.#isOn = true;
+    log.warn('the database does not answer', { cause: message });
+    void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    const { log, probe, isClosing } = this.#options;
+    const beganMs = performance.now();
+    const told = new Set([this.#trouble]);
+    for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
+      await new Promise<void>((resolve) => setTimeout(resolve, LOOK_PAUSE_MS).unref());
+      if (isClosing()) return;
+      answers = await probe();
+      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
+      if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
+      told.add(this.#trouble);
+      log.warn('the database still does not answer', { cause: this.#trouble });
+    }
+    this.#isOn = false;
+    log.info('the database answers again');
+  }
+}
