@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Locator } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, signIn, stateOf, useDashboard } from '../support/dashboard.ts';
+import { ownTime, rowOf, signIn, stateOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
@@ -158,7 +158,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const patient = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '3000' } });
     onTestFinished(async () => { await patient.stop(); });
     const page = await openPage(patient.url);
-    await page.clock.install();
+    await ownTime(page);
     await signIn(page, ADMIN_KEY);
     await patient.call('POST', '/api/v1/ops', { op_id: 'brief-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
     await patient.call('POST', '/api/v1/ops/brief-1:s/terminate');
@@ -175,7 +175,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('an operation that the gateway has forgotten while another view was open is not shown again', async () => {
     const page = await openPage();
-    await page.clock.install();
+    await ownTime(page);
     await signIn(page, ADMIN_KEY);
     await gateway().call('POST', '/api/v1/ops', { op_id: 'forgotten-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
     await gateway().call('POST', '/api/v1/ops/forgotten-1:s/terminate');

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { ownTime, rowOf, signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
@@ -89,7 +89,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('on a wide screen at 400 % every button of an operation is within reach', async () => {
     const page = await openPage();
-    await page.clock.install();
+    await ownTime(page);
     await signIn(page, ADMIN_KEY);
     await page.setViewportSize({ width: 320, height: 700 });
     await (await agent('acme', 'narrow', 'reconciler-214'))('4bf92f3577b34da6a3ce929d0e0e4737');
