@@ -6,7 +6,7 @@ import { migrate } from '../../src/adapters/store/migrate.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
-import { startProxy } from '../support/proxy.ts';
+import { throughProxy } from '../support/proxy.ts';
 import { openDashboard } from '../support/stream.ts';
 
 const newDatabase = withPostgres();
@@ -60,10 +60,7 @@ test('an API key made at one gateway works at the other at once, with its tokens
 });
 
 test('a gateway that cannot find out whose tokens others ended does not start', async () => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
   await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database of SVC_DATABASE_URL cannot be used');
 });

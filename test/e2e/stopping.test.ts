@@ -15,7 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 import { withPostgres } from '../support/postgres.ts';
-import { startProxy } from '../support/proxy.ts';
+import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withPostgres();
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
@@ -37,10 +37,7 @@ test.each([
   ['nothing is asked of it', []],
   ['sign-ins and API keys wait for it', [['/api/v1/auth/login', OWNER], ['/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] }]]],
 ] as const)('a database that has stopped answering does not keep a gateway from ending: %s', async (_, requests) => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   const gateway = await start({ SVC_DATABASE_URL: url.href });
   expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
   proxy.freeze();

@@ -1,8 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
-import { startProxy } from '../support/proxy.ts';
+import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withTables();
 const HOUR_MS = 3_600_000;
@@ -107,10 +107,7 @@ test('a refresh or a logout that cannot be answered leaves the cookie good', asy
 });
 
 test('a database that takes a refresh or an invite and is cut off before it says so ends no session and loses no invite', async () => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   const scene = await openScene(url.href);
   const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'developer', orgId: undefined }));
   proxy.cutAt('COMMIT', 'answered');

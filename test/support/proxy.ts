@@ -1,5 +1,6 @@
 /** A TCP proxy that can fail as networks do: cut every connection, pass nothing on, or refuse. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 export type TestProxy = {
   /** `host:port`. */
@@ -22,6 +23,15 @@ export type TestProxy = {
   readonly accepted: () => number;
   close(): Promise<void>;
 };
+
+/** The same URL with a proxy in between, which ends with the test. */
+export async function throughProxy(direct: string): Promise<{ readonly url: URL; readonly proxy: TestProxy }> {
+  const url = new URL(direct);
+  const proxy = await startProxy(url.host);
+  onTestFinished(() => proxy.close());
+  url.host = proxy.address;
+  return { url, proxy };
+}
 
 export async function startProxy(target: string): Promise<TestProxy> {
   const [host = '', port = ''] = target.split(':');

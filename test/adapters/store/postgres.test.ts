@@ -8,7 +8,7 @@ import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
-import { startProxy } from '../../support/proxy.ts';
+import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
 
@@ -68,10 +68,7 @@ test.each([
   ['answered', 'the caller learns that it is done', ok('done'), 1],
   ['asked for', 'the caller learns that nothing is done', fail({ kind: 'store_unreachable', retryAfterSecs: 2 }), 0],
 ] as const)('when the database is cut off as a commit is %s, %s', async (when, _, answer, rowsLeft) => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   const postgres = open(url.href, { maxConnections: 1 });
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
   proxy.cutAt('COMMIT', when === 'answered' ? when : 'asked');
@@ -80,12 +77,10 @@ test.each([
 });
 
 test('when a server takes over that has never heard of the transaction that was being committed, the caller learns that nothing is done', async () => {
-  const url = new URL(await newDatabase());
+  const direct = await newDatabase();
   // An id that no transaction of this server has reached stands for one that only the server before it has given.
-  await (await connect(url.href)).query(`CREATE FUNCTION pg_current_xact_id_if_assigned() RETURNS xid8 RETURN '999999999'::xid8`);
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  await (await connect(direct)).query(`CREATE FUNCTION pg_current_xact_id_if_assigned() RETURNS xid8 RETURN '999999999'::xid8`);
+  const { url, proxy } = await throughProxy(direct);
   url.searchParams.set('options', '-c search_path=public,pg_catalog');
   const postgres = open(url.href);
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
@@ -182,10 +177,7 @@ test('connections to a server that a fail-over has made read-only are given up f
 });
 
 test('a pooler that takes no time-outs from whoever connects, as PgBouncer, passes them on all the same', async () => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   proxy.refuseFrom('_timeout\0'); // what connects sends names and values so, and a statement does not
   const postgres = open(url.href);
   await postgres.start();
@@ -195,10 +187,7 @@ test('a pooler that takes no time-outs from whoever connects, as PgBouncer, pass
 });
 
 test('whether the database answers is known within a second, also when it says nothing at all', async () => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   const postgres = open(url.href);
   await postgres.start();
   expect(await postgres.isReachable()).toBe(true);
@@ -216,10 +205,7 @@ test('whether the database answers is known within a second, also when it says n
 });
 
 test('a database that is far away is ready all the same', async () => {
-  const url = new URL(await newDatabase());
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(await newDatabase());
   const postgres = open(url.href);
   await postgres.start();
   const isInTheEnd = () => eventually(async () => expect(await postgres.isReachable()).toBe(true));
@@ -294,12 +280,10 @@ test('a gateway starts before its database and migrates when it appears', async 
 });
 
 test('a database that stops answering in the middle of a migration does not keep the gateway from ending', async () => {
-  const url = new URL(await newDatabase());
-  const other = await connect(url.href);
+  const direct = await newDatabase();
+  const other = await connect(direct);
   await other.query('BEGIN; SELECT pg_advisory_xact_lock(7201554310)'); // another gateway migrates
-  const proxy = await startProxy(url.host);
-  onTestFinished(() => proxy.close());
-  url.host = proxy.address;
+  const { url, proxy } = await throughProxy(direct);
   const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS }, SILENT);
   const started = postgres.start();
   await eventually(async () => expect((await other.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount).toBe(1));
