@@ -1,4 +1,6 @@
 /** The accounts as main puts them together, on a real database. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { startAccounts, type RunningAccounts } from '../src/accounts-start.ts';
 import { Postgres, POSTGRES_DEFAULTS } from '../src/adapters/store/postgres.ts';
@@ -50,3 +52,12 @@ test('a gateway whose clock is weeks ahead, or behind, neither ends nor prolongs
   await rows(`UPDATE refresh_tokens SET expires_at = now() - interval '1 second'`);
   expect((await behind.refresh({ refreshToken: old.refreshToken })).ok).toBe(false);
 });
+
+test.runIf(process.platform === 'linux')('password hashes give way to checks: of all threads, only the four in which hashes are computed have less priority', async () => {
+  await start(await newDatabase(), 0);
+  expect(niceness().filter((nice) => nice !== getPriority())).toEqual(Array(4).fill(getPriority() + 5));
+});
+
+/** Of each thread of this process. The 19th field of a thread's `stat`; the second, its name, may hold blanks. */
+const niceness = (): readonly number[] => readdirSync('/proc/self/task').map((thread) =>
+  Number(readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[16]));

@@ -1,0 +1,33 @@
+/** Makes the threads on which argon2 computes give way to those that answer checks. */
+import { readlink } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
+
+/** Steps of `nice` below the process: a third of the processor time of any other thread, where they compete. */
+const STEPS = 5;
+const LOWEST = 19;
+const ROUNDS = 8;
+
+/**
+ * argon2 runs on libuv's thread pool, in whichever of its threads is free, so all of them are given less priority. A hash takes
+ * 30 ms in one piece, and on a busy processor a check would wait for a whole time slice of it. On Linux only: elsewhere a single
+ * thread has no priority of its own, or does not learn its number. There, and where it is forbidden, hashes compete with checks.
+ */
+export async function giveWay(poolThreads: number): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const priority = Math.min(getPriority() + STEPS, LOWEST);
+  const seen = new Set<string>();
+  for (let round = 0; round < ROUNDS && seen.size < poolThreads; round += 1) {
+    // Each link is read by a thread of the pool and names the one that reads it; by more than there are, so that none is left out.
+    const links = await Promise.allSettled(Array.from({ length: 8 * poolThreads }, () => readlink('/proc/thread-self')));
+    for (const link of links) if (link.status === 'fulfilled') seen.add(link.value);
+  }
+  for (const link of seen) lower(Number(link.split('/').at(-1)), priority);
+}
+
+function lower(threadId: number, priority: number): void {
+  try {
+    setPriority(threadId, priority);
+  } catch {
+    // Forbidden, as some sandboxes do: hashing works all the same.
+  }
+}
