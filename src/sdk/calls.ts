@@ -91,7 +91,7 @@ export class Calls {
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         if (error.code === 'unauthenticated') {
-          await credential.renew(token, error);
+          credential.renew(token, error);
           continue;
         }
         if (error.fault === undefined && !isVerdict(error)) reach.failed();

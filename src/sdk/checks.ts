@@ -239,7 +239,7 @@ export class Checker {
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       if (error.code !== 'unauthenticated') return false;
-      await credential.renew(token, error);
+      credential.renew(token, error);
       return true;
     }
     return false;

@@ -105,7 +105,7 @@ export class ControlChannel {
           this.#mayHurry = true;
         }
         if (error.code === 'unauthenticated') {
-          await credential.renew(token, error);
+          credential.renew(token, error);
           continue;
         }
         if (isVerdict(error)) throw error;

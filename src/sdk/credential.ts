@@ -68,18 +68,20 @@ export class Credential {
     }
   }
 
-  /** Replaces `stale`, which the gateway rejects, by a new token. Rejects with `because` where none can be obtained. */
-  async renew(stale: string, because: GatewayError): Promise<string> {
-    if (this.#token !== stale) return this.get();
-    if (!this.canRenew) return this.#refuse(because);
+  /**
+   * Gives up `stale`, which the gateway rejects: `get` and `before` obtain another one. It does not wait for that, because each
+   * caller has a deadline of its own. Throws `because` where none can be obtained.
+   */
+  renew(stale: string, because: GatewayError): void {
+    if (this.#token !== stale) return;
+    if (!this.canRenew) this.#refuse(because);
     const nowMs = performance.now();
     if (nowMs - this.#renewedAtMs < RENEW_AT_MOST_EVERY_MS) {
       const { orgId, teamId, agentId } = this.#settings.agent;
-      return this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed: does another process run as the same agent?`, {}, { cause: because }));
+      this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed: does another process run as the same agent?`, {}, { cause: because }));
     }
     this.#renewedAtMs = nowMs;
     this.#token = undefined;
-    return this.#register();
   }
 
   close(): void {

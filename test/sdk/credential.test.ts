@@ -63,3 +63,27 @@ test('a registration that the gateway refuses is not tried again, and every call
   expect(agent.state).toBe('refused');
   expect(registrationsAt(gateway)).toBe(1);
 });
+
+test('a void token that cannot be replaced keeps no call beyond its deadline', async () => {
+  const agentWithVoidToken = async () => {
+    let isVoid = false;
+    const agent = scriptedAgent(await scriptedGateway(({ method }) => {
+      if (!isVoid) return undefined;
+      switch (method) {
+        case 'CheckAction': return { decision: 'deny', opState: 'unspecified' };
+        case 'RegisterAgent': return { fails: 'RESOURCE_EXHAUSTED', fault: 'rate_limited' };
+        default: return { fails: 'UNAUTHENTICATED' };
+      }
+    }), { apiKey: 'any-key', deadlines: { checkMs: 300, callMs: 300 } });
+    await agent.ready();
+    isVoid = true;
+    return agent;
+  };
+  const withinTwoSeconds = <T>(call: Promise<T>) => Promise.race([call, new Promise((resolve) => setTimeout(resolve, 2_000, 'still waits'))]);
+  const [checking, completing] = await Promise.all([agentWithVoidToken(), agentWithVoidToken()]);
+  const answers = [checking.check(SEARCH), completing.complete('trace:span').catch((error: unknown) => error)].map(withinTwoSeconds);
+  expect(await Promise.all(answers)).toMatchObject([
+    { decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
+    { name: 'GatewayError', code: 'unavailable', message: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
+  ]);
+});

@@ -28,7 +28,7 @@ function channelOf({ refusal = (): Error | undefined => undefined, whenConnected
   const channel = new ControlChannel({
     settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: (state: ClientState) => states.push(state) },
     transport: { openControl, whenConnected },
-    credential: { get: async () => 'token', renew: async () => 'another token' },
+    credential: { get: async () => 'token', renew: () => {} },
     reach,
     orphans: { retry: () => {} },
     onReturn: () => {},
