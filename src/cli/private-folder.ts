@@ -1,6 +1,6 @@
 /** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (spec: CLI commands, login 4). */
 import { randomBytes } from 'node:crypto';
-import { chmod, link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -92,7 +92,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
   const giveUpAtMs = Date.now() + LOCK_PATIENCE_MS;
   await writeFile(own, '', { flag: 'wx', mode: 0o600 });
   try {
-    while (!(await linked(own, path))) {
+    while (!(await linkedFresh(own, path))) {
       await clearWhenStale(path, `${own}.stale`);
       if (Date.now() > giveUpAtMs) throw new CliError(`another svc command has kept ${path} for too long`, 'If none is running, delete that file and try again.');
       await setTimeout(LOCK_RETRY_MS);
@@ -101,6 +101,13 @@ async function lock(path: string): Promise<() => Promise<void>> {
     await rm(own, { force: true });
   }
   return () => rm(path, { force: true });
+}
+
+/** A lock has the age of the file that it is a link to: one that was waited for must not look as if it had been held that long. */
+async function linkedFresh(from: string, to: string): Promise<boolean> {
+  const now = new Date();
+  await utimes(from, now, now);
+  return linked(from, to);
 }
 
 /** A link appears complete or not at all, so of two commands exactly one gets the name. */

@@ -1,7 +1,9 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { changePrivateFile } from '../../src/cli/private-folder.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -187,10 +189,39 @@ test('two and more logins at once lose nothing', async () => {
 test('a lock left behind by a crash does not keep anybody out', async () => {
   mkdirSync(cli.folder, { mode: 0o700 });
   writeFileSync(join(cli.folder, 'credentials.yaml.lock'), '');
-  const { utimesSync } = await import('node:fs');
   utimesSync(join(cli.folder, 'credentials.yaml.lock'), 1, 1);
   expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
   expect(readdirSync(cli.folder)).toEqual(['credentials.yaml']);
+});
+
+test('a command that has waited long for its turn keeps it: the next one that waits does not take it for left behind', async () => {
+  vi.stubEnv('HOME', cli.home);
+  onTestFinished(() => { vi.unstubAllEnvs(); });
+  const lock = join(cli.folder, 'credentials.yaml.lock');
+  mkdirSync(cli.folder, { mode: 0o700 });
+  writeFileSync(lock, '');
+  let finish = (): void => {};
+  const steps: string[] = [];
+  const first = changePrivateFile('credentials.yaml', async () => {
+    steps.push('first begins');
+    await new Promise<void>((resolve) => { finish = resolve; });
+    steps.push('first ends');
+    return 'first\n';
+  });
+  const ticket = () => readdirSync(cli.folder).find((name) => name.startsWith('credentials.yaml.lock.'));
+  await eventually(() => expect(ticket()).toBeDefined());
+  utimesSync(join(cli.folder, ticket()!), 1, 1); // as if it had come long ago
+  rmSync(lock);
+  await eventually(() => expect(steps).toEqual(['first begins']));
+  const second = changePrivateFile('credentials.yaml', async (text) => {
+    steps.push('second begins');
+    return `${text}second\n`;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  finish();
+  await Promise.all([first, second]);
+  expect(steps).toEqual(['first begins', 'first ends', 'second begins']);
+  expect(credentials()).toBe('first\nsecond\n');
 });
 
 test('a corrupt or partial credentials file holds no session, and the next login replaces it', async () => {
