@@ -60,14 +60,13 @@ export async function login(context: AccountsContext, decoy: DecoyHash, input: L
   // A text that is not an address has no account, and is handled in the same way.
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
   const attempts = digestOf(key);
-  const found = await context.store.read(async (reads) => ({
-    account: await reads.accountByEmail(email === undefined ? ('' as EmailKey) : key),
-    lockout: await reads.lockout(attempts),
-  }));
+  // Here and below, what does not need an answer is asked together with what comes before it: the store may be far away.
+  const found = await context.store.read((reads) => Promise.all([reads.accountByEmail(email === undefined ? ('' as EmailKey) : key), reads.lockout(attempts)]));
   if (!found.ok) return found;
-  const attempt: Attempt = { input, attempts, account: found.value.account };
+  const [account, lockout] = found.value;
+  const attempt: Attempt = { input, attempts, account };
 
-  const locked = lockedForSecs(found.value.lockout, context.clock.nowMs());
+  const locked = lockedForSecs(lockout, context.clock.nowMs());
   if (locked !== undefined) return refuseLocked(context, attempt, locked);
   const verified = await verify(context, decoy, attempt);
   if (!verified.ok) return verified;
@@ -126,17 +125,18 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
   const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
   const settled = await context.store.transact<Settled>(async (transaction) => {
     const nowMs = context.clock.nowMs();
-    const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
+    const [lockout, current] = await Promise.all([transaction.lockLockout(attempt.attempts, nowMs), transaction.lockAccount(account.id)]);
     const lockedSecs = lockedForSecs(lockout, nowMs);
     if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
-    const current = await transaction.lockAccount(account.id);
     // Disabled, given another role or another password since it was read: this token is already dead.
     if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'refused', locksNow: false });
-    await transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs);
-    await transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash });
     const session = { id: randomUUID(), accountId: account.id, rememberMe: attempt.input.rememberMe, createdAtMs: nowMs, revokedAtMs: null };
-    await transaction.insertSession(session);
-    await transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id);
+    await Promise.all([
+      transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
+      transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }),
+      transaction.insertSession(session),
+      transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id),
+    ]);
     const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
     const recorded = await context.audit.record(auditEntry('LoginSucceeded', ownActor(account), account, { payload }));
     return recorded.ok ? ok({ kind: 'signed-in' }) : recorded;

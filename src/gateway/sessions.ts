@@ -46,8 +46,10 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
     if (standing.kind === 'dead') return ok('ended');
     if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, REPLAY);
     if (standing.account.tokenEpoch !== before.account.tokenEpoch) return fail({ kind: 'conflict', detail: 'the account has just been changed; try again' });
-    await transaction.rotateRefreshToken(digest, nowMs);
-    await transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + lifetimeMs }, standing.token.session.id);
+    await Promise.all([
+      transaction.rotateRefreshToken(digest, nowMs),
+      transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + lifetimeMs }, standing.token.session.id),
+    ]);
     const payload = { session_id: standing.token.session.id };
     const recorded = await context.audit.record(auditEntry('TokenIssued', ownActor(standing.account), standing.account, { reason: 'refresh', payload }));
     return recorded.ok ? ok('rotated') : recorded;

@@ -3,6 +3,7 @@ import { fail, ok } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { eventually } from '../support/eventually.ts';
 import { withTables } from '../support/postgres.ts';
+import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withTables();
 
@@ -20,6 +21,22 @@ test('the right password signs in: a token, its scopes, and a refresh token for 
   expect(eventTypes(scene)).toEqual(['AccountRegistered', 'LoginSucceeded']);
   expect(scene.audit[1]).toMatchObject({ actor: `account:${owner.id}`, payload: { email: 'owner@example.com', address: '192.0.2.1', remember_me: false } });
   expect(valueOf(await scene.me({ principal: { subject: `account:${owner.id}`, scopes: [], orgId: null } })).lastLoginAtMs).toBe(1_893_456_000_000);
+});
+
+test('whoever signs in waits for four round trips to the database, which may be far away, and with a wrong password too', async () => {
+  const { url, proxy } = await throughProxy(await newDatabase());
+  const scene = await openScene(url.href);
+  await registerOwner(scene);
+  await Promise.all([signIn(scene, 'owner@example.com'), signIn(scene, 'owner@example.com')]); // opens connections
+  proxy.delay(20);
+  const tripsOf = async (password: string): Promise<{ readonly isIn: boolean; readonly trips: number }> => {
+    const before = proxy.roundTrips();
+    const { ok: isIn } = await signIn(scene, 'owner@example.com', password);
+    return { isIn, trips: proxy.roundTrips() - before };
+  };
+  // The first of them asks two questions at once, each on a connection of its own.
+  expect(await tripsOf(GOOD_PASSWORD)).toEqual({ isIn: true, trips: 1 + 4 });
+  expect(await tripsOf('not that')).toEqual({ isIn: false, trips: 1 + 4 });
 });
 
 test('remember_me makes it thirty days', async () => {

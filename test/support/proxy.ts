@@ -21,6 +21,8 @@ export type TestProxy = {
   serve(): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
+  /** How often a client has said something that it did not say before the last answer. With a delay: without one, an answer may come between two halves of a question. */
+  readonly roundTrips: () => number;
   close(): Promise<void>;
 };
 
@@ -42,13 +44,17 @@ export async function startProxy(target: string): Promise<TestProxy> {
   let last: string | undefined;
   let cutting: { readonly text: string; readonly when: 'asked' | 'answered' } | undefined;
   let accepted = 0;
+  let roundTrips = 0;
   const server = createServer((near) => {
     accepted += 1;
     if (isRefusing) return void near.destroy();
     const far = connect(Number(port), host);
+    let isAnswered = true;
     for (const [from, to] of [[near, far], [far, near]] as const) {
       sockets.add(from);
       from.on('data', (bytes) => {
+        if (from === near && isAnswered) roundTrips += 1;
+        isAnswered = from === far;
         if (from === near && last !== undefined && bytes.includes(last)) return refuse();
         if (from === near && cutting !== undefined && bytes.includes(cutting.text)) {
           const { when } = cutting;
@@ -93,6 +99,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
       last = undefined;
     },
     accepted: () => accepted,
+    roundTrips: () => roundTrips,
     close: () => new Promise((resolve) => {
       server.close(() => resolve());
       cut();

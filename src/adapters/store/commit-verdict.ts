@@ -1,13 +1,18 @@
 /** What became of a transaction of which the database was asked to commit it, and was cut off before it said so. */
 import { codeOf } from '../../core/error-text.ts';
+import { assert } from '../../core/result.ts';
 import type { Queryable } from './postgres.ts';
 
 export type Verdict = 'committed' | 'aborted' | 'in progress';
 
-/** Null: it has written nothing. Asked before COMMIT, and not together with it: the answer would be lost with that to COMMIT. */
-export async function transactionIdIn(transaction: Queryable): Promise<string | null> {
-  const { rows: [row] } = await transaction.query<{ id: string | null }>('SELECT pg_current_xact_id_if_assigned()::text AS id');
-  return row?.id ?? null;
+/** Resolves with the id of the transaction. Not asked for together with COMMIT: the answer would be lost with that to COMMIT. */
+export async function begin(connection: Queryable): Promise<string> {
+  const [, { rows: [row] }] = await Promise.all([
+    connection.query('BEGIN'),
+    connection.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id'),
+  ]);
+  assert(row !== undefined, 'a transaction has an id');
+  return row.id;
 }
 
 /** A server that has forgotten the transaction, as one of long ago, or has never heard of it, has not committed it. */

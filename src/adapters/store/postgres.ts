@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
-import { transactionIdIn, verdictOn, type Verdict } from './commit-verdict.ts';
+import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
 import { Outage } from './outage.ts';
 import { isRefusal, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
@@ -45,7 +45,7 @@ class Unreachable extends Error {
 }
 
 /** A transaction whose end has been asked for. */
-type Commit<T> = { sent: { readonly transactionId: string | null; readonly result: Result<T, Fault> } | undefined };
+type Commit<T> = { sent: { readonly transactionId: string; readonly result: Result<T, Fault> } | undefined };
 
 export class Postgres {
   readonly #pool: pg.Pool;
@@ -70,6 +70,7 @@ export class Postgres {
       ...this.#clientOptions(),
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
+      pipeline: true, // what is asked at once on one connection is sent at once: the database may be far away
       query_timeout: options.statementTimeoutMs + 1000,
       onConnect: (client) => this.#limit(client),
     });
@@ -112,6 +113,7 @@ export class Postgres {
   }
 
   /**
+   * What `work` asks at once, without waiting for answers in between, is sent at once and done in that order.
    * Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. When the database is cut off
    * before it says whether it has committed, as in a fail-over, it is asked again: a caller who was told that nothing has happened
    * would do again what can be done only once. Fault: `store_unreachable`.
@@ -131,10 +133,19 @@ export class Postgres {
   }
 
   #transactOnce<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>, commit: Commit<T>): Promise<Result<T, Fault>> {
-    return this.#onOneConnection(async (transaction) => {
-      await transaction.query('BEGIN');
+    return this.#onOneConnection(async (connection) => {
+      let begun: Promise<string> | undefined;
+      const transaction: Queryable = {
+        query: async (text, values) => {
+          begun ??= begin(connection);
+          // Sent without waiting for the answer, but nothing follows what has not begun.
+          const [, answer] = await Promise.all([begun, connection.query<never>(text, values)]);
+          return answer;
+        },
+      };
       const result = await work(transaction);
-      if (result.ok) commit.sent = { transactionId: await transactionIdIn(transaction), result };
+      if (begun === undefined) return result;
+      if (result.ok) commit.sent = { transactionId: await begun, result };
       await transaction.query(result.ok ? 'COMMIT' : 'ROLLBACK');
       return result;
     });
@@ -159,9 +170,8 @@ export class Postgres {
     }
   }
 
-  /** False also when that cannot be found out in the time of a statement. What has written nothing has nothing to lose. */
-  async #hasCommitted(transactionId: string | null): Promise<boolean> {
-    if (transactionId === null) return true;
+  /** False also when that cannot be found out in the time of a statement. */
+  async #hasCommitted(transactionId: string): Promise<boolean> {
     const endMs = performance.now() + this.#options.statementTimeoutMs;
     while (this.#closing === undefined && performance.now() < endMs) {
       const verdict = await this.#verdictOn(transactionId);

@@ -79,7 +79,7 @@ test.each([
 test('when a server takes over that has never heard of the transaction that was being committed, the caller learns that nothing is done', async () => {
   const direct = await newDatabase();
   // An id that no transaction of this server has reached stands for one that only the server before it has given.
-  await (await connect(direct)).query(`CREATE FUNCTION pg_current_xact_id_if_assigned() RETURNS xid8 RETURN '999999999'::xid8`);
+  await (await connect(direct)).query(`CREATE FUNCTION pg_current_xact_id() RETURNS xid8 RETURN '999999999'::xid8`);
   const { url, proxy } = await throughProxy(direct);
   url.searchParams.set('options', '-c search_path=public,pg_catalog');
   const postgres = open(url.href);
