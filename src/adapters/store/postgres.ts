@@ -7,6 +7,7 @@ import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
 import { Outage } from './outage.ts';
 import { isRefusal, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
+import { schemaTrouble } from './schema-check.ts';
 
 export type PostgresOptions = {
   /** `postgres://user:password@host:port/database?sslmode=…`; never logged, it holds the password. */
@@ -97,7 +98,7 @@ export class Postgres {
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#outage.trouble; }
 
-  /** For the readiness probe: whether the database answers now, without long thought, and takes writes. */
+  /** For the readiness probe: whether the database answers now, without long thought, takes writes, and has its tables. */
   async isReachable(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => { timer = setTimeout(() => resolve(false), PROBE_MS); });
@@ -262,6 +263,8 @@ export class Postgres {
     try {
       await client.connect();
       const applied = await migrate(client);
+      const trouble = await schemaTrouble({ query: (text, values) => this.#query(client, text, values) });
+      if (trouble !== undefined) throw new MigrationError(trouble);
       if (applied.length > 0) this.#log.info('brought the account store up to date', { migrations: applied });
     } catch (error) {
       throw error instanceof MigrationError || isRefusal(error) ? error : this.#classified(error);
@@ -311,9 +314,13 @@ export class Postgres {
     this.#probing ??= this.#faulting(async () => {
       await this.#migrated();
       return this.#onOneConnection(async (connection) => {
-        const { rows: [row] } = await connection.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`);
-        if (row?.isReadOnly !== true) return ok(undefined);
-        const error = new Unreachable('it is read-only');
+        const [{ rows: [row] }, lacking] = await Promise.all([
+          connection.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`),
+          schemaTrouble(connection),
+        ]);
+        const trouble = row?.isReadOnly === true ? 'it is read-only' : lacking;
+        if (trouble === undefined) return ok(undefined);
+        const error = new Unreachable(trouble);
         this.#outage.lost(error);
         throw error;
       });

@@ -256,6 +256,36 @@ test('tables that are away while a backup is put back are an outage, and not a b
   expect(await count()).toEqual(ok([{ accounts: 0 }]));
 });
 
+test.each([
+  ['nothing', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC', 'it has no tables; put a backup back, or restart the gateway to begin with an empty database', undefined],
+  ['part of the tables', 'DROP TABLE password_resets, refresh_tokens', 'it lacks the table refresh_tokens, password_resets; put a whole backup back', 'same'],
+  ['tables without an index', 'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key', 'it lacks the unique index on accounts.email_key; put a whole backup back, and if it is one of an older release, restart the gateway', 'same'],
+  ['those of an older release', 'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4', 'it lacks the unique index on invites.id; put a whole backup back, and if it is one of an older release, restart the gateway', undefined],
+  ['tables of another owner', 'REVOKE ALL ON sessions FROM granted', 'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted', 'same'],
+])('a database with %s is not ready, says what is to be done, and is ready when that is done', async (_, damage, trouble, atStart) => {
+  const whole = await newDatabase();
+  const owner = await connect(whole);
+  await migrate(owner);
+  await owner.query(`DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`);
+  const url = new URL(whole);
+  url.username = url.password = 'granted';
+  const postgres = open(url.href);
+  await postgres.start();
+  expect(await postgres.isReachable()).toBe(true);
+
+  await owner.query('BEGIN');
+  await owner.query(damage);
+  await owner.query('COMMIT');
+  expect(await postgres.isReachable()).toBe(false);
+  expect(postgres.trouble).toBe(trouble);
+  if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
+
+  await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
+  await migrate(owner);
+  await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
+  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
 test('a schema that is missing, or may not be written to, keeps a gateway from starting at once and by name', async () => {
   const url = new URL(await newDatabase());
   url.searchParams.set('options', '-c search_path=nowhere');
