@@ -1,79 +1,37 @@
 /**
- * How close the gateway comes over gRPC, policy, registry and audit log included, to a bare grpc-js server that answers the same
- * messages at once. Both are programs of their own, loaded in turns by the same client.
- * Run after a build: node dist/bench/grpc.js. Unary needs h2load on the PATH; streams are loaded by grpc-js itself.
+ * How much of a bare grpc-js server's rate is left for CheckAction over gRPC, with everything the gateway does? Both are programs
+ * of their own, loaded in turns by the same client: unary by h2load, which has to be installed, streams by grpc-js itself.
  */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, credentials } from '@grpc/grpc-js';
 import { assert } from '../src/core/result.ts';
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import type { CheckActionRequest, StreamCheckActionsResponse } from '../src/wire/proto/messages.ts';
-import { isBrief, median } from './lib/report.ts';
+import { heading, isBrief, line, median, ratio } from './lib/report.ts';
+import { AGENT, startBare, startGateway, TOKEN } from './lib/subject.ts';
 
 const ROUNDS = isBrief ? 1 : 5;
 const UNARY_CALLS = isBrief ? 1_000 : 20_000;
 const STREAM_CHECKS = isBrief ? 1_000 : 20_000;
 /** Checks of a stream that wait for their answer at a time. */
 const WINDOW = 512;
-const UNARY_TARGET = 0.8;
-const STREAM_TARGET = 0.6;
+const UNARY_GOAL = 0.8;
+const STREAM_GOAL = 0.6;
 
-const API_KEY = 'bench-key-0123456789abcdef0123456789abcdef';
-const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler-7' };
-const here = import.meta.dirname;
-const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
-
-type Target = { readonly name: string; readonly address: string; readonly process: ChildProcess };
-
-/** Starts a program and waits for the line that tells where it listens. */
-function start(name: string, words: readonly string[], env: Record<string, string>, listening: RegExp): Promise<Target> {
-  const child = spawn(process.execPath, words, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-  return new Promise((resolve, reject) => {
-    let output = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      const port = listening.exec(output)?.[1];
-      if (port !== undefined) resolve({ name, address: `127.0.0.1:${port}`, process: child });
-    });
-    child.on('exit', (code) => reject(new Error(`${name} ended with ${code}: ${output}`)));
-  });
-}
-
-const startBare = (): Promise<Target> => start('bare grpc-js', [join(here, 'lib', `bare-grpc${extname(import.meta.filename)}`)], {}, /^(\d+)\n/);
-
-const startGateway = (): Promise<Target> => start('svc-gateway', [join(here, '../src/cli/main.js'), 'serve'], {
-  SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: API_KEY, SVC_LOG_LEVEL: 'warn',
-}, /gRPC\s+127\.0\.0\.1:(\d+)\n/);
-
-function register(address: string): Promise<string> {
-  const request = binaryCodec('RegisterAgentRequest');
-  const response = binaryCodec('RegisterAgentResponse');
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${API_KEY}`);
-  const client = new Client(address, credentials.createInsecure());
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest('/svc.governance.v1.AgentService/RegisterAgent', request.encode, (bytes) => response.decode(bytes), { agent: AGENT, credentialToken: '', parent: undefined }, metadata, (error, answer) => {
-      client.close();
-      if (error !== null) return reject(error);
-      assert(answer?.ok, 'the gateway answers with a message');
-      resolve(answer.value.credentialToken);
-    });
-  });
-}
-
-const check = (credentialToken: string, spanId: string): CheckActionRequest => ({
-  agent: AGENT, credentialToken, traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId, action: 'tool.call', resource: 'web_search',
+const check = (spanId: string): CheckActionRequest => ({
+  agent: AGENT, credentialToken: TOKEN, traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId, action: 'tool.call', resource: 'web_search',
   attributes: undefined, estimatedCostUsd: 0.002, caller: undefined, dryRun: false, correlationId: spanId,
 });
 
 /** Calls per second, or undefined without h2load. */
-function loadUnary(address: string, credentialToken: string): number | undefined {
-  const message = binaryCodec('CheckActionRequest').encode(check(credentialToken, 'unary'));
+function loadUnary(address: string): number | undefined {
+  const message = binaryCodec('CheckActionRequest').encode(check('unary'));
   const frame = Buffer.alloc(5);
   frame.writeUInt32BE(message.length, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const body = join(folder, 'body');
   writeFileSync(body, Buffer.concat([frame, message]));
   const words = ['-n', String(UNARY_CALLS), '-c', '4', '-m', '16', '-d', body, '-H', 'content-type: application/grpc', '-H', 'te: trailers'];
@@ -84,11 +42,13 @@ function loadUnary(address: string, credentialToken: string): number | undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 }
 
 /** Checks per second on one stream, each of an operation of its own. */
-function loadStream(address: string, credentialToken: string, run: number): Promise<number> {
+function loadStream(address: string, run: number): Promise<number> {
   const client = new Client(address, credentials.createInsecure());
   const { encode } = binaryCodec('StreamCheckActionsRequest');
   const { decode } = binaryCodec('StreamCheckActionsResponse');
@@ -102,7 +62,7 @@ function loadStream(address: string, credentialToken: string, run: number): Prom
   const send = (): void => {
     while (sent < STREAM_CHECKS && sent - answered < WINDOW) {
       sent += 1;
-      call.write(check(credentialToken, `s${run}-${sent}`));
+      call.write(check(`s${run}-${sent}`));
     }
     if (sent === STREAM_CHECKS) call.end();
   };
@@ -122,51 +82,30 @@ function loadStream(address: string, credentialToken: string, run: number): Prom
   });
 }
 
-const ended = (child: ChildProcess): Promise<unknown> =>
-  child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : new Promise((resolve) => { child.once('exit', resolve); });
+type Rates = { readonly gateway: number; readonly bare: number };
 
 /** Compared round by round: the machine's own speed changes from one to the next. */
-function report(what: string, gateway: readonly number[], bare: readonly number[], target: number): void {
-  const ratio = median(gateway.map((rate, round) => rate / bare[round]!));
-  console.log(`${what.padEnd(8)} svc-gateway ${median(gateway).toFixed(0).padStart(6)}/s   bare grpc-js ${median(bare).toFixed(0).padStart(6)}/s   ratio ${ratio.toFixed(2)} (target ${target})`);
+function report(what: string, rounds: readonly Rates[], goal: number): void {
+  line(`${what}, bare`, median(rounds.map(({ bare }) => bare)), 'checks/s');
+  line(`${what}, gateway`, median(rounds.map(({ gateway }) => gateway)), 'checks/s');
+  ratio(`${what}, gateway / bare`, median(rounds.map(({ gateway, bare }) => gateway / bare)), 1, goal);
 }
 
-const commit = (): string => {
-  try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim();
-  } catch {
-    return 'no commit';
-  }
-};
-console.log(`${cpus()[0]?.model ?? 'unknown machine'} × ${cpus().length}, Node.js ${process.versions.node}, ${commit()}`);
-
-const targets: Target[] = [];
-try {
-  const gateway = await startGateway();
-  targets.push(gateway);
-  const bare = await startBare();
-  targets.push(bare);
-  const token = await register(gateway.address);
-  const unary: Record<string, number[]> = { [gateway.name]: [], [bare.name]: [] };
-  const stream: Record<string, number[]> = { [gateway.name]: [], [bare.name]: [] };
-  for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const { name, address } of targets) {
-      const unaryRate = loadUnary(address, token);
-      const streamRate = await loadStream(address, token, round);
-      if (round === 0) continue; // warming up
-      if (unaryRate !== undefined) unary[name]?.push(unaryRate);
-      stream[name]?.push(streamRate);
-    }
-  }
-  if (unary[gateway.name]?.length === 0) console.log('unary    not measured: h2load is not on the PATH');
-  else report('unary', unary[gateway.name] ?? [], unary[bare.name] ?? [], UNARY_TARGET);
-  report('stream', stream[gateway.name] ?? [], stream[bare.name] ?? [], STREAM_TARGET);
-  console.log('stream   the client of streams is grpc-js too and shares the cores: it is the bottleneck where both figures are alike');
-} finally {
-  for (const target of targets) {
-    target.process.removeAllListeners('exit');
-    target.process.kill('SIGTERM');
-  }
-  await Promise.all(targets.map(({ process: child }) => ended(child)));
-  rmSync(folder, { recursive: true, force: true });
+heading('CheckAction over gRPC against bare grpc-js');
+const gateway = await startGateway();
+const bare = await startBare('bare-grpc.js');
+const unary: Rates[] = [];
+const streams: Rates[] = [];
+for (let round = 0; round <= ROUNDS; round += 1) {
+  const ofGateway = { unary: loadUnary(gateway.grpc), stream: await loadStream(gateway.grpc, round) };
+  const ofBare = { unary: loadUnary(bare.grpc), stream: await loadStream(bare.grpc, round) };
+  if (round === 0) continue; // warming up
+  if (ofGateway.unary !== undefined && ofBare.unary !== undefined) unary.push({ gateway: ofGateway.unary, bare: ofBare.unary });
+  streams.push({ gateway: ofGateway.stream, bare: ofBare.stream });
 }
+await gateway.stop();
+await bare.stop();
+if (unary.length === 0) console.log('  unary is not measured: h2load is not installed');
+else report('unary', unary, UNARY_GOAL);
+report('stream', streams, STREAM_GOAL);
+console.log('  the client of streams is grpc-js too and shares the cores: it is the bottleneck where both rates are alike');
