@@ -1,6 +1,6 @@
 /**
- * What a budget costs on the hot path: 100,000 agents in 1,000 orgs, every tier capped, one operation after another by
- * agents in random order. First the tracker alone, then its share of a whole check in the governor. Run: node bench/budget.ts (Node 22.18 or later), or node dist/bench/budget.js after a build.
+ * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random order: first the
+ * tracker alone, then its share of a whole check in the governor.
  */
 import { randomHashKey } from '../src/adapters/secrets.ts';
 import { parseBudgetConfig } from '../src/core/budget-config.ts';
@@ -9,7 +9,7 @@ import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import { ok } from '../src/core/result.ts';
-import { isBrief } from './lib/report.ts';
+import { heading, isBrief, line, ratio } from './lib/report.ts';
 
 const ORGS = 1_000;
 const TEAMS_PER_ORG = 5;
@@ -23,6 +23,7 @@ const parsed = parseBudgetConfig({
 });
 if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
 
+heading(`Budgets of ${AGENTS.toLocaleString('en')} agents in ${ORGS.toLocaleString('en')} orgs, every tier capped`);
 const memoryBytes = () => {
   globalThis.gc?.();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -35,7 +36,7 @@ const handles = agents.map((agent) => budget.handleOf(agent));
 for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
 for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS); // numbers too large to be stored in place
 budget.drainChanges();
-console.log(`memory            ${Math.round((memoryBytes() - before) / AGENTS)} bytes per agent${globalThis.gc ? '' : ' (run with --expose-gc for the exact figure)'}`);
+line('memory of an agent', (memoryBytes() - before) / AGENTS, 'bytes', globalThis.gc === undefined ? 'run with --expose-gc for the exact figure' : '');
 
 const order = Uint32Array.from({ length: ROUNDS }, () => Math.floor(Math.random() * AGENTS));
 const picked = Array.from(order, (index) => handles[index] as BudgetHandle);
@@ -47,20 +48,20 @@ function measure(name: string, each: (handle: BudgetHandle, op: number, nowMs: n
     for (let index = 0; index < ROUNDS; index += 1) each(picked[index] as BudgetHandle, index & 0xffff, NOW_MS + index / 500);
     bestNs = Math.min(bestNs, Number(process.hrtime.bigint() - start) / ROUNDS);
   }
-  console.log(`${name.padEnd(17)} ${Math.round(bestNs)} ns`);
+  line(name, bestNs, 'ns');
 }
 
-measure('check of cost 0', (handle, op, nowMs) => budget.reserve(handle, op, 0, nowMs));
-measure('reserve + release', (handle, op, nowMs) => {
+measure('reserve nothing', (handle, op, nowMs) => budget.reserve(handle, op, 0, nowMs));
+measure('reserve and release', (handle, op, nowMs) => {
   budget.reserve(handle, op, 1_000, nowMs);
   budget.release(op);
 });
 // What the hot path sees in practice: some thousand operations in flight at a time.
-measure('… 4,000 in flight', (handle, op, nowMs) => {
+measure('reserve and release, 4,000 in flight', (handle, op, nowMs) => {
   budget.reserve(handle, op, 1_000, nowMs);
   budget.release((op - 4_000) & 0xffff);
 });
-measure('record', (handle, _op, nowMs) => budget.record(handle, 1, {}, nowMs));
+measure('record a cost', (handle, _op, nowMs) => budget.record(handle, 1, {}, nowMs));
 
 /** Takes every reservation and counts nothing: what is left is the governor without budgets. */
 class NoBudget extends BudgetTracker {
@@ -102,4 +103,6 @@ for (let run = 0; run < 5; run += 1) {
   bestWithout = Math.min(bestWithout, checksTakeNs(without, run));
   bestWith = Math.min(bestWith, checksTakeNs(withBudget, run));
 }
-console.log(`check + complete  ${Math.round(bestWith)} ns with a reservation, ${Math.round(bestWithout)} ns without budgets: ${Math.round((1 - bestWithout / bestWith) * 100)} % of the rate`);
+line('check and complete, without budgets', bestWithout, 'ns');
+line('check and complete, with a reservation', bestWith, 'ns');
+ratio('rate with / without budgets', bestWithout / bestWith, 1);

@@ -1,13 +1,12 @@
 /**
- * What it costs to read and write a check, in both codecs, against what is usual: the codecs that protobufjs generates, and bare
- * JSON.parse and JSON.stringify. Run: node bench/codec.ts (Node 22.18 or later), or node dist/bench/codec.js after a build.
+ * What does it cost to read and to write a check, in both codecs, against what is usual: the codecs that protobufjs generates, and
+ * bare JSON.parse and JSON.stringify?
  */
-import { cpus } from 'node:os';
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import { jsonCodec } from '../src/wire/proto/json.ts';
 import type { CheckActionRequest, CheckActionResponse } from '../src/wire/proto/messages.ts';
 import { protoRoot } from '../src/wire/proto/schema.ts';
-import { isBrief } from './lib/report.ts';
+import { heading, isBrief, line, ratio } from './lib/report.ts';
 
 const ROUNDS = isBrief ? 2_000 : 200_000;
 const RUNS = isBrief ? 1 : 5;
@@ -36,10 +35,12 @@ function nsOf(call: () => unknown): number {
 
 function compare(what: string, ours: () => unknown, usual: () => unknown, baseline: string): void {
   const [oursNs, usualNs] = [nsOf(ours), nsOf(usual)];
-  console.log(`${what.padEnd(34)} ${oursNs.toFixed(0).padStart(5)} ns   ${baseline.padEnd(26)} ${usualNs.toFixed(0).padStart(5)} ns   ratio ${(oursNs / usualNs).toFixed(2)}`);
+  line(what, oursNs, 'ns');
+  line(`  ${baseline}`, usualNs, 'ns');
+  ratio('  ours / theirs', oursNs, usualNs);
 }
 
-console.log(`${cpus()[0]?.model ?? 'unknown machine'} × ${cpus().length}, Node.js ${process.versions.node}`);
+heading('Reading and writing a check');
 
 const binary = { request: binaryCodec('CheckActionRequest'), response: binaryCodec('CheckActionResponse') };
 const json = { request: jsonCodec('CheckActionRequest'), response: jsonCodec('CheckActionResponse') };

@@ -1,7 +1,7 @@
-/** How long does one policy decision take? */
+/** How long does one policy decision take, by what it has to look through? */
 import { parsePolicyDocument } from '../src/core/policy-document.ts';
 import { compilePolicies, type CheckSubject, type PolicySet } from '../src/core/policy.ts';
-import { isBrief } from './lib/report.ts';
+import { heading, isBrief, line } from './lib/report.ts';
 
 const RUNS = isBrief ? 10_000 : 1_000_000;
 
@@ -43,6 +43,7 @@ const QUESTIONS: readonly (readonly [string, PolicySet, number])[] = [
   ['200 documents over 50 orgs', policiesOf([base, ...fleet]), 50],
 ];
 
+heading('One policy decision');
 for (const [question, policies, orgs] of QUESTIONS) {
   const subjects = Array.from({ length: orgs }, (_, org) => subjectOf(org));
   const decideAll = (runs: number): number => {
@@ -57,5 +58,5 @@ for (const [question, policies, orgs] of QUESTIONS) {
   const startedMs = performance.now();
   const allowed = decideAll(RUNS);
   const perDecisionNs = ((performance.now() - startedMs) * 1_000_000) / RUNS;
-  process.stdout.write(`${question.padEnd(32)} ${perDecisionNs.toFixed(0).padStart(6)} ns/decision (${allowed === RUNS ? 'all allowed' : `${allowed} of ${RUNS} allowed`})\n`);
+  line(question, perDecisionNs, 'ns', allowed === RUNS ? '' : `only ${allowed} of ${RUNS} were allowed`);
 }

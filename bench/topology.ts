@@ -14,7 +14,7 @@ const heapBytes = (): number => {
   return process.memoryUsage().heapUsed;
 };
 
-heading('the topology of 100,000 agents in 1,000 orgs');
+heading(`The topology of ${AGENTS.toLocaleString('en')} agents in ${ORGS.toLocaleString('en')} orgs`);
 const beforeBytes = heapBytes();
 const agents = new AgentRegistry();
 for (let n = 0; n < AGENTS; n += 1) {
