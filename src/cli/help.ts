@@ -18,7 +18,7 @@ export function helpOf(text: HelpText): string {
       ...columns(text.groups.map(({ name, summary }) => [name, summary])),
       '',
       `${GLOBAL_OPTIONS}     Environment: HTTPS_PROXY, NO_PROXY`,
-      'Exit status: 0 success, 1 failure, 2 usage error, 3 check denied',
+      'Exit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted',
       'Example: svc login && svc ops watch      (svc <command> --help shows more)',
       '',
     ].join('\n');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { wordsOf } from '../../src/cli/command-row.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
+import { EXIT } from '../../src/cli/errors.ts';
 import { helpOf } from '../../src/cli/help.ts';
 import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
 
@@ -28,6 +29,11 @@ test('every help fits a screen of 24 lines and 80 columns and shows an example',
 
 test('the help of svc names every command', () => {
   expect([...new Set(COMMANDS.map((row) => wordsOf(row)[0]))].sort()).toEqual(GROUPS.map(({ name }) => name).sort());
+});
+
+test('the help of svc names every exit status', () => {
+  expect(helpOf({ kind: 'root', groups: GROUPS })).toContain('\nExit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted\n');
+  expect(Object.values(EXIT)).toEqual([0, 1, 2, 3, 130]);
 });
 
 test('help that was asked for is on standard output, of all, of a group and of a command; every example is one of the command it stands at', async () => {
