@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utim
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { changePrivateFile } from '../../src/cli/private-folder.ts';
+import { putSession, readSession, removeSession, renewSession } from '../../src/cli/session-file.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -222,6 +223,23 @@ test('a command that has waited long for its turn keeps it: the next one that wa
   await Promise.all([first, second]);
   expect(steps).toEqual(['first begins', 'first ends', 'second begins']);
   expect(credentials()).toBe('first\nsecond\n');
+});
+
+test('a renewal that comes late brings back no session that has ended, and takes the place of none that was made with another key', async () => {
+  vi.stubEnv('HOME', cli.home);
+  onTestFinished(() => { vi.unstubAllEnvs(); });
+  const session = (token: string, sourceKey: string) => ({ apiUrl: gateway.url, token, expiresAtSecs: 1, scopes: ['read'], sourceKey });
+  const [old, renewed, other] = [session('old', 'key'), session('renewed', 'key'), session('other', 'another-key')];
+  await putSession('one', old);
+  await removeSession('one');
+  await renewSession('one', old, renewed);
+  expect(await readSession('one', gateway.url)).toBeUndefined();
+  await putSession('one', other);
+  await renewSession('one', old, renewed);
+  expect(await readSession('one', gateway.url)).toEqual(other);
+  await putSession('one', old);
+  await renewSession('one', old, renewed);
+  expect(await readSession('one', gateway.url)).toEqual(renewed);
 });
 
 test('a corrupt or partial credentials file holds no session, and the next login replaces it', async () => {

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
 import type { AgentStore } from '../../src/gateway/ports.ts';
 import type { UseCases } from '../../src/gateway/use-cases.ts';
-import { AuditLink, FAILED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { AuditLink, FAILED, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import { Switchboard } from '../../src/threads/switchboard.ts';
@@ -48,6 +48,7 @@ function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Opt
       return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
     }),
     write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
+    release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
     refuse: (batch: number) => {
       Atomics.add(new Int32Array(audit.counters), FAILED, 1);
       audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
@@ -160,6 +161,18 @@ test.each([['deny', { ok: false, fault: { kind: 'audit_unavailable' } }], ['allo
     expect(await replyTo(id!)).toMatchObject(expected);
   },
 );
+
+test('answers whose entries are written, but which are lost with the audit thread, are given all the same, once', async () => {
+  const { ask, replyTo, audit, write, release, sent } = open();
+  const [released] = ask(checkOf(CRAWLER, 't:1'));
+  const [lost] = ask(checkOf(CRAWLER, 't:2'));
+  write(2);
+  release(1);
+  audit.disconnect();
+  expect(await replyTo(lost!)).toMatchObject({ ok: true, value: { decision: 'allow', opState: 'running' } });
+  expect(sent.flatMap((message) => (message.type === 'command-reply' ? [message.id] : []))).not.toContain(released);
+  expect(audit.entriesLost).toBe(0);
+});
 
 test('a registration that is still on its way to the store when the audit thread dies is answered too', async () => {
   let saved: () => void = () => {};

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../../src/core/result.ts';
-import { TOKEN, until } from '../fake-ports.ts';
-import { AGENT, crawler, openControl, refusal, scene, unary } from './harness.ts';
+import { TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
+import { AGENT, bearer, crawler, openControl, refusal, scene, unary } from './harness.ts';
 
 test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
   scene.gateway.answer = (command) => {
@@ -38,6 +38,17 @@ test('a control stream that is refused says so, and listens to nothing', async (
   expect(await openControl().ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential token is not registered' });
   expect(scene.control.size).toBe(0);
   expect(await openControl({ agent: undefined }).ended).toEqual({ code: 'INVALID_ARGUMENT', details: 'agent: is required' });
+});
+
+test('a bearer that is revoked while its control stream is being opened gets no signal', async () => {
+  scene.gateway.answer = ({ type }) => {
+    if (type === 'open-control') Object.assign(scene.gateway, { authenticate: async () => fail({ kind: 'unauthenticated', detail: 'the credential was revoked' }) });
+    return undefined;
+  };
+  const { signals, ended } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
+  expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential was revoked' });
+  expect(signals).toEqual([]);
+  expect(scene.control.size).toBe(0);
 });
 
 test('a signal is acknowledged by its number', async () => {

@@ -101,13 +101,13 @@ export function openChecks(metadata = new Metadata()): { call: CheckClient; answ
   return { call, answers, ended };
 }
 
-export function openControl(request: Partial<Messages['OpControlStreamRequest']> = {}) {
+export function openControl(request: Partial<Messages['OpControlStreamRequest']> = {}, metadata = new Metadata()) {
   const { encode } = binaryCodec('OpControlStreamRequest');
   const { decode } = binaryCodec('OpControlStreamResponse');
   const call = scene.client.makeServerStreamRequest(`${AGENT}/OpControlStream`, encode, (bytes) => {
     const message = decode(bytes);
     return message.ok ? message.value : (undefined as never);
-  }, { agent: crawler, credentialToken: TOKEN, resumeAfter: undefined, ...request });
+  }, { agent: crawler, credentialToken: TOKEN, resumeAfter: undefined, ...request }, metadata);
   const signals: unknown[] = [];
   call.on('data', (signal) => signals.push(signal));
   call.on('error', () => undefined);
