@@ -38,8 +38,8 @@ export class Reservations {
 
   /** Replaces whatever the operation holds. */
   take(op: OpNumber, envelope: Envelope, microUsd: number, nowMs: number): void {
+    assert(microUsd > 0, 'nothing is not held');
     this.release(op);
-    if (microUsd === 0) return;
     if (op >= this.#envelopes.length) this.#growTo(op + 1);
     this.#envelopes[op] = envelope;
     this.#microUsd[op] = microUsd;

@@ -94,17 +94,18 @@ export class BudgetTracker {
   }
 
   /**
-   * Holds the cost for the operation until it is recorded, released or 10 minutes old. A second call for the same
-   * operation replaces its reservation; a refused one leaves everything as it was. A cost of 0 holds nothing, and is
-   * refused only where spend alone is over a cap.
+   * Holds the cost for the operation until it is recorded, released or 10 minutes old. A further call for the same
+   * operation may hold more, and never less: it is a retry, or another step of what is about to spend what was held before.
+   * A refused one leaves everything as it was. A cost of 0 holds nothing, and is refused only where spend alone is over a cap.
    */
   reserve(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number, nowMs: number): Result<void, Exceeded> {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
-    const exceeded = envelope.firstExceeded(costMicroUsd, this.#reservations.heldBy(op, envelope), this.#epoch);
+    const held = this.#reservations.heldBy(op, envelope);
+    const exceeded = envelope.firstExceeded(costMicroUsd, held, this.#epoch);
     if (exceeded !== undefined) return fail(exceeded);
-    this.#reservations.take(op, envelope, costMicroUsd, this.#timeMs);
+    if (costMicroUsd > 0) this.#reservations.take(op, envelope, Math.max(costMicroUsd, held), this.#timeMs);
     return RESERVED;
   }
 

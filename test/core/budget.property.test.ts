@@ -92,8 +92,8 @@ test('whatever is asked in whatever order, answers and sums are those of the pla
           const expected = model.first(each.agent, each.cost, opNumber);
           const answer = real.reserve(each.agent, opNumber, each.cost, nowMs);
           expect(answer.ok ? undefined : named(answer.fault)).toBe(expected);
-          if (expected === undefined) model.held.delete(opNumber);
-          if (expected === undefined && each.cost > 0) model.held.set(opNumber, { agent: each.agent, cost: each.cost, untilMs: model.timeMs + 600_000 });
+          const cost = Math.max(each.cost, model.held.get(opNumber)?.cost ?? 0);
+          if (expected === undefined && each.cost > 0) model.held.set(opNumber, { agent: each.agent, cost, untilMs: model.timeMs + 600_000 });
           break;
         }
         case 'record': {

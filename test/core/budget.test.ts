@@ -107,7 +107,7 @@ test('a refused reservation holds nothing anywhere', () => {
   expect(budget.status({}, NOON).rows.map((row) => row.reservedMicroUsd)).toEqual([0, 0, 0, 0]);
 });
 
-test('a second check of an operation replaces what it holds, and a refused one leaves it', () => {
+test('a further check of an operation may hold more, and a refused one leaves what is held', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   const reserved = () => budget.status({ orgId: 'acme' }, NOON).rows[0]?.reservedMicroUsd;
   budget.reserve(ada, 1, 8 * USD, NOON);
@@ -115,8 +115,28 @@ test('a second check of an operation replaces what it holds, and a refused one l
   expect(reserved()).toBe(9_000_000);
   expect(budget.reserve(ada, 1, 11 * USD, NOON)).toMatchObject({ ok: false });
   expect(reserved()).toBe(9_000_000);
+});
+
+test('a further check that costs less or nothing frees no money that the running operation is about to spend', () => {
+  const budget = tracker({ org_daily_limit_usd: 10 });
+  const reserved = () => budget.status({ orgId: 'acme' }, NOON).rows[0]?.reservedMicroUsd;
+  budget.reserve(ada, 1, 8 * USD, NOON);
+  expect(budget.reserve(ada, 1, 3 * USD, NOON).ok).toBe(true);
+  expect(reserved()).toBe(8_000_000);
   expect(budget.reserve(ada, 1, 0, NOON).ok).toBe(true);
-  expect(reserved()).toBe(0);
+  expect(reserved()).toBe(8_000_000);
+  expect(budget.reserve(bob, 2, 3 * USD, NOON)).toMatchObject({ ok: false, fault: { tier: 'org', period: 'daily' } });
+});
+
+test('a further check that costs nothing does not make a reservation last longer, one that costs something does', () => {
+  const budget = tracker({ org_daily_limit_usd: 10 });
+  budget.reserve(ada, 1, 10 * USD, NOON);
+  budget.reserve(ada, 1, 0, NOON + 599_999);
+  expect(budget.wouldExceed(bob, 1, NOON + 600_000)).toBeUndefined();
+  budget.reserve(ada, 1, 10 * USD, NOON + 600_000);
+  budget.reserve(ada, 1, 1 * USD, NOON + 900_000);
+  expect(budget.wouldExceed(bob, 1, NOON + 1_499_999)).toMatchObject({ reservedMicroUsd: 10_000_000 });
+  expect(budget.wouldExceed(bob, 1, NOON + 1_500_000)).toBeUndefined();
 });
 
 test('a rehearsed check counts what its own operation holds no second time', () => {

@@ -120,7 +120,9 @@ describe('money', () => {
 
   test.each<[string, readonly Command[], number]>([
     ['an allow', [ask(4)], 6],
-    ['an allow, and another for the same operation', [ask(4), ask(3)], 7],
+    ['an allow, and another for the same operation that costs less', [ask(4), ask(3)], 6],
+    ['an allow, and another for the same operation that costs nothing', [ask(4), ask(0)], 6],
+    ['an allow, and another for the same operation that costs more', [ask(3), ask(4)], 6],
     ['an allow, and one of another operation', [ask(4), ask(3, {}, 't:2')], 3],
     ['what policy denies', [ask(4, { resource: 'forbidden' })], 10],
     ['an allow, and what policy denies of the same operation', [ask(4), ask(3, { resource: 'forbidden' })], 6],
