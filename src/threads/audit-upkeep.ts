@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { createCheckpointer, loadCheckpointKey, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
+import { existsSync } from 'node:fs';
+import { CHECKPOINTS_FILE, createCheckpointer, loadCheckpointKey, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
 import { messageOf } from '../core/error-text.ts';
@@ -23,6 +24,7 @@ const LOOK_EVERY_MS = 1_000;
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+const LOST_KEY = `what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
@@ -52,7 +54,9 @@ export class AuditUpkeep {
     this.#writer = writer;
     this.#options = options;
     this.#note = note;
+    const hasKey = existsSync(checkpointKeyPath);
     this.#key = loadCheckpointKey(checkpointKeyPath);
+    if (!hasKey && readCheckpoints(directory).length > 0) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}`);
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);

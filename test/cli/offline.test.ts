@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -155,6 +155,19 @@ test('of a log that was tampered with the first broken entry is named', async ()
   expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are whole\n$/);
   expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, entries: 2, first_broken: { id: 3, problem: 'changed', line: 3 } });
   for (const path of [join(cli.home, 'nowhere'), cli.home]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: there is no audit log in /) });
+});
+
+test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {
+  const copy = join(cli.home, 'checkpointed');
+  const started = await startTestGateway({ dataDir: copy });
+  await started.stop();
+  rmSync(join(copy, 'data', 'keys', 'audit-checkpoint.pem'));
+  const again = await startTestGateway({ dataDir: copy });
+  await again.stop();
+  const audit = join(copy, 'data', 'audit');
+  expect((await cli.run(['audit', 'verify', join(copy, 'data')])).stdout).toBe('BROKEN  checkpoints.ndjson, line 1, was forged, or signed with another key: the signature does not match\n');
+  rmSync(segmentIn(audit));
+  expect((await cli.run(['audit', 'verify', audit])).stdout).toMatch(/^BROKEN {2}entry 1 was cut: a checkpoint of \S+ saw entry 1; the log ends at 0\n$/);
 });
 
 test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {

@@ -151,6 +151,19 @@ test('a head is signed once it is on the disk and not before, so that the loss o
   writer.close();
 });
 
+test('a key of the checkpoints that is missing, as after half a restore, is made anew, and it is said what becomes of those that are there', () => {
+  const { note, notes, ...paths } = scene();
+  const options = { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION };
+  const writer = openWriter(paths.directory);
+  append(writer, [{}]);
+  new AuditUpkeep(writer, options, note).stop();
+  expect(notes).toEqual([]);
+  rmSync(paths.checkpointKeyPath);
+  new AuditUpkeep(writer, options, note).stop();
+  writer.close();
+  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing and is made anew: what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move checkpoints.ndjson away`]]);
+});
+
 test('a key of the checkpoints that a crash or a full disk cut short is named, with what to do, and is not replaced', () => {
   const { note, ...paths } = scene();
   const writer = openWriter(paths.directory);

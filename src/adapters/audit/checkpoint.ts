@@ -106,6 +106,11 @@ export function readCheckpoints(directory: string): { readonly line: number; rea
   return text.split('\n').slice(0, -1).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
 }
 
+/** The one that saw the most; undefined where none can be read. */
+export function latestCheckpoint(directory: string): Checkpoint | undefined {
+  return readCheckpoints(directory).reduce<Checkpoint | undefined>((latest, { checkpoint }) => ((checkpoint?.id ?? 0) > (latest?.id ?? 0) ? checkpoint : latest), undefined);
+}
+
 /** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
 export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
   const text = readIfThere(join(directory, ANCHOR_FILE));

@@ -2,6 +2,7 @@
 import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
+import { latestCheckpoint, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
 import { withOpenFile } from '../open-file.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
@@ -10,7 +11,9 @@ import { listSegments, readFully, type Segment } from './segments.ts';
 export type RecoveryNotice =
   | { readonly kind: 'torn-tail'; readonly segment: string; readonly bytes: number; readonly keptAs: string | undefined }
   | { readonly kind: 'unreadable-segment'; readonly segment: string; readonly bytes: number; readonly keptAs: string }
-  | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number };
+  | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number }
+  /** The log ends at entry `id`, and a checkpoint saw a later one. */
+  | { readonly kind: 'cut'; readonly id: number; readonly checkpoint: Checkpoint };
 
 export function explainNotice(notice: RecoveryNotice): string {
   switch (notice.kind) {
@@ -21,6 +24,9 @@ export function explainNotice(notice: RecoveryNotice): string {
       return `audit log: ${notice.segment} holds no whole entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
     case 'hash-mismatch':
       return `audit log: entry ${notice.id}, the last in ${notice.segment}, does not match its hash: the log was TAMPERED with; run \`svc audit verify\``;
+    case 'cut':
+      return `audit log: it ends at entry ${notice.id}, and the checkpoint of ${notice.checkpoint.timestamp} saw entry ${
+        notice.checkpoint.id}: what came after is MISSING; stop the gateway and put it back, or go on without: \`svc audit verify\` will say so`;
   }
 }
 
@@ -33,6 +39,13 @@ export type RecoveredLog = {
 
 /** Never refuses a damaged log: whatever follows its last whole line is set aside and reported. */
 export function recoverLog(directory: string): RecoveredLog {
+  const recovered = recoverEnd(directory);
+  const checkpoint = latestCheckpoint(directory);
+  if (checkpoint === undefined || checkpoint.id <= recovered.head.id) return recovered;
+  return { ...recovered, notices: [...recovered.notices, { kind: 'cut', id: recovered.head.id, checkpoint }] };
+}
+
+function recoverEnd(directory: string): RecoveredLog {
   const notices: RecoveryNotice[] = [];
   for (const segment of listSegments(directory).reverse()) {
     const tail = readTail(segment.path);

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { BrokenEntry } from '../../adapters/audit/verify.ts';
 import { Api } from '../api.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { CliError, EXIT, usageError, type ExitStatus } from '../errors.ts';
@@ -37,11 +38,16 @@ export async function verify({ args: [path], options, globals, env }: Invocation
     return EXIT.done;
   }
   const { entries, firstBroken } = report;
-  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [
-    `${red('BROKEN')}  entry ${firstBroken.id} was ${firstBroken.problem}: ${printable(firstBroken.detail)}`,
-    printable(`        ${firstBroken.segment}, line ${firstBroken.line}; the ${counted(entries, 'entry', 'entries')} before it are whole`),
-  ]);
+  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => breakLines(entries, firstBroken));
   return EXIT.failed;
+}
+
+function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {
+  // Says nothing of an entry: none was looked at.
+  if (problem === 'forged') return [`${red('BROKEN')}  ${segment}, line ${line}, was forged, or signed with another key: ${printable(detail)}`];
+  const verdict = `${red('BROKEN')}  entry ${id} was ${problem}: ${printable(detail)}`;
+  if (segment === '') return [verdict];
+  return [verdict, printable(`        ${segment}, line ${line}; ${entries === 0 ? 'no entry is before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} whole`}`)];
 }
 
 const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data';

@@ -2,6 +2,8 @@ import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createCheckpointer, loadCheckpointKey } from '../../../src/adapters/audit/checkpoint.ts';
+import { explainNotice } from '../../../src/adapters/audit/recovery.ts';
 import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../../../src/core/audit-line.ts';
 import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
@@ -143,6 +145,27 @@ test('an empty segment is taken away, and one without a whole entry is set aside
   write(garbage.writer, 3, 1);
   garbage.writer.close();
   expect(existsSync(join(directory, '0000000000000003.ndjson.torn'))).toBe(true);
+});
+
+test('a log that ends before an entry that was signed, as one of which the newest part was lost, says so when it is opened, and goes on', () => {
+  const { writer } = open();
+  write(writer, 1, 5);
+  const key = loadCheckpointKey(join(directory, 'key.pem'));
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record(writer.head());
+  writer.close();
+  const whole = read();
+  const untouched = open();
+  expect(untouched.notices).toEqual([]);
+  untouched.writer.close();
+  writeFileSync(join(directory, FIRST), `${whole.split('\n').slice(0, 3).join('\n')}\n`);
+  const cut = open();
+  expect(cut.notices.map(explainNotice)).toEqual(['audit log: it ends at entry 3, and the checkpoint of 2026-03-01T12:00:00.000Z saw entry 5: what came after is MISSING; stop the gateway and put it back, or go on without: `svc audit verify` will say so']);
+  expect(cut.writer.head().id).toBe(3);
+  cut.writer.close();
+  rmSync(join(directory, FIRST));
+  const gone = open();
+  expect(gone.notices).toEqual([{ kind: 'cut', id: 0, checkpoint: expect.objectContaining({ id: 5 }) }]);
+  gone.writer.close();
 });
 
 test('a last entry that does not match its hash is reported loudly, and the gateway starts', () => {
