@@ -35,6 +35,8 @@ function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Opt
   switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
+  const fail = (): void => void Atomics.add(new Int32Array(audit.counters), FAILED, 1);
+  const tellOfFailed = (batch: number): void => audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
   return {
     audit, governor, switchboard, batches, sent, troubles, defects, auditPort,
     ask: (...commands: Command[]): number[] => {
@@ -49,9 +51,11 @@ function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Opt
     }),
     write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
     release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
+    fail,
+    tellOfFailed,
     refuse: (batch: number) => {
-      Atomics.add(new Int32Array(audit.counters), FAILED, 1);
-      audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
+      fail();
+      tellOfFailed(batch);
     },
   };
 }
@@ -96,6 +100,20 @@ test('a control that could not be recorded is answered 503, has no effect, and i
   refuse(2);
   expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(stateOf()).toBe('running');
+  expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+});
+
+test('a batch that could not be written is not taken for written because a later one was, though the word of it has not come', async () => {
+  const { ask, write, fail, tellOfFailed, replyTo, audit, sent } = open();
+  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  write(1);
+  const [paused] = ask(controlOf('t:1', 'pause'));
+  ask(checkOf(CRAWLER, 't:2'));
+  fail();
+  write(3);
+  audit.catchUp();
+  tellOfFailed(2);
+  expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
 });
 
