@@ -1,6 +1,7 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { isIP } from 'node:net';
 import { usableCores } from './adapters/cores.ts';
+import { usableMemoryMib } from './adapters/memory.ts';
 import { isBootstrapKey } from './core/api-key.ts';
 import { fail, ok, type Result } from './core/result.ts';
 
@@ -85,6 +86,13 @@ const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
 const threads = (meaning: string): Variable<number> => count(1, MAX_THREADS, defaultThreads, meaning);
 
+/** Measured: what one org may take of them, which is half, fits into any container of 256 MiB or more, each operation with an agent of its own. */
+const OPS_PER_MIB = 1_000;
+const AGENTS_PER_MIB = 300;
+const MAX_HELD = 16_000_000;
+const memoryMib = usableMemoryMib();
+const fitting = (most: number, perMib: number): string => String(Math.min(most, perMib * memoryMib));
+
 /** The rows of the README's table, in its order. */
 export const VARIABLES = {
   SVC_HTTP_ADDR: variable(address, 'host:port', '127.0.0.1:8080',
@@ -130,12 +138,12 @@ export const VARIABLES = {
   SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute per credential; 0: no limit'),
   SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
-  SVC_MAX_OPS: count(1, 16_000_000, '4000000',
+  SVC_MAX_OPS: count(1, MAX_HELD, fitting(4_000_000, OPS_PER_MIB),
     'operations in the registry; beyond that, new ones are refused until others end'),
-  SVC_MAX_ORG_OPS: count(1, 16_000_000, '2000000', 'the same for each org'),
-  SVC_MAX_AGENTS: count(1, 16_000_000, '1000000',
+  SVC_MAX_ORG_OPS: count(1, MAX_HELD, fitting(2_000_000, OPS_PER_MIB / 2), 'the same for each org'),
+  SVC_MAX_AGENTS: count(1, MAX_HELD, fitting(1_000_000, AGENTS_PER_MIB),
     'registered agents; beyond that, new ones are refused until others are deregistered'),
-  SVC_MAX_ORG_AGENTS: count(1, 16_000_000, '500000', 'the same for each org'),
+  SVC_MAX_ORG_AGENTS: count(1, MAX_HELD, fitting(500_000, AGENTS_PER_MIB / 2), 'the same for each org'),
   SVC_MAX_ORG_API_KEYS: count(1, 1_000_000, '10000',
     'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
   SVC_MAX_PENDING: count(1, 1_000_000, '20000',

@@ -37,6 +37,8 @@ export type IoData = {
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
   readonly maxGrpcConnections: number;
+  /** Bytes of all incomplete requests together, over HTTP and over gRPC each; and of unread answers over gRPC. */
+  readonly maxHalfSentBytes: number;
 };
 
 const TICK_EVERY_MS = 1_000;
@@ -75,7 +77,7 @@ class IoThread {
     this.#main = main;
     this.#start = start;
     this.#data = start.data as IoData;
-    const { maxPending, onAuditFailure, bodyTimeoutMs } = this.#data;
+    const { maxPending, onAuditFailure, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
     const link = new IoLink(main, start.auditPort, { maxPending, onAuditFailure, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
@@ -90,7 +92,7 @@ class IoThread {
     // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
     const servesGrpc = start.place === 0 || canSharePort();
     this.#grpc = servesGrpc
-      ? createGrpcServer({ ports, control: this.#control, messageTimeoutMs: bodyTimeoutMs, onDefect: (error) => this.#onError(error, 'a gRPC call') })
+      ? createGrpcServer({ ports, control: this.#control, messageTimeoutMs: bodyTimeoutMs, maxHalfSentBytes, onDefect: (error) => this.#onError(error, 'a gRPC call') })
       : undefined;
     setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
   }
@@ -130,6 +132,7 @@ class IoThread {
       corsOrigins: data.corsOrigins,
       addressOf: addressBehind(data.trustedProxies),
       bodyTimeoutMs: data.bodyTimeoutMs,
+      maxHalfSentBytes: data.maxHalfSentBytes,
       onError: (error, doing) => this.#onError(error, doing),
       onCut: (fault, doing) => this.#notify({ type: 'cut', doing, reason: explain(fault) }),
       stream: {

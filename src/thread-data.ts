@@ -1,12 +1,20 @@
 /** What the main thread gives the others of the configuration: plain data. */
 import { join } from 'node:path';
 import { loginBounds } from './account-settings.ts';
+import { usableMemoryMib } from './adapters/memory.ts';
 import type { Config } from './config.ts';
 import type { IoData } from './io-thread.ts';
 import { WEB_FOLDER } from './package-files.ts';
 import type { AuditThreadOptions } from './threads/audit-thread.ts';
 
 const DAY_MS = 24 * 3_600_000;
+const MIB = 1024 * 1024;
+/** Of a thread: what clients send over HTTP, what they send over gRPC, and what they do not read there may each take as much. */
+const MAX_HALF_SENT_MIB = 128;
+/** Two of the largest batches. */
+const LEAST_HALF_SENT_MIB = 8;
+/** The part of all memory that each of the three may take. */
+const HALF_SENT_PART = 1 / 8;
 
 export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
 
@@ -27,8 +35,13 @@ export function ioDataOf(config: Config): IoData {
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
+    maxHalfSentBytes: maxHalfSentBytes(config.SVC_IO_THREADS, usableMemoryMib()),
   };
 }
+
+/** So that a small container does not end by what anybody sends, who needs no credential for it. */
+export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =>
+  MIB * Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
 
 export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditThreadOptions => ({
   directory: auditFolderOf(config),
@@ -38,6 +51,6 @@ export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditT
   checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
   retention: {
     maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
-    maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * 1024 * 1024,
+    maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * MIB,
   },
 });

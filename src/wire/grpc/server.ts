@@ -39,8 +39,8 @@ export type GrpcServerOptions = {
   readonly control: ControlSwitch;
   /** How long a client may take to send a message that it has begun, and to take an answer. */
   readonly messageTimeoutMs: number;
-  /** What half-sent messages may take together, and so may unread answers; only a test has another bound. */
-  readonly maxHalfSentBytes?: number;
+  /** What half-sent messages may take together, and so may unread answers. */
+  readonly maxHalfSentBytes: number;
   /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
@@ -58,12 +58,9 @@ const SERVER_OPTIONS = {
 
 const LARGE_ANSWERS = methodShapes.flatMap(({ name, path }) => (name === 'BatchCheckActions' ? [path] : []));
 
-/** Bytes of all incomplete messages of an I/O thread together; the same again for unread answers. */
-const MAX_HALF_SENT_BYTES = 128 * 1024 * 1024;
-
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
-export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes = MAX_HALF_SENT_BYTES, onDefect }: GrpcServerOptions): GrpcServer {
+export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes, onDefect }: GrpcServerOptions): GrpcServer {
   const arrivals = new Arrivals({ timeoutMs: messageTimeoutMs, maxBytes: maxHalfSentBytes, largeAnswers: LARGE_ANSWERS });
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [arrivals.interceptor] });
   const checkStreams = new Set<CheckStream>();

@@ -6,7 +6,7 @@ import { Exchange } from './exchange.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'> };
+export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly maxHalfSentBytes: number; readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'> };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
@@ -17,6 +17,7 @@ export class HttpDoor {
   constructor(options: HttpDoorOptions) {
     const { ports, corsOrigins, bodyTimeoutMs, onError, link } = options;
     this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
+    Exchange.boundBodies(options.maxHalfSentBytes);
     const { app } = this.#http;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
     serveConnect(app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });

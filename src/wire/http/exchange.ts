@@ -27,8 +27,6 @@ const LINGER_MS = 1000;
 
 type Corkable = { cork(write: () => void): unknown };
 
-/** Memory for all incomplete bodies of an I/O thread together. A body that would exceed it is cut off. */
-const MAX_GATHERED_BYTES = 128 * 1024 * 1024;
 /** First buffer of a body that arrives in pieces; doubled as needed. */
 const FIRST_ROOM_BYTES = 16 * 1024;
 
@@ -41,6 +39,7 @@ export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { 
 export class Exchange {
   /** Of all exchanges of this thread. */
   static #gatheredBytes = 0;
+  static #maxGatheredBytes = Infinity;
   static #contentlessLeft = someContentless();
   static #unwritten = 0;
   static #isLeaving = false;
@@ -63,6 +62,9 @@ export class Exchange {
 
   /** Answers of this thread that have begun and not yet left, because they are long or their readers slow. */
   static get unwritten(): number { return Exchange.#unwritten; }
+
+  /** Memory for all incomplete bodies of this thread together. A body that would exceed it is cut off. */
+  static boundBodies(maxBytes: number): void { Exchange.#maxGatheredBytes = maxBytes; }
 
   /** From now on each answer of this thread asks its client to close the connection: what came on it next could be cut off. */
   static takeLeave(): void { Exchange.#isLeaving = true; }
@@ -100,7 +102,7 @@ export class Exchange {
         const room = Math.min(Math.max(2 * held, size, FIRST_ROOM_BYTES), maxBytes);
         Exchange.#gatheredBytes += room - held;
         held = room;
-        if (Exchange.#gatheredBytes > MAX_GATHERED_BYTES) return this.close();
+        if (Exchange.#gatheredBytes > Exchange.#maxGatheredBytes) return this.close();
         const larger = Buffer.allocUnsafeSlow(room);
         gathered?.copy(larger);
         gathered = larger;

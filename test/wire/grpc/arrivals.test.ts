@@ -135,7 +135,7 @@ test('a stream of checks may rest between its messages for as long as it likes, 
 });
 
 test('a stream that is answered slowly is not blamed for what the gateway has not read yet', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const client = dial(other.port);
   let release = (): void => undefined;
@@ -226,7 +226,7 @@ test.each([
 });
 
 test('a client on a slow link that goes on reading gets every answer, however long it takes', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const answer = { reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 } as const;
   let release = (): void => undefined;
@@ -289,7 +289,7 @@ test('answers that nobody takes have a bound together, and those that have waite
 });
 
 test('a client that asks reflection on and takes no answer is not listened to any further', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, onDefect: (error) => defects.push(error) });
+  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const deaf = dial(other.port, READS_NOTHING);
   const call = begin(REFLECTION, deaf);

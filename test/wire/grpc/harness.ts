@@ -41,7 +41,7 @@ beforeAll(async () => {
     authenticate: (bearer) => scene.gateway.authenticate(bearer),
     get largeBatches() { return scene.gateway.largeBatches; },
   };
-  scene.server = createGrpcServer({ ports, control: scene.control, messageTimeoutMs: 30_000, onDefect: (error) => scene.defects.push(error) });
+  scene.server = createGrpcServer({ ports, control: scene.control, messageTimeoutMs: 30_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => scene.defects.push(error) });
   listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: scene.server.serve, onError: (error) => scene.defects.push(error) });
   scene.address = `127.0.0.1:${listener.port}`;
   scene.client = new Client(scene.address, credentials.createInsecure());

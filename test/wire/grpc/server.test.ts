@@ -159,7 +159,7 @@ test('the health service says that all is well, and is found by reflection too',
 });
 
 test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
-  const draining = createGrpcServer({ ports: scene.gateway, control: scene.control, messageTimeoutMs: 30_000, onDefect: (error) => scene.defects.push(error) });
+  const draining = createGrpcServer({ ports: scene.gateway, control: scene.control, messageTimeoutMs: 30_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => scene.defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: draining.serve, onError: (error) => scene.defects.push(error) });
   const kept = scene.client;
   scene.client = new Client(`127.0.0.1:${other.port}`, credentials.createInsecure());
