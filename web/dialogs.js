@@ -65,7 +65,8 @@ export function showSecret({ title, text, secret }) {
     }
   });
   const dialog = openDialog(title, h('p', null, text), value, h('div', { class: 'dialog-actions' }, copy, button('Done', () => dialog.close(), { class: 'solid' })));
-  // A stray Escape must not lose what cannot be had again.
+  // A stray Escape must not lose what cannot be had again. Pressed twice, it is not refused by the event alone, and not every browser knows the attribute.
+  dialog.setAttribute('closedby', 'none');
   dialog.addEventListener('cancel', (event) => event.preventDefault());
 }
 
