@@ -20,4 +20,16 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await secret.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });
   });
+
+  test('the filters of the audit log are within reach on a screen that was turned to be wide', async () => {
+    const page = await signedIn();
+    await page.setViewportSize({ width: 600, height: 900 });
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.getByRole('main').getByText('Filters').waitFor();
+    expect(await page.getByLabel('Event').isVisible()).toBe(false);
+    await page.setViewportSize({ width: 900, height: 600 });
+    await page.getByRole('main').getByText('Filters').click();
+    await page.getByLabel('Event').waitFor();
+    expect(await page.getByRole('main').getByText('Filters').isVisible()).toBe(false);
+  });
 });
