@@ -3,6 +3,9 @@ import { query } from './api.js';
 
 /** @typedef {HTMLInputElement | HTMLSelectElement} Control */
 
+/** Safari refuses more than a hundred changes of the address in ten seconds; a key that is held asks for three times as many. */
+const ASK_AGAIN_MS = 1_000;
+
 /**
  * Sets the controls to what the address asks for, and has the address follow them. Going back leads out of the view, not
  * through every letter that was typed.
@@ -14,7 +17,18 @@ import { query } from './api.js';
 export function keepInAddress(path, asked, controls) {
   const named = Object.entries(controls);
   for (const [name, control] of named) write(control, asked.get(name) ?? '');
-  const follow = () => history.replaceState(null, '', `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let again;
+  const follow = () => {
+    clearTimeout(again);
+    // Another view may have been opened meanwhile.
+    if (!['', path].includes(location.hash.split('?', 1)[0] ?? '')) return;
+    try {
+      history.replaceState(null, '', `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`);
+    } catch {
+      again = setTimeout(follow, ASK_AGAIN_MS);
+    }
+  };
   for (const [, control] of named) control.addEventListener('input', follow);
 }
 

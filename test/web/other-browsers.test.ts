@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { useDashboard } from '../support/dashboard.ts';
+import { signIn, useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of what other browsers and screens need of the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens need of the dashboard', () => {
-  const { signedIn } = useDashboard();
+  const { openPage, signedIn } = useDashboard();
 
   test('a secret that is shown once stays until it is dismissed, however often Escape is pressed', async () => {
     const page = await signedIn();
@@ -31,5 +33,33 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await page.getByRole('main').getByText('Filters').click();
     await page.getByLabel('Event').waitFor();
     expect(await page.getByRole('main').getByText('Filters').isVisible()).toBe(false);
+  });
+
+  test('the address says in the end what was looked for, where the browser lets it change only so often, and says nothing of a view that was left', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    // As Safari has it, but for how long: a hundred times in ten seconds, of which a key that is held makes thirty a second.
+    await page.evaluate(`{
+      const { replaceState } = history;
+      let left = 10;
+      history.replaceState = function (...said) {
+        if (left === 0) throw new DOMException('Attempt to use history.replaceState() more than 100 times per 10 seconds', 'SecurityError');
+        left -= 1;
+        replaceState.apply(this, said);
+      };
+      globalThis.allowMore = (times) => { left = times; };
+    }`);
+    await signIn(page, ADMIN_KEY);
+    const search = page.getByLabel('Search');
+    for (let letters = 0; letters < 15; letters += 1) await search.press('x');
+    expect(await page.evaluate('location.hash')).toBe('#/operations?q=xxxxxxxxxx');
+    await page.evaluate('allowMore(1)');
+    await eventually(async () => expect(await page.evaluate('location.hash')).toBe('#/operations?q=xxxxxxxxxxxxxxx'));
+    await search.press('y');
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).waitFor();
+    await page.evaluate('allowMore(10)');
+    await page.clock.fastForward(10_000);
+    expect(await page.evaluate('location.hash')).toBe('#/policies');
   });
 });
