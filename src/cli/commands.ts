@@ -116,7 +116,7 @@ const OPERATIONS: readonly CommandRow[] = [
   { synopsis: 'ops terminate [op_id...]', summary: 'end operations; their agents fail fast', options: CHOSEN, example: 'svc ops terminate --agent acme/search/crawler', load: async () => (await import('./commands/ops-control.ts')).control('terminate') },
   { synopsis: 'ops complete <op_id...>', summary: 'mark running operations as done', example: 'svc ops complete 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('complete') },
   { synopsis: 'ops watch', summary: 'watch operations change; a live table on a terminal, lines elsewhere', options: [ORG], example: 'svc ops watch --org acme', load: async () => (await import('./commands/watch.ts')).watch },
-  { synopsis: 'agents ls', summary: 'list registered agents', options: [ORG, TEAM, LIMIT], example: 'svc agents ls --org acme', load: async () => (await import('./commands/agents.ts')).ls },
+  { synopsis: 'agents ls', summary: 'list registered agents', options: [ORG, TEAM, AGENT, LIMIT], example: 'svc agents ls --org acme', load: async () => (await import('./commands/agents.ts')).ls },
   {
     synopsis: 'agents register <agent>',
     summary: 'register <org>/<team>/<agent>, or rotate its token; SVC_CLI_AGENT_TOKEN sets it',

@@ -5,16 +5,18 @@ import type { AgentView, Page } from './commands.ts';
 /** How many agents one page may look at, so that the search for a rare team never delays the checks. */
 const SCAN_AGENTS = 100_000;
 
+type Wanted = { readonly orgId: string | undefined; readonly teamId: string | undefined; readonly agentId: string | undefined };
+
 /**
  * Agents come in the order of registration, so the last one's number is where the next page starts. Where a team is rare
  * among all orgs a page may be short, even empty, and still have a `next` to go on from.
  */
-export function pageOfAgents(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, perPage: number, after: number): Page<AgentView> {
+export function pageOfAgents(agents: AgentRegistry, wanted: Wanted, perPage: number, after: number): Page<AgentView> {
   const items: AgentView[] = [];
   let last = after;
   let seen = 0;
-  for (const entry of agentsAfter(agents, orgId, teamId, after)) {
-    const isMatch = teamId === undefined || entry.identity.teamId === teamId;
+  for (const entry of agentsAfter(agents, wanted, after)) {
+    const isMatch = wanted.teamId === undefined || entry.identity.teamId === wanted.teamId;
     if (seen === SCAN_AGENTS || (isMatch && items.length === perPage)) return { items, next: String(last) };
     if (isMatch) items.push(viewOfAgent(entry));
     last = entry.registration;
@@ -23,7 +25,8 @@ export function pageOfAgents(agents: AgentRegistry, orgId: string | undefined, t
   return { items, next: undefined };
 }
 
-function agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: number): Iterable<AgentEntry> {
+function agentsAfter(agents: AgentRegistry, { orgId, teamId, agentId }: Wanted, after: number): Iterable<AgentEntry> {
+  if (agentId !== undefined) return orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
   if (orgId === undefined) return agents.registeredAfter(after);
   const org = agents.membersOf(orgId);
   return (teamId === undefined ? org?.agents : org?.teams.get(teamId))?.after(after) ?? [];

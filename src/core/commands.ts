@@ -76,7 +76,7 @@ export type Command =
   | (OrgFilter & PageRequest & { readonly type: 'list-ops'; readonly teamId?: string | undefined; readonly agentId?: string | undefined; readonly state?: OpState | undefined })
   | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
   | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
-  | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined })
+  | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined; readonly agentId?: string | undefined })
   | (OrgFilter & PageRequest & { readonly type: 'topology-overview' })
   | (OrgFilter & PageRequest & { readonly type: 'topology-tree' })
   | (OrgFilter & PageRequest & { readonly type: 'topology-stats' })

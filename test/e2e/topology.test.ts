@@ -77,3 +77,15 @@ test('a cursor goes on with the listing that gave it out, and is refused by any 
     expect([listing, other.status, other.body.field]).toEqual([listing, 400, 'cursor']);
   }
 });
+
+test('agents are found by their id in every org and team, and by a bound key in its own only', async () => {
+  const found = async (query: string, bearer?: string) => names((await gateway.call('GET', `/api/v1/agents?${query}`, undefined, bearer)).body.agents);
+  expect(await found('agent_id=worker')).toEqual(['acme/worker', 'globex/worker']);
+  expect(await found('agent_id=worker&org_id=globex')).toEqual(['globex/worker']);
+  expect(await found('agent_id=worker&team_id=sales')).toEqual([]);
+  expect(await found('agent_id=helper&team_id=sales&org_id=acme')).toEqual(['acme/helper']);
+  expect(await found('agent_id=worker', acme)).toEqual(['acme/worker']);
+  expect(await found('agent_id=nobody')).toEqual([]);
+  const first = (await gateway.call('GET', '/api/v1/agents?agent_id=worker&per_page=1')).body;
+  expect([names(first.agents), await found(`agent_id=worker&per_page=1&cursor=${first.next_cursor}`)]).toEqual([['acme/worker'], ['globex/worker']]);
+});

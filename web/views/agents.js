@@ -15,14 +15,15 @@ export function agentsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const team = h('input', { type: 'search', placeholder: 'All teams', autocomplete: 'off', spellcheck: 'false' });
-  keepInAddress('#/agents', asked, { ...(boundTo === null ? { org_id: org } : {}), team_id: team });
+  const agentId = h('input', { type: 'search', placeholder: 'All agents', autocomplete: 'off', spellcheck: 'false' });
+  keepInAddress('#/agents', asked, { ...(boundTo === null ? { org_id: org } : {}), team_id: team, agent_id: agentId });
   const list = pagedTable({
     perPage: PER_PAGE,
     label: 'Registered agents',
     columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''], numbers: ['Active operations'],
-    empty: 'No agents are registered here.',
+    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? 'No agents are registered here.' : 'No registered agent fits.'),
     load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
+      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['agent_id', agentId.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.agents, next: page.next_cursor };
     },
     render: (agent) => h('tr', null,
@@ -71,11 +72,11 @@ export function agentsView(asked) {
     await attempt(list.refresh);
   }
 
-  whenSet([org, team], reload);
+  whenSet([org, team, agentId], reload);
   void reload();
   const element = h('section', { class: 'view' },
     viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),
-    h('div', { class: 'filters' }, boundTo === null ? field('Org', org) : null, field('Team', team)),
+    h('div', { class: 'filters' }, boundTo === null ? field('Org', org) : null, field('Team', team), field('Agent', agentId)),
     list.element);
   return { element, renew: list.renew };
 }

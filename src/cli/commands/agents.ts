@@ -4,7 +4,7 @@ import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column } from '../table.ts';
-import { agentText, parseAgent, wireAgent } from './agent-names.ts';
+import { agentFilter, agentText, parseAgent, wireAgent } from './agent-names.ts';
 import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -18,7 +18,7 @@ const COLUMNS: readonly Column[] = [
 export const ls: Run = (invocation) => showList(invocation, {
   path: '/api/v1/agents',
   key: 'agents',
-  query: { org_id: invocation.options.text('org'), team_id: invocation.options.text('team') },
+  query: agentFilter(invocation.options),
   columns: COLUMNS,
   none: 'No agent is registered.',
 });
