@@ -48,11 +48,12 @@ export const wordsOf = (text) => text.toLowerCase().replace(/\s*\/\s*/g, '/').sp
 /** A word is found anywhere; a name with a slash is whole: `acme/search` is that team, and `acme/search/a1` not also a10. @param {Op} op @param {string} word */
 const fits = (op, word) => (word.includes('/') ? op.path.startsWith(word.endsWith('/') ? word : `${word}/`) || op.opId.toLowerCase().includes(word) : op.text.includes(word));
 
-/** The agents that have the most of these operations, with how many. @param {readonly Op[]} ops @param {number} wanted */
+/** The agents that have the most of these operations in flight, with how many; where all have finished, of those. @param {readonly Op[]} ops @param {number} wanted */
 export function busiestOf(ops, wanted) {
   /** @type {Map<string, { op: Op, opCount: number }>} */
   const agents = new Map();
-  for (const op of ops) {
+  const inFlight = ops.filter(({ state }) => !isFinished(state));
+  for (const op of inFlight.length > 0 ? inFlight : ops) {
     const known = agents.get(op.path);
     if (known === undefined) agents.set(op.path, { op, opCount: 1 });
     else known.opCount += 1;

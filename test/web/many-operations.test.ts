@@ -57,6 +57,19 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await shownAgents(page)).toEqual(['acme / search / runs-away']);
   });
 
+  test('of the agents with the most operations those are meant that are in flight; what has finished is counted where nothing else is left', async () => {
+    const page = await signedIn();
+    await page.getByLabel('Search').fill('busy-');
+    const refused = await agent('acme', 'search', 'refused');
+    for (let index = 0; index < 5; index += 1) await refused(`busy-refused-${index}`, 'launch_rocket');
+    const working = await agent('acme', 'search', 'working');
+    for (let index = 0; index < 2; index += 1) await working(`busy-working-${index}`);
+    const names = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / working2']));
+    await page.getByLabel('State').selectOption('terminated');
+    await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / refused5']));
+  });
+
   test('agents are found by their name as it is shown, and as the command line takes it; a name with slashes is meant whole', async () => {
     const page = await signedIn();
     for (const [org, team, name] of [['named', 'seek', 'a1'], ['named', 'seek', 'a10'], ['named', 'reseek', 'a1'], ['', 'named', 'a1']] as const) {
