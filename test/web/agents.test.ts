@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { useDashboard } from '../support/dashboard.ts';
+import { rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of agents at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
-  const { agent, signedIn } = useDashboard();
+  const { agent, gateway, signedIn } = useDashboard();
 
   test('an agent is found by its id, in whichever org and team it is', async () => {
     for (const [org, team, name] of [['acme', 'one', 'wanted'], ['globex', 'two', 'wanted'], ['acme', 'one', 'other']] as const) await agent(org, team, name);
@@ -17,5 +17,22 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByRole('cell', { name: 'acme / one / other', exact: true }).waitFor({ state: 'detached' });
     expect(await page.locator('tbody td.strong').allTextContents()).toEqual(['acme / one / wanted', 'globex / two / wanted']);
     expect(new URL(page.url()).hash).toBe('#/agents?agent_id=wanted');
+  });
+
+  test('who removes an agent that runs is told what stays open, and led there to end it', async () => {
+    const check = await agent('acme', 'leaving', 'runner');
+    for (const trace of ['left-1', 'left-2']) await check(trace);
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Remove acme / leaving / runner' }).click();
+    await page.getByRole('dialog').getByText('It has 2 operations in flight, which stay open. Terminate them first: once removed, it is not told.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('acme / leaving / runner was removed. It has left 2 operations open').waitFor();
+    await page.getByRole('link', { name: 'show them' }).click();
+    await stateOf(rowOf(page, 'left-1:s'), 'running');
+    await page.getByRole('button', { name: 'Terminate all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
+    await page.getByText('2 operations were terminated.').waitFor();
+    expect((await gateway().call('GET', '/api/v1/ops/left-2:s')).body.state).toBe('terminated');
   });
 });

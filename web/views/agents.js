@@ -1,7 +1,7 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
 import { keepInAddress, whenSet } from '../address.js';
 import { button, field, h, parts, viewHead } from '../dom.js';
-import { ago, agentName, dateTime, count, SLASH } from '../format.js';
+import { ago, agentName, dateTime, count, plural, SLASH } from '../format.js';
 import { query } from '../api.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { attempt, notify } from '../notices.js';
@@ -31,7 +31,7 @@ export function agentsView(asked) {
       h('td', null, agent.parent ?? '–'),
       h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
       h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
-      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : h('a', { href: `#/operations${query([['q', agentName(agent)]])}`, title: 'Show them' }, count(agent.active_ops))),
+      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops))),
       h('td', { class: 'row-actions' }, can('write') ? [
         button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),
         button('Remove', () => remove(agent), { class: 'small danger', 'aria-label': `Remove ${agentName(agent)}` }),
@@ -65,10 +65,12 @@ export function agentsView(asked) {
 
   /** @param {any} agent */
   async function remove(agent) {
-    const isMeant = await confirm({ title: 'Remove this agent?', text: 'Its token stops working at once, and every check of it is denied.', subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
+    const { active_ops: opCount } = agent;
+    const open = opCount === 0 ? '' : ` It has ${plural(opCount, 'operation')} in flight, which ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: once removed, it is not told.`;
+    const isMeant = await confirm({ title: 'Remove this agent?', text: `Its token stops working at once, and every check of it is denied.${open}`, subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
     if (!isMeant) return;
     const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
-    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.']);
+    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.', ...(opCount === 0 ? [] : [` It has left ${plural(opCount, 'operation')} open – `, operationsLink(agent, 'show them'), '.'])]);
     await attempt(list.refresh);
   }
 
@@ -80,6 +82,9 @@ export function agentsView(asked) {
     list.element);
   return { element, renew: list.renew };
 }
+
+/** @param {any} agent @param {string} text */
+const operationsLink = (agent, text) => h('a', { href: `#/operations${query([['q', agentName(agent)]])}`, title: 'Show them' }, text);
 
 /** @param {string} value */
 const name = (value) => h('input', { type: 'text', required: true, value, autocomplete: 'off', spellcheck: 'false', maxlength: 256 });
