@@ -101,6 +101,9 @@ async function insert(on: Queryable, key: ApiKey): Promise<'inserted' | 'exists'
   return rowCount > 0 ? 'inserted' : 'exists';
 }
 
+/** The database may be far away, and the keys many. */
+const MOVED_AT_ONCE = 100;
+
 /**
  * Moves the keys of the embedded store to the database: for the first start of a gateway that is given one. A key that
  * the database has already keeps what it says there, but a revocation is carried over. Resolves with how many moved;
@@ -109,13 +112,19 @@ async function insert(on: Queryable, key: ApiKey): Promise<'inserted' | 'exists'
 export async function moveApiKeys(embedded: EmbeddedStore, from: ApiKeyStore, to: ApiKeyStore): Promise<Result<number, Fault>> {
   const keys = await from.all();
   if (!keys.ok) return keys;
-  for (const key of keys.value) {
-    const inserted = await to.insert(key);
-    if (!inserted.ok) return inserted;
-    if (inserted.value === 'inserted' || key.revokedAtMs === null) continue;
-    const revoked = await to.revoke(key.id, key.revokedAtMs);
-    if (!revoked.ok) return revoked;
+  for (let at = 0; at < keys.value.length; at += MOVED_AT_ONCE) {
+    const moved = await Promise.all(keys.value.slice(at, at + MOVED_AT_ONCE).map((key) => move(key, to)));
+    const failed = moved.find(({ ok: isMoved }) => !isMoved);
+    if (failed?.ok === false) return failed;
   }
   await forgetLmdbApiKeys(embedded, keys.value);
   return ok(keys.value.length);
+}
+
+async function move(key: ApiKey, to: ApiKeyStore): Promise<Result<unknown, Fault>> {
+  const inserted = await to.insert(key);
+  if (!inserted.ok || inserted.value === 'inserted' || key.revokedAtMs === null) return inserted;
+  // By its digest: the key of the environment has an id of its own wherever it was set.
+  const there = await to.find({ digest: key.digest });
+  return there.ok && there.value !== undefined ? to.revoke(there.value.id, key.revokedAtMs) : there;
 }

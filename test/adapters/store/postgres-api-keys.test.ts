@@ -11,6 +11,7 @@ import { ApiKeys } from '../../../src/gateway/api-keys.ts';
 import { ADMIN, START_MS, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
 import { valueOf } from '../../support/accounts.ts';
 import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
 
@@ -127,6 +128,31 @@ test('the keys of the embedded store move once, and none stays behind', async ()
   expect(await from.all()).toEqual(ok([]));
   expect(await moveApiKeys(embedded, from, to)).toEqual(ok(0));
   expect(await from.insert(KEY)).toEqual(ok('inserted'));
+});
+
+test('a key that the database has under another id, as SVC_BOOTSTRAP_API_KEY of two gateways, is not revived by the move', async () => {
+  const embedded = temporaryStore();
+  const from = createLmdbApiKeyStore(embedded);
+  const { store: to } = await open();
+  await to.insert({ ...KEY, id: 'made there' });
+  await from.insert({ ...KEY, revokedAtMs: 2500 });
+  expect(await moveApiKeys(embedded, from, to)).toEqual(ok(1));
+  expect(await to.all()).toEqual(ok([{ ...KEY, id: 'made there', revokedAtMs: 2500 }]));
+  expect(await from.all()).toEqual(ok([]));
+});
+
+test('many keys move to a database that is far away without one waiting for the other', async () => {
+  const embedded = temporaryStore();
+  const from = createLmdbApiKeyStore(embedded);
+  const { url, proxy } = await throughProxy(await newDatabase());
+  const { store: to, postgres } = await open(url.href);
+  for (let nth = 0; nth < 300; nth += 1) await from.insert({ ...KEY, id: `k${nth}`, digest: `d${nth}` as SecretDigest });
+  await postgres.start();
+  proxy.delay(20);
+  const startedMs = performance.now();
+  expect(await moveApiKeys(embedded, from, to)).toEqual(ok(300));
+  expect(performance.now() - startedMs).toBeLessThan(6000); // one after the other: 12 s
+  expect(valueOf(await to.all())).toHaveLength(300);
 });
 
 test('a move that the database interrupts leaves the keys where they were', async () => {
