@@ -1,6 +1,7 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
 import { rateLimitHeaders } from '../rate-limit-headers.ts';
+import { retryAfterSecs } from '../rpc-code.ts';
 import type { HttpResponse } from './route.ts';
 
 export const HTTP_STATUS = {
@@ -44,8 +45,13 @@ export const TITLE: Readonly<Record<number, string>> = {
 /** A problem document (RFC 9457) with the headers its status calls for. */
 export function problemOf(fault: Fault): HttpResponse {
   const status = HTTP_STATUS[fault.kind];
-  const problem = { type: `urn:svc-gateway:problem:${fault.kind}`, title: TITLE[status], status, detail: explain(fault), code: fault.kind, ...extensionsOf(fault) };
-  return { status, text: { type: 'application/problem+json', content: JSON.stringify(problem) }, headers: headersOf(fault) };
+  const seconds = retryAfterSecs(fault);
+  const problem = {
+    type: `urn:svc-gateway:problem:${fault.kind}`, title: TITLE[status], status, detail: explain(fault), code: fault.kind,
+    ...extensionsOf(fault), ...(seconds > 0 ? { retry_after_secs: seconds } : {}),
+  };
+  const headers = seconds > 0 ? [['Retry-After', String(seconds)] as const, ...headersOf(fault)] : headersOf(fault);
+  return { status, text: { type: 'application/problem+json', content: JSON.stringify(problem) }, headers };
 }
 
 /** The parts of a fault that a program needs without parsing the sentence. */
@@ -54,11 +60,6 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
     case 'invalid_argument': return { field: fault.field };
     case 'insufficient_scope': return { needed_scope: fault.needed };
     case 'invalid_transition': return { op_id: fault.opId, from: fault.from, trigger: fault.trigger };
-    case 'account_locked':
-    case 'rate_limited':
-    case 'store_unreachable':
-    case 'shutting_down':
-    case 'overloaded': return { retry_after_secs: fault.retryAfterSecs };
     case 'policy_invalid': return { problems: fault.problems };
     default: return {};
   }
@@ -70,12 +71,7 @@ function headersOf(fault: Fault): readonly (readonly [string, string])[] {
     case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
     case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
     case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade'], ['Sec-WebSocket-Version', '13']];
-    case 'rate_limited': return [['Retry-After', String(fault.retryAfterSecs)], ...rateLimitHeaders(fault)];
-    case 'account_locked':
-    case 'store_unreachable':
-    case 'shutting_down':
-    case 'overloaded': return [['Retry-After', String(fault.retryAfterSecs)]];
-    case 'audit_unavailable': return [['Retry-After', '1']];
+    case 'rate_limited': return rateLimitHeaders(fault);
     default: return [];
   }
 }
