@@ -236,3 +236,29 @@ test('a check whose first answer was lost, and for which the gateway is too busy
     expect(completedAt(gateway)).toEqual([opId]);
   }
 });
+
+test('a signal to an abandoned operation is acknowledged: nothing is left that would have to obey', async () => {
+  let decide = (): void => {};
+  const decided = new Promise<void>((resolve) => { decide = resolve; });
+  let checks = 0;
+  const gateway = await scriptedGateway(async ({ method }) => {
+    if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
+    if (method !== 'CheckAction') return undefined;
+    checks += 1;
+    if (checks > 1) return { decision: 'deny', opState: 'paused' };
+    await decided;
+    return undefined;
+  });
+  const agent = scriptedAgent(gateway);
+  await agent.ready();
+  const leaving = new AbortController();
+  const checked = agent.check({ action: 'tool.call' }, { signal: leaving.signal });
+  await eventually(() => expect(checks).toBe(1));
+  leaving.abort(new Error('left'));
+  await expect(checked).rejects.toThrow('left');
+  decide();
+  await eventually(() => expect(checks).toBe(2)); // its state: paused
+  const opId = gateway.calls.find(({ method }) => method === 'CompleteOp')!.opId;
+  gateway.opened[0]!.write({ opId, signal: 'terminate', sequence: 5 });
+  await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toEqual([{ method: 'AckOpControl', opId, sequence: 5, token: 'any-token' }]));
+});
