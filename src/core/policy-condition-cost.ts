@@ -9,8 +9,14 @@ import { nearest } from './nearest.ts';
 /** A part of the expression that is refused, and where it begins, in characters. */
 export type ConditionProblem = { readonly offset: number; readonly problem: string };
 
-/** How often the body of the innermost loops runs: `factor × weight of the attributes ^ degree`. */
-export type ConditionCost = { readonly factor: number; readonly degree: number; readonly countsCharacters: boolean };
+/** How often the body of the innermost loops runs: `factor × weight of the attributes and the resource ^ degree`. */
+export type ConditionCost = {
+  readonly factor: number;
+  readonly degree: number;
+  readonly countsCharacters: boolean;
+  /** The texts that the resource is split at; '' where each of its characters counts. */
+  readonly resourceSeparators: readonly string[];
+};
 
 /** Two loops over attributes may be nested, not three. */
 const MAX_DEGREE = 2;
@@ -72,10 +78,10 @@ export type ConditionSurvey = {
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined });
-  const { problems, factor, degree, countsCharacters, matchesCalls, numbers } = surveyor;
+  const { problems, factor, degree, countsCharacters, resourceSeparators, matchesCalls, numbers } = surveyor;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost: { factor, degree, countsCharacters }, matchesCalls, numbers };
+  return { problems, cost: { factor, degree, countsCharacters, resourceSeparators }, matchesCalls, numbers };
 }
 
 /**
@@ -102,6 +108,20 @@ export function weightOf(value: unknown, limit: number, cost: ConditionCost): nu
   return Math.ceil(weight);
 }
 
+/**
+ * The size of the resource in the same measure. It is short, so what it is split into is counted exactly: a path of long names
+ * may be looped over, one of two thousand slashes may not be looped over twice.
+ */
+export const weightOfResource = (resource: string, { resourceSeparators }: ConditionCost): number =>
+  resourceSeparators.reduce((most, separator) => Math.max(most, partsOf(resource, separator)), Math.ceil(resource.length / 64));
+
+function partsOf(text: string, separator: string): number {
+  if (separator === '') return text.length;
+  let parts = 1;
+  for (let at = text.indexOf(separator); at !== -1; at = text.indexOf(separator, at + separator.length)) parts += 1;
+  return parts;
+}
+
 /** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
 type Loops = { readonly factor: number; readonly degree: number; readonly variable: string | undefined };
 
@@ -112,12 +132,25 @@ class Surveyor {
   factor = 1;
   degree = 0;
   countsCharacters = false;
+  #isResourceLooped = false;
+  #isMatchedInLoop = false;
+  readonly #separators = new Set<string>();
+
+  /** Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each character. */
+  get resourceSeparators(): readonly string[] {
+    if (!this.#isResourceLooped) return [];
+    return this.#isMatchedInLoop ? [''] : [...this.#separators];
+  }
 
   visit(node: ASTNode, loops: Loops): void {
     this.factor = Math.max(this.factor, loops.factor);
     this.degree = Math.max(this.degree, loops.degree);
     switch (node.op) {
-      case 'value': case 'id': return;
+      case 'value': return;
+      case 'id': {
+        if (loops.degree > 0 && node.args === 'resource') this.#isResourceLooped = true;
+        return;
+      }
       case '.': case '.?': {
         this.#checkCallerField(node.args[0], node.args[1], node);
         return this.visit(node.args[0], loops);
@@ -152,6 +185,8 @@ class Surveyor {
     this.#checkLiteral(name, args[0]);
     this.#checkZone(name, args[0], loops);
     if (name === 'split' || (name === 'matches' && loops.degree > 0)) this.countsCharacters = true;
+    if (name === 'matches' && loops.degree > 0) this.#isMatchedInLoop = true;
+    if (name === 'split' && receiver !== undefined && (reaches(receiver, RESOURCE) || !reaches(receiver, SENT))) this.#separators.add(textIn(args[0]) ?? '');
     if (receiver !== undefined) this.visit(receiver, loops);
     if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);
     this.#charge(cost, receiver === undefined ? args : [receiver, ...args], loops);
@@ -159,6 +194,7 @@ class Surveyor {
   }
 
   #visitLoop(over: ASTNode, [variable, ...body]: readonly ASTNode[], loops: Loops): void {
+    if (reaches(over, RESOURCE)) this.#isResourceLooped = true;
     const inner = this.#loopsWithin(over, variable?.op === 'id' ? variable.args : undefined, loops);
     for (const node of body) this.visit(node, inner);
   }
@@ -173,7 +209,7 @@ class Surveyor {
 
   /** Inside a loop, reading something from outside of it in every round counts as another loop. */
   #charge(cost: Cost, operands: readonly ASTNode[], { degree }: Loops): void {
-    const outside = operands.filter(reachesAttributes).length;
+    const outside = operands.filter((operand) => reaches(operand, SENT)).length;
     const repeated = cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
     if (repeated && degree > 0) this.degree = Math.max(this.degree, degree + 1);
   }
@@ -222,16 +258,24 @@ function rootOfPath(node: ASTNode): string | undefined {
   }
 }
 
-/** True when the value comes out of the attributes directly, not by way of the variable of a loop. */
-function reachesAttributes(node: ASTNode): boolean {
+/** The text that is written out; undefined for anything else. */
+const textIn = (node: ASTNode | undefined): string | undefined => (node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined);
+
+/** The variables whose size the agent chooses. */
+const SENT: readonly string[] = ['attributes', 'resource'];
+const RESOURCE: readonly string[] = ['resource'];
+
+/** True when the value comes out of one of the variables directly, not by way of the variable of a loop. */
+function reaches(node: ASTNode, variables: readonly string[]): boolean {
+  const isFrom = (part: ASTNode): boolean => reaches(part, variables);
   switch (node.op) {
     case 'value': return false;
-    case 'id': return node.args === 'attributes' || node.args === 'resource';
-    case '.': case '.?': return reachesAttributes(node.args[0]);
-    case '!_': case '-_': return reachesAttributes(node.args);
-    case 'call': return node.args[1].some(reachesAttributes);
-    case 'rcall': return reachesAttributes(node.args[1]) || node.args[2].some(reachesAttributes);
-    case 'map': return node.args.some(([key, value]) => reachesAttributes(key) || reachesAttributes(value));
-    default: return (node.args as readonly ASTNode[]).some(reachesAttributes);
+    case 'id': return variables.includes(node.args);
+    case '.': case '.?': return isFrom(node.args[0]);
+    case '!_': case '-_': return isFrom(node.args);
+    case 'call': return node.args[1].some(isFrom);
+    case 'rcall': return isFrom(node.args[1]) || node.args[2].some(isFrom);
+    case 'map': return node.args.some(([key, value]) => isFrom(key) || isFrom(value));
+    default: return (node.args as readonly ASTNode[]).some(isFrom);
   }
 }

@@ -6,7 +6,7 @@ import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import { cutText } from './cut-text.ts';
 import type { AgentIdentity } from './ids.ts';
-import { MAX_STEPS, surveyCondition, weightOf, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { MAX_STEPS, surveyCondition, weightOf, weightOfResource, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -177,8 +177,9 @@ function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition[
   if (cost.degree === 0) return (variables) => evaluateOnce(parsed, variables);
   const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));
   return (variables) => {
-    const weight = weightOf(variables.attributes, limit, cost) + Math.ceil(variables.resource.length / 64);
+    const weight = weightOf(variables.attributes, limit, cost);
     if (weight > limit) return { error: `the attributes are too large to loop over (more than ${limit} values)` };
+    if (weight + weightOfResource(variables.resource, cost) > limit) return { error: `the resource and the attributes are too large to loop over together (more than ${limit} values)` };
     return evaluateOnce(parsed, variables);
   };
 }

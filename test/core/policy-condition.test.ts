@@ -206,6 +206,30 @@ test.each([
   expect(processorMsOf(() => expect(evaluate(source, { attributes })).not.toBe(true))).toBeLessThan(500);
 });
 
+test.each([
+  ['resource.split("/").all(part, resource.split("/").filter(other, other == part).size() > 0)', '/'.repeat(2_048)],
+  ['resource.split("").all(one, resource.split("").all(other, other == one))', 'x'.repeat(2_048)],
+  ['resource.split(resource.substring(0, 1)).all(one, resource.split("/").all(other, other == one))', '/'.repeat(2_048)],
+  ['[resource].all(whole, whole.split("").all(one, whole.split("").all(other, other == one)))', 'x'.repeat(2_048)],
+  ['attributes.list.all(item, resource.matches("(.{1,20}){1,20}[0-9]$") == false)', 'x'.repeat(2_048)],
+  ['resource.split("/").all(part, resource.split("/").all(other, other.matches("(.{1,20}){1,20}[0-9]$") == false))', 'xxxxxxxxx/'.repeat(200)],
+])('%s cannot hold up the gateway, whatever resource is asked for', (source, resource) => {
+  const attributes = { list: Array.from({ length: 180 }, (_, index) => index) };
+  expect(processorMsOf(() => expect(evaluate(source, { resource, attributes }))
+    .toEqual({ error: 'the resource and the attributes are too large to loop over together (more than 223 values)' }))).toBeLessThan(200);
+});
+
+test('a long resource may be looped over by its parts, and beside lists, as long as these are not too many together', () => {
+  const resource = `files/${'a-rather-long-name-of-a-folder/'.repeat(40)}report.pdf`;
+  const attributes = { blocked: ['.git', '.ssh', 'secrets'] };
+  expect(evaluate('resource.split("/").all(part, resource.split("/").exists(other, other == part))', { resource, attributes: {} })).toBe(true);
+  expect(evaluate('!attributes.blocked.exists(name, name in resource.split("/"))', { resource, attributes })).toBe(true);
+  expect(evaluate('resource.split("/")[0] == "files" && attributes.blocked.all(name, attributes.blocked.exists(other, other == name))', { resource: '/'.repeat(2_048).replace('/', 'files/'), attributes })).toBe(true);
+  expect(evaluate('resource.split("/").all(part, part.matches("^[a-z.-]+$"))', { resource, attributes })).toBe(true);
+  expect(evaluate('attributes.blocked.all(name, !resource.contains(name))', { resource, attributes })).toBe(true);
+  expect(evaluate('resource.matches("^files/") && attributes.blocked.all(name, attributes.blocked.exists(other, other == name))', { resource, attributes })).toBe(true);
+});
+
 test('what is too large to loop over is an error that says so', () => {
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes: { list: numbers } }))
     .toEqual({ error: 'the attributes are too large to loop over (more than 50000 values)' });
