@@ -4,7 +4,7 @@ import { viewOfAgent, type AgentRegistration, type AgentRegistry } from './agent
 import type { CommandOf, Replies } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
 import type { Fault } from './fault.ts';
-import { agentKeyOf, type AgentIdentity, type AgentKey } from './ids.ts';
+import { agentKeyOf, type AgentIdentity } from './ids.ts';
 import { unchanged, type Outcome } from './outcome.ts';
 import { fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg } from './scope.ts';
@@ -44,14 +44,9 @@ export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { prin
 
 function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: AgentIdentity): string | undefined {
   if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
-  const own = agentKeyOf(agent);
-  let ancestor: AgentKey | undefined = agentKeyOf(parent);
-  if (!(agents.get(ancestor)?.isRegistered ?? false)) return `agent ${ancestor} is not registered`;
-  while (ancestor !== undefined) {
-    if (ancestor === own) return 'an agent cannot descend from itself';
-    ancestor = agents.get(ancestor)?.parent;
-  }
-  return undefined;
+  const key = agentKeyOf(parent);
+  if (!(agents.get(key)?.isRegistered ?? false)) return `agent ${key} is not registered`;
+  return agents.descends(key, agentKeyOf(agent)) ? 'an agent cannot descend from itself' : undefined;
 }
 
 function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {

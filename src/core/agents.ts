@@ -99,6 +99,12 @@ export class AgentRegistry {
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.get(key) ?? NO_AGENTS; }
 
+  /** Whether the agent is this ancestor, or descends from it. */
+  descends(key: AgentKey, ancestor: AgentKey): boolean {
+    for (let at: AgentKey | undefined = key; at !== undefined; at = this.#byKey.get(at)?.parent) if (at === ancestor) return true;
+    return false;
+  }
+
   /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
   namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
     const found = this.#byName.get(agentId);

@@ -52,8 +52,10 @@ function takeBackRegistration({ agents }: Registries, { key, credential, before 
   const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
   // If another agent has registered with the token meanwhile, this one does not get it back.
   if (before !== undefined && (holder === undefined || holder === entry)) {
-    agents.register(before);
-    return [{ kind: 'agent-saved', key, registration: before, rotated: credential !== undefined }];
+    // An agent that is its own ancestor would be looked up for ever.
+    const registration = before.parent !== undefined && agents.descends(before.parent, key) ? { ...before, parent: undefined } : before;
+    agents.register(registration);
+    return [{ kind: 'agent-saved', key, registration, rotated: credential !== undefined }];
   }
   if (entry === undefined || !agents.deregister(key)) return NO_EFFECTS;
   return [{ kind: 'agent-removed', identity: entry.identity, key }];

@@ -150,6 +150,20 @@ describe('a registration of an agent that could not be recorded', () => {
     expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual([agentKeyOf(CRAWLER), undefined]);
   });
 
+  test.each<[string, Command]>([
+    ['with another parent', { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }],
+    ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
+  ])('%s makes no agent its own ancestor when its parent has come to descend from it meanwhile', (_what, unrecorded) => {
+    const governor = openGovernor();
+    const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent });
+    const [parent, between] = [{ ...CRAWLER, agentId: 'parent' }, { ...CRAWLER, agentId: 'between' }];
+    applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
+    const undos = applyAll(governor, [unrecorded], 2_000);
+    expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
+    governor.takeBack(undos, [], 2_000, 2_500);
+    expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([undefined, agentKeyOf(between), agentKeyOf(CRAWLER)]);
+  });
+
   test('does not undo a later one', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
