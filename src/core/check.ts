@@ -15,8 +15,10 @@ import type { OpState } from './op-state.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
 import { fail, ok, type Result } from './result.ts';
+import type { Undo } from './take-back.ts';
 
-export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[] };
+/** `undo` is given for an operation that waited to be checked. One that the check itself began ends: see `revokeUnrecorded`. */
+export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 /** The parts of the governor's state that a check reads and changes. */
 export type CheckState = {
@@ -58,7 +60,13 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   const closed = CLOSED[opState];
   if (closed !== undefined) return answer(state, command, identified, closed, opState, []);
   if (command.dryRun) return rehearse(state, command, identified, slot, nowMs);
-  return evaluate(state, command, identified, slot, nowMs, []);
+  return opState === 'pending' ? checkWaiting(state, command, identified, slot, nowMs) : evaluate(state, command, identified, slot, nowMs, []);
+}
+
+/** The first check of an operation that was registered beforehand: the only one whose move can be taken back. */
+function checkWaiting(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): CheckOutcome {
+  const outcome = evaluate(state, command, speaker, slot, nowMs, []);
+  return { ...outcome, undo: { kind: 'move', opId: command.opId, from: 'pending', to: state.ops.stateOf(slot), atMs: nowMs, acknowledgedAtMs: undefined } };
 }
 
 function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): CheckOutcome {

@@ -123,9 +123,9 @@ export class Governor {
    * order, and the checks of these operations. What the shell must do for that is not recorded either.
    */
   takeBack(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number, nowMs: number): readonly Effect[] {
-    const registries = { agents: this.agents, ops: this.ops, signals: this.#signals };
+    const registries = { agents: this.agents, ops: this.ops, budgets: this.budgets, signals: this.#signals };
     const undone = undos.toReversed().flatMap((undo) => takeBack(registries, undo, nowMs));
-    return [...undone, ...revokeUnrecorded(registries, this.budgets, checked, appliedAtMs, nowMs)];
+    return [...undone, ...revokeUnrecorded(registries, checked, appliedAtMs, nowMs)];
   }
 
   #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {

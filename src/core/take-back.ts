@@ -17,7 +17,7 @@ export type Undo =
   /** `credential` is the one that the change has put in force, undefined after a deregistration. */
   | { readonly kind: 'registration'; readonly key: AgentKey; readonly credential: SecretDigest | undefined; readonly before: AgentRegistration | undefined };
 
-export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly signals: SignalBoxes };
+export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly budgets: BudgetTracker; readonly signals: SignalBoxes };
 
 /** Returns the effects for the shell. They are not recorded. */
 export function takeBack(registries: Registries, undo: Undo, nowMs: number): readonly Effect[] {
@@ -29,10 +29,11 @@ export function takeBack(registries: Registries, undo: Undo, nowMs: number): rea
 }
 
 /** A reservation that ended with the operation does not come back: it held money that was not spent. */
-function takeBackMove({ ops, signals }: Registries, { opId, from, to, atMs, acknowledgedAtMs }: Extract<Undo, { kind: 'move' }>, nowMs: number): readonly Effect[] {
+function takeBackMove({ ops, budgets, signals }: Registries, { opId, from, to, atMs, acknowledgedAtMs }: Extract<Undo, { kind: 'move' }>, nowMs: number): readonly Effect[] {
   const slot = slotAsOf(ops, opId, to, [atMs, nowMs]);
   if (slot === undefined) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
+  if (from === 'pending') budgets.release(slot); // held by the Allow that nobody received
   if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
   return [{ kind: 'op-changed', op: { ...ops.recordOf(slot), acknowledgedAtMs } }];
 }
@@ -71,7 +72,7 @@ function slotAsOf(ops: OpsRegistry, opId: OpId, state: OpState, sinceMs: readonl
  * Ends the operations that checks started at `sinceMs` or later and whose Allow could not be recorded, so that no caller ever
  * received it. Returns the operations it has ended.
  */
-export function revokeUnrecorded({ ops }: Registries, budgets: BudgetTracker, opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly Effect[] {
+export function revokeUnrecorded({ ops, budgets }: Registries, opIds: readonly OpId[], sinceMs: number, nowMs: number): readonly Effect[] {
   return opIds.flatMap((opId) => {
     const slot = ops.find(opId);
     if (slot === undefined || ops.recordOf(slot).registeredAtMs < sinceMs) return [];

@@ -103,6 +103,32 @@ describe('what could not be recorded has not happened', () => {
     ]);
   });
 
+  test.each([['an Allow', 'web_search'], ['a Deny', 'forbidden']])('%s of an operation that waited to be checked: it waits as before, and holds no money', (_what, resource) => {
+    const governor = openGovernor();
+    applyAll(governor, [registerOp('t:waiting')], 1_000);
+    const undos = applyAll(governor, [checkOf(CRAWLER, 't:waiting', { resource, estimatedCostMicroUsd: 5_000_000 })], 2_000);
+    expect(stateOf(governor, 't:waiting')).toBe(resource === 'forbidden' ? 'terminated' : 'running');
+    expect(governor.takeBack(undos, [opId('t:waiting')], 2_000, 2_500)).toEqual([
+      { kind: 'op-changed', op: { opId: 't:waiting', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
+    ]);
+    expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
+  });
+
+  test('an operation that is registered and checked in one batch is gone, and so is the money it held', () => {
+    const governor = openGovernor();
+    const undos = applyAll(governor, [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })], 2_000);
+    governor.takeBack(undos, [opId('t:s')], 2_000, 2_500);
+    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
+  });
+
+  test('a second check leaves a running operation running, with the money of the first', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
+    const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
+    expect(governor.takeBack(undos, [opId('t:s')], 2_000, 2_500)).toEqual([]);
+    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 5_000_000 }]);
+  });
+
   test('what the agent has acknowledged is acknowledged still', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
