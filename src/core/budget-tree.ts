@@ -3,6 +3,9 @@ import { Envelope, NO_CAPS, type Caps, type Epoch } from './budget-envelope.ts';
 import { Ledger } from './budget-ledger.ts';
 import { assert } from './result.ts';
 
+/** For each envelope made, so many are looked at: a sweep of the whole tree ends before as many again have come. */
+const LOOKS_PER_ENVELOPE = 2;
+
 /** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
 export class EnvelopeTree {
   readonly root: Envelope;
@@ -10,6 +13,7 @@ export class EnvelopeTree {
   readonly #ledger = new Ledger();
   #sequence = 0;
   #walk: Generator<Envelope> | undefined;
+  #looksDue = 0;
 
   constructor(caps: Readonly<Record<Tier, Caps>>) {
     this.#caps = caps;
@@ -25,6 +29,11 @@ export class EnvelopeTree {
     return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.root);
   }
 
+  /** Whether more envelopes were made than sweeps have made up for. */
+  get isSweepDue(): boolean {
+    return this.#looksDue > 0;
+  }
+
   org(orgId: string): Envelope | undefined {
     return this.root.children?.get(orgId);
   }
@@ -34,6 +43,7 @@ export class EnvelopeTree {
     const removed: Envelope[] = [];
     this.#walk ??= bottomUp(this.root);
     for (let looked = 0; looked < most; looked += 1) {
+      this.#looksDue = Math.max(0, this.#looksDue - 1);
       const { value: envelope } = this.#walk.next();
       if (envelope === undefined) {
         this.#walk = undefined;
@@ -52,6 +62,7 @@ export class EnvelopeTree {
     const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
     assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
     this.#sequence += 1;
+    this.#looksDue += LOOKS_PER_ENVELOPE;
     const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
     const envelope = new Envelope(tier, name, parent, this.#sequence, caps, this.#ledger.take());
     parent.children.set(name, envelope);

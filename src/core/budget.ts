@@ -155,6 +155,11 @@ export class BudgetTracker {
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
+  /** Whether the next sweep should not wait until it is time for it: owners come faster than sweeps look at them. */
+  get isSweepDue(): boolean {
+    return this.#tree.isSweepDue;
+  }
+
   /** How many operations hold money, and how much they hold together. */
   get reservations(): { readonly count: number; readonly microUsd: number } {
     return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };

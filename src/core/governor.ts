@@ -101,7 +101,7 @@ export class Governor {
     }
   }
 
-  /** Removes finished operations that were kept long enough, one slice of them; true when there are more. */
+  /** Removes finished operations that were kept long enough, and budgets that nobody needs, one slice of each; true when there are more. */
   sweep(nowMs: number, ttlMs: number = this.#sweepTtlMs): boolean {
     const removed = this.ops.sweep(nowMs, ttlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);
@@ -109,7 +109,7 @@ export class Governor {
     });
     this.budgets.expire(nowMs);
     this.budgets.sweep(nowMs);
-    return removed === SWEEP_SLICE;
+    return removed === SWEEP_SLICE || this.budgets.isSweepDue;
   }
 
   /** Puts a signal into the agent's box, after its cause was recorded; undefined when its operation has completed or is gone. */

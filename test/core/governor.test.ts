@@ -200,6 +200,22 @@ describe('what is not kept', () => {
     governor.sweep(100_000);
     expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
   });
+
+  test('the budgets of agents that come for one operation each, as fast as they come', () => {
+    const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
+    const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
+    for (let round = 0; round < 25; round += 1) {
+      const nowMs = round * 10_000;
+      for (let n = 0; n < perSweep; n += 1) {
+        const [agent, op] = [claimed(n + round * perSweep), `t:${round}-${n}`];
+        governor.apply<'check'>(checkOf(agent, op, bearer(agent)), nowMs);
+        governor.apply<'control-op'>(controlOf(op, 'complete'), nowMs);
+      }
+      for (let isMoreLeft = true; isMoreLeft; isMoreLeft = governor.sweep(nowMs));
+    }
+    expect(governor.ops.size).toBeLessThanOrEqual(perSweep * kept);
+    expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).rows.length).toBeLessThan(2 * perSweep * kept);
+  });
 });
 
 describe('limits and failures', () => {
