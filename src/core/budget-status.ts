@@ -66,11 +66,18 @@ function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from:
     return;
   }
   const [first, ...rest] = from ?? [];
-  for (const child of envelope.children?.values() ?? []) {
-    if (child.tier === 'org' && orgId !== undefined && child.name !== orgId) continue;
+  for (const child of childrenOf(envelope, orgId)) {
     if (first !== undefined && child.sequence < first) continue;
     yield* below(child, tier, orgId, child.sequence === first ? rest : undefined);
   }
+}
+
+/** An org is looked up, not searched for: otherwise the time taken would tell it how many others there are. */
+function childrenOf({ tier, children }: Envelope, orgId: string | undefined): Iterable<Envelope> {
+  if (children === undefined) return [];
+  if (tier !== 'global' || orgId === undefined) return children.values();
+  const org = children.get(orgId);
+  return org === undefined ? [] : [org];
 }
 
 export function cursorOf(envelope: Envelope): BudgetCursor {

@@ -1,6 +1,7 @@
 /** Pages at the end of a long listing, against its first page: by what they cost, in one run. */
 import { expect, test } from 'vitest';
 import { AgentRegistry } from '../../src/core/agents.ts';
+import { BudgetTracker } from '../../src/core/budget.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf, type SecretDigest } from '../../src/core/ids.ts';
 import { agentPage, lineages, overview, stats, tree } from '../../src/core/topology.ts';
@@ -73,4 +74,18 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
 test('how many agents of other orgs have a name is not to be learned from how long the lineage of one takes', () => {
   const ofOrg = (agentId: string) => quickestMs(() => lineages(agents, `o${AGENTS - 1}`, agentId, { perPage: 10, cursor: undefined }));
   expect(ofOrg('worker')).toBeLessThan(20 * ofOrg('nobody') + 1);
+});
+
+test('how many other orgs have a budget is not to be learned from how long a page of the budgets of one takes', () => {
+  const budgetsOf = (orgs: number): BudgetTracker => {
+    const budgets = new BudgetTracker(undefined, 0);
+    for (let n = 0; n < orgs; n += 1) budgets.handleOf({ orgId: `o${n}`, teamId: 't', agentId: 'worker' });
+    return budgets;
+  };
+  const ofLast = (orgs: number): number => {
+    const budgets = budgetsOf(orgs);
+    expect(budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0).rows.map(({ tier }) => tier)).toEqual(['org', 'team', 'agent']);
+    return quickestMs(() => budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0));
+  };
+  expect(ofLast(AGENTS)).toBeLessThan(20 * ofLast(1) + 1);
 });
