@@ -80,13 +80,30 @@ export function readWord<T extends string>(query: URLSearchParams, field: string
   return word === undefined ? fail({ kind: 'invalid_argument', field, problem: `must be one of ${words.join(', ')}` }) : ok(word);
 }
 
-/** A query parameter that holds an RFC 3339 time, in milliseconds; undefined when it is not given. */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):\d\d)$/i;
+const TIME_RULE = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
+const YEAR_10000_MS = Date.UTC(10_000, 0);
+const YEAR_0_MS = Date.parse('0000-01-01T00:00:00Z');
+
+/** In milliseconds; undefined for what is no RFC 3339 time, or of a year that cannot be answered as one. */
+function timeIn(text: string): number | undefined {
+  const ms = RFC_3339.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  return ms >= YEAR_0_MS && ms < YEAR_10000_MS ? ms : undefined;
+}
+
+/** A field that holds a time, in milliseconds. */
+export const time = z.string().meta({ format: 'date-time' }).transform((text, context) => {
+  const ms = timeIn(text);
+  if (ms === undefined) context.addIssue(TIME_RULE);
+  return ms ?? z.NEVER;
+});
+
+/** A query parameter that holds a time, in milliseconds; undefined when it is not given. */
 export function readTime(query: URLSearchParams, field: string): Result<number | undefined, Fault> {
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
-  const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(given) && isOnCalendar(given.slice(0, 10));
-  const ms = isRfc3339 ? Date.parse(given) : Number.NaN;
-  return Number.isNaN(ms) ? fail({ kind: 'invalid_argument', field, problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' }) : ok(ms);
+  const ms = timeIn(given);
+  return ms === undefined ? fail({ kind: 'invalid_argument', field, problem: TIME_RULE }) : ok(ms);
 }
 
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();

@@ -5,7 +5,7 @@ import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, readPage, rfc3339 } from './body.ts';
+import { name, optional, readBody, readPage, rfc3339, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 
 const SCOPES_RULE = `must be a list of ${SCOPES.join(', ')}`;
@@ -17,9 +17,7 @@ const keyRequest = z.strictObject({
   name: z.string(),
   scopes,
   org_id: optional(name),
-  expires_at: optional(z.iso
-    .datetime({ offset: true, message: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' })
-    .transform((text) => Date.parse(text))),
+  expires_at: optional(time),
 });
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : rfc3339(ms));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { readBody, readPage, readTime } from '../../../src/wire/http/body.ts';
+import { readBody, readPage, readTime, time } from '../../../src/wire/http/body.ts';
 import { nameOf, ROWS } from '../../support/routes.ts';
 
 test.each([
@@ -20,12 +20,19 @@ test.each([
   ['2026-02-28T12:00:00Z', 1772280000000],
   ['2024-02-29T12:00:00+02:00', 1709200800000],
   ['2026-01-31t12:00:00.5z', 1769860800500],
-])('a time of %s is understood', (text, ms) => {
+  ['9999-12-31T23:59:59.999Z', 253402300799999],
+])('a time of %s is understood, in a query and in a body', (text, ms) => {
   expect(readTime(new URLSearchParams({ since: text }), 'since')).toEqual({ ok: true, value: ms });
+  expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({ ok: true, value: { expires_at: ms } });
 });
 
-test.each(['2026-02-30T00:00:00Z', '2026-02-29T00:00:00Z', '2026-04-31T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-01', '2026-01-01T00:00Z', 'yesterday'])('a time of %s, which is on no calendar or not whole, is refused by name', (text) => {
-  expect(readTime(new URLSearchParams({ since: text }), 'since')).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'since' } });
+test.each([
+  '2026-02-30T00:00:00Z', '2026-02-29T00:00:00Z', '2026-04-31T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-01', '2026-01-01T00:00Z', 'yesterday',
+  '2026-01-31T24:00:00Z', '2026-01-31T12:00:00+24:00', '9999-12-31T23:59:59-01:00', '0000-01-01T00:00:00+01:00',
+])('a time of %s, which is on no calendar, not whole or in no year that can be answered, is refused by name, in a query and in a body', (text) => {
+  const problem = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
+  expect(readTime(new URLSearchParams({ since: text }), 'since')).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'since', problem } });
+  expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'expires_at', problem } });
 });
 
 const AGENT = { team_id: 'search', agent_id: 'a' };
