@@ -13,15 +13,14 @@ export type CreateApiKey = {
 };
 
 const MAX_NAME_LENGTH = 100;
+const NAME = new RegExp(`^\\P{C}{1,${MAX_NAME_LENGTH}}$`, 'u');
 
 /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`. `orgId` is the org that the key would be bound to. */
 export function refusalOf(principal: Principal, input: CreateApiKey, orgId: string | null, nowMs: number): Result<never, Fault> | undefined {
   const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  if (input.name.length === 0 || input.name.length > MAX_NAME_LENGTH || /\p{C}/u.test(input.name)) {
-    return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
-  }
+  if (!NAME.test(input.name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
   if (input.scopes.length === 0) return invalid('scopes', 'must name at least one scope');
   if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });

@@ -59,6 +59,13 @@ describe('creating', () => {
     expect(must(await keys.create(ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
   });
 
+  test('the characters of a name are counted as people count them, not as the machine stores them', async () => {
+    const { keys } = await start();
+    const named = (name: string) => keys.create(ADMIN, { name, scopes: ['read'] });
+    expect(must(await named('🔑'.repeat(100))).record.name).toBe('🔑'.repeat(100));
+    expect(faultOf(await named('🔑'.repeat(101)))).toEqual({ kind: 'invalid_argument', field: 'name', problem: 'must be 1 to 100 characters, none of them a control character' });
+  });
+
   test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
     const { keys, clock, audit, reopen } = await start(undefined, 3);
     const make = (orgId: string | null, expiresAtMs: number | null = null) => keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
