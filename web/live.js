@@ -14,6 +14,8 @@ const CREDENTIAL_ENDED = 4401;
 /** When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks quiet. */
 const QUIET_MS = 15_000;
 const PROBE_TIMEOUT_MS = 10_000;
+/** A look that comes so long after the one before means that the machine slept: a browser puts off those of a hidden page by a minute only. */
+const SLEPT_MS = 90_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;
 
@@ -23,6 +25,7 @@ export class LiveStream {
   #attempts = 0;
   #openedAtMs = 0;
   #heardAtMs = 0;
+  #lookedAtMs = Date.now();
   #isStopped = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -40,7 +43,7 @@ export class LiveStream {
   }
 
   start() {
-    this.#watchdog = setInterval(() => void this.#probe(), QUIET_MS);
+    this.#watchdog = setInterval(() => this.#look(), QUIET_MS);
     void this.#connect();
   }
 
@@ -58,6 +61,15 @@ export class LiveStream {
     window.removeEventListener('online', this.retry);
     window.removeEventListener('offline', this.#lose);
     this.#socket?.close();
+  }
+
+  /** Of a line from before the machine slept nothing is heard, however open it looks: the gateway has given it up. */
+  #look() {
+    const nowMs = Date.now();
+    const hasSlept = nowMs - this.#lookedAtMs > SLEPT_MS;
+    this.#lookedAtMs = nowMs;
+    if (hasSlept && nowMs - this.#openedAtMs > QUIET_MS) this.#lose();
+    else void this.#probe();
   }
 
   /** A browser does not tell a page of pings, and holds a dead line for open until it has something to send. */

@@ -161,6 +161,23 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
+  test('a laptop that has slept shows what is there now, although its old line looks open and the gateway can be reached', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    let opened = 0;
+    // The gateway has given up the first line meanwhile, and its word of that was lost.
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      opened += 1;
+      const server = socket.connectToServer();
+      if (opened === 1) server.onMessage(() => undefined);
+    });
+    await signIn(page, ADMIN_KEY);
+    await (await agent('acme', 'search', 'sleeper'))('slept-1');
+    await page.clock.fastForward(30 * 60_000);
+    await rowOf(page, 'slept-1:s').waitFor();
+    expect(opened).toBe(2);
+  });
+
   test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
