@@ -35,6 +35,19 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     expect(await page.getByRole('main').getByText('Filters').isVisible()).toBe(false);
   });
 
+  test('a phone does not zoom in on a field and stay there, as it does where the text is smaller than 16 pixels', async () => {
+    const page = await openPage();
+    await page.setViewportSize({ width: 390, height: 844 });
+    const sizes = () => page.locator('input:not([type=checkbox]), select').evaluateAll((controls: object[]) => controls.map((control) => (globalThis as any).getComputedStyle(control).fontSize));
+    expect(await sizes()).toEqual(['16px']);
+    await signIn(page, ADMIN_KEY);
+    expect(await sizes()).toEqual(['16px', '16px', '16px']);
+    // Day, hour and second of such a size are not cut off.
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.getByRole('main').getByText('Filters').click();
+    expect((await page.getByLabel(/^From/).boundingBox())!.width).toBeGreaterThan(300);
+  });
+
   test('the address says in the end what was looked for, where the browser lets it change only so often, and says nothing of a view that was left', async () => {
     const page = await openPage();
     await page.clock.install();

@@ -69,6 +69,13 @@ test('nothing but the files of the dashboard is served', async () => {
   expect((await ask('/', {}, 'POST')).status).toBe(405);
 });
 
+test('what is selected as a whole is so in Safari, too, which knows that with its prefix only', async () => {
+  const style = readFileSync('web/style.css', 'utf8');
+  const wholesOf = (property: RegExp) => [...style.matchAll(property)].map(([, value]) => value);
+  expect(wholesOf(/-webkit-user-select: (\w+)/g)).toEqual(['all']);
+  expect(wholesOf(/(?<!-)user-select: (\w+)/g)).toEqual(['all']);
+});
+
 test('the audit view offers every kind of entry to choose from', () => {
   const [, listed = ''] = /EVENTS = \[([^\]]*)\]/.exec(readFileSync('web/views/audit.js', 'utf8')) ?? [];
   expect([...listed.matchAll(/'(\w+)'/g)].map(([, event]) => event)).toEqual([...AUDIT_EVENTS]);
