@@ -66,8 +66,8 @@ export class Api {
     if (status !== 204) throw this.#misspoken();
   };
 
-  /** Up to `limit` items of the list under `key`, from as many pages as they take. */
-  async list(path: string, key: string, query: Query, limit: number): Promise<List> {
+  /** Up to `limit` items of the list under `key`, from as many pages as they take; no page is asked for behind one whose last item `isEnough`. */
+  async list(path: string, key: string, query: Query, limit: number, isEnough: (last: Row) => boolean = () => false): Promise<List> {
     const rows: Row[] = [];
     let cursor: string | null = null;
     do {
@@ -76,7 +76,7 @@ export class Api {
       if (!Array.isArray(items)) throw this.#misspoken();
       rows.push(...(items as Row[]));
       cursor = typeof page.next_cursor === 'string' ? page.next_cursor : null;
-    } while (cursor !== null && rows.length < limit);
+    } while (cursor !== null && rows.length < limit && !isEnough(rows.at(-1) ?? {}));
     return { rows, nextCursor: cursor };
   }
 

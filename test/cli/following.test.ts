@@ -55,6 +55,41 @@ test('behind a proxy that answers for a gateway which is away, a followed log an
   await logs.ended;
 });
 
+/** A log of which nothing but its entries' ids differ; counts the pages that are asked for. */
+async function startBusyLog(entries: number) {
+  const log = { entries, furtherPages: 0, url: '' };
+  const server = createServer(({ url = '' }, response) => {
+    const query = new URL(url, 'http://log').searchParams;
+    const newest = Number(query.get('cursor') ?? log.entries);
+    if (query.has('cursor')) log.furtherPages += 1;
+    const ids = Array.from({ length: Math.min(Number(query.get('per_page')), newest) }, (_, at) => newest - at);
+    const rows = ids.map((id) => ({ id, timestamp: new Date().toISOString(), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ entries: rows, next_cursor: newest > ids.length ? String(newest - ids.length) : null }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => { server.closeAllConnections(); server.close(); });
+  log.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return log;
+}
+
+test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
+  const log = await startBusyLog(20_000);
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const logs = cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  await logs.until('op:20000');
+  log.entries += 3;
+  await logs.until('op:20003');
+  expect(log.furtherPages).toBe(0);
+  log.entries += 2_500; // more than a page
+  await logs.until('op:22503');
+  expect(log.furtherPages).toBe(2);
+  logs.type('\u0003');
+  await logs.ended;
+  const shown = [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+  expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+});
+
 test('on a terminal that can only print lines, a watch prints lines', async () => {
   const gateway = await startTestGateway();
   const cli = createCliHome();

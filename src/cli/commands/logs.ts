@@ -63,7 +63,8 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
       const head = await headOf(api, query);
       isAway = false;
       if (head === undefined || head.id === seen?.id) continue;
-      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity);
+      const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
+      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity, isKnown);
       for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
       lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
       seen = head;
