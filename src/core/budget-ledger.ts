@@ -8,6 +8,9 @@ export const RESERVED = 2;
 export const DAY = 3; // the day, counted by the epoch, that MONTHLY and DAILY are of
 const CELLS = 4;
 
+/** A row of zeros that is in no ledger. */
+export const looseRow = (): LedgerRow => ({ cells: new Float64Array(CELLS), at: 0 });
+
 const ROWS_PER_BLOCK = 4_096;
 
 /**

@@ -1,6 +1,6 @@
 import { TIERS, type Tier } from './budget-config.ts';
 import { Envelope, NO_CAPS, type Caps, type Epoch } from './budget-envelope.ts';
-import { Ledger } from './budget-ledger.ts';
+import { Ledger, looseRow, type LedgerRow } from './budget-ledger.ts';
 import { assert } from './result.ts';
 
 /** For each envelope made, so many are looked at: a sweep of the whole tree ends before as many again have come. */
@@ -27,6 +27,11 @@ export class EnvelopeTree {
   /** The envelope at the end of the path: org, team, agent, or the beginning of it. */
   at(...names: readonly string[]): Envelope {
     return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.root);
+  }
+
+  /** The same, only to be looked at: an envelope that is missing is not kept. */
+  peekAt(...names: readonly string[]): Envelope {
+    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#make(parent, name, looseRow()), this.root);
   }
 
   /** Whether more envelopes were made than sweeps have made up for. */
@@ -59,14 +64,18 @@ export class EnvelopeTree {
   }
 
   #plant(parent: Envelope, name: string): Envelope {
-    const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
-    assert(tier !== undefined && parent.children !== undefined, 'nothing stands below an agent');
     this.#sequence += 1;
     this.#looksDue += LOOKS_PER_ENVELOPE;
-    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
-    const envelope = new Envelope(tier, name, parent, this.#sequence, caps, this.#ledger.take());
-    parent.children.set(name, envelope);
+    const envelope = this.#make(parent, name, this.#ledger.take());
+    parent.children?.set(name, envelope);
     return envelope;
+  }
+
+  #make(parent: Envelope, name: string, row: LedgerRow): Envelope {
+    const tier = TIERS[TIERS.indexOf(parent.tier) + 1];
+    assert(tier !== undefined, 'nothing stands below an agent');
+    const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
+    return new Envelope(tier, name, parent, this.#sequence, caps, row);
   }
 }
 

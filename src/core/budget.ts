@@ -109,11 +109,11 @@ export class BudgetTracker {
     return RESERVED;
   }
 
-  /** What `reserve` would answer, for a new operation or the one given. Holds nothing. */
+  /** What `reserve` would answer, for a new operation or the one given. Holds nothing, and keeps no place for an agent without one. */
   wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number, op?: OpNumber): Exceeded | undefined {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
-    const envelope = this.#resolve(agent);
+    const envelope = agent instanceof Envelope ? this.#resolve(agent) : this.#tree.peekAt(agent.orgId, agent.teamId, agent.agentId);
     return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
   }
 

@@ -434,3 +434,13 @@ test('what a budget remembers is let go when it is over: owners without spend or
   expect(budget.sweep(nextMonth)).toBe(3);
   expect(() => budget.reserve(handle, 1, 1, nextMonth)).toThrow('a handle is not used after it was forgotten');
 });
+
+test('a rehearsal heeds the caps of an agent that was never named, and leaves nothing of it behind', () => {
+  const budget = tracker({ org_daily_limit_usd: 10, agent_daily_limit_usd: 5 });
+  budget.record(ada, 8 * USD, {}, NOON);
+  const unheardOf = { ...ada, teamId: 'new', agentId: 'unheard-of' };
+  expect(budget.wouldExceed(unheardOf, 1 * USD, NOON)).toBeUndefined();
+  expect(budget.wouldExceed(unheardOf, 3 * USD, NOON)).toEqual({ tier: 'org', period: 'daily', spentMicroUsd: 8_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
+  expect(budget.wouldExceed({ ...unheardOf, orgId: 'other' }, 6 * USD, NOON)).toEqual({ tier: 'agent', period: 'daily', spentMicroUsd: 0, reservedMicroUsd: 0, limitMicroUsd: 5_000_000 });
+  expect(budget.status({}, NOON).rows.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'ada']);
+});
