@@ -102,8 +102,8 @@ export class Governor {
   }
 
   /** Removes finished operations that were kept long enough, and budgets that nobody needs, one slice of each; true when there are more. */
-  sweep(nowMs: number, ttlMs: number = this.#sweepTtlMs): boolean {
-    const removed = this.ops.sweep(nowMs, ttlMs, SWEEP_SLICE, (opId, owner) => {
+  sweep(nowMs: number): boolean {
+    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);
       this.agents.forgetIfUnused(owner);
     });

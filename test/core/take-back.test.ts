@@ -78,7 +78,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [registerOp('t:gone')], 2_000);
     applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
-    governor.sweep(200_000, 0);
+    governor.sweep(200_000);
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
     expect(governor.takeBack(undos, [opId('t:gone')], 2_000, 200_000)).toEqual([]);
     expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
@@ -213,7 +213,7 @@ test('after any history of batches, some of them taken back, counts and sweep ar
     .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));
   const batches = fc.array(fc.record({ commands: fc.array(command, { maxLength: 5, size: 'max' }), isWritten: fc.boolean(), sweeps: fc.boolean(), checks: fc.option(fc.constantFrom(...ops)) }), { maxLength: 30, size: 'max' });
   fc.assert(fc.property(batches, (history) => {
-    const [governor, model] = [openGovernor({ agents: [CRAWLER, SIBLING] }), openGovernor({ agents: [CRAWLER, SIBLING] })];
+    const [governor, model] = [1, 2].map(() => openGovernor({ agents: [CRAWLER, SIBLING], sweepTtlMs: 0 })) as [Governor, Governor];
     let nowMs = 0;
     for (const { commands, isWritten, sweeps, checks } of history) {
       nowMs += 10_000;
@@ -226,7 +226,7 @@ test('after any history of batches, some of them taken back, counts and sweep ar
       expect(governor.ops.counts).toEqual(model.ops.counts);
       nowMs += 1_000;
       if (!sweeps) continue;
-      for (const each of [governor, model]) each.sweep(nowMs, 0);
+      for (const each of [governor, model]) each.sweep(nowMs);
       expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
       const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
       expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([entry(model).ops, entry(model).unfinishedOps, model.ops.size]);
