@@ -5,7 +5,9 @@
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import { cutText } from './cut-text.ts';
+import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
+import { microToUsd } from './money.ts';
 import { MAX_STEPS, surveyCondition, weightOf, weightOfResource, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
@@ -72,7 +74,7 @@ export class ConditionVariables {
     this.resource = resource;
     this.attributes = attributes ?? NO_ATTRIBUTES;
     this.caller = caller === undefined ? null : this.#caller.become(caller);
-    this.estimated_cost_usd = estimatedCostMicroUsd / 1_000_000;
+    this.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
     this.#asMaps = undefined;
     return this;
   }
@@ -163,7 +165,7 @@ function makeLinear({ call, pattern }: MatchesCall): readonly ConditionProblem[]
     (pattern as { args: unknown }).args = compiled;
     return [];
   } catch (error) {
-    return refuse(`not a pattern of RE2 syntax: ${messageOf(error)}`);
+    return refuse(`not a pattern of RE2 syntax: ${reasonOf(error)}`);
   }
 }
 
@@ -196,7 +198,7 @@ function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): Condi
     const value = valueOf(parsed, variables);
     return typeof value === 'boolean' ? value : { error: `it is neither true nor false but ${value === null ? 'null' : `a ${typeof value}`}` };
   } catch (error) {
-    return { error: messageOf(error) };
+    return { error: reasonOf(error) };
   } finally {
     engine.stackTraceLimit = stackTraceLimit;
   }
@@ -209,20 +211,19 @@ function valueOf(parsed: ParseResult, variables: ConditionVariables): unknown {
   try {
     return parsed(variables);
   } catch (error) {
-    if (!IS_MISTAKEN.test(messageOf(error))) throw error;
+    if (!IS_MISTAKEN.test(reasonOf(error))) throw error;
     return parsed(variables.asMaps());
   }
 }
 
 function problemOf(error: unknown): ConditionProblem {
   const { range } = (error ?? {}) as { readonly range?: { readonly start: number } };
-  return { offset: range?.start ?? 0, problem: messageOf(error) };
+  return { offset: range?.start ?? 0, problem: reasonOf(error) };
 }
 
 /** The library's first line without its drawing of the expression, in the terms of the author. */
-function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  const line = text.split('\n', 1)[0] ?? '';
+function reasonOf(error: unknown): string {
+  const [line = ''] = messageOf(error).split('\n', 1);
   return cutText(REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line), 300);
 }
 
