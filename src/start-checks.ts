@@ -8,7 +8,7 @@ import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts
 import { damagedStoreFile } from './adapters/store/lmdb-damage.ts';
 import { openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
-import { messageOf } from './core/error-text.ts';
+import { codeOf, messageOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
 import { fileTrouble, isFileTrouble } from './file-trouble.ts';
@@ -16,12 +16,15 @@ import { fileTrouble, isFileTrouble } from './file-trouble.ts';
 /** Why the gateway does not start, as a message for the operator. */
 export class StartError extends Error {}
 
-/** For promises that reject with such a message. Errors of the file system are left to `startErrorOf`. */
+/** For promises that reject with such a message. Errors of the system are left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw isFileTrouble(error) ? error : new StartError(messageOf(error)); });
+  starting.catch((error: unknown) => { throw isFileTrouble(error) || isOutOfThreads(error) ? error : new StartError(messageOf(error)); });
 
-/** Explains errors of the file system; every other error is returned unchanged. */
+const isOutOfThreads = (error: unknown): boolean => codeOf(error) === 'ERR_WORKER_INIT_FAILED';
+
+/** Explains errors of the system; every other error is returned unchanged. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
+  if (isOutOfThreads(error)) return new StartError('the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)', { cause: error });
   const trouble = fileTrouble(error, dataDir);
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { orStartError, StartError, startErrorOf } from '../../src/start-checks.ts';
 import { SVC } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway } from '../support/gateway.ts';
@@ -131,4 +132,11 @@ test.runIf(process.getuid?.() === 0)('what belongs to another account is named',
   const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...asNobody, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 60_000 });
   expect(start(join(folder, 'data'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'data/audit/lock')}: the account that runs the gateway (user 65534) may not (EACCES); give it to that account, or choose another SVC_DATA_DIR\n` });
   expect(start(join(folder, 'other'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'other')}: the account that runs the gateway (user 65534) may not make it (EACCES); make it and give it to that account, or choose another SVC_DATA_DIR\n` });
+});
+
+test('where the system allows no more threads, it is named with what to do', async () => {
+  // As Node.js throws it.
+  const error = Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+  const thrown = await orStartError(Promise.reject(error)).catch((reason: unknown) => startErrorOf(reason, './data'));
+  expect(thrown).toEqual(new StartError('the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)'));
 });
