@@ -9,7 +9,13 @@ export const PACKAGE_ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 export const STARTER_POLICY = join(PACKAGE_ROOT, 'examples', 'policies', 'starter.yaml');
 export const WEB_FOLDER = join(PACKAGE_ROOT, 'web');
 
-export const packageVersion = (): string => (JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+export const packageVersion = (): string => manifest().version;
+
+/** The oldest release of Node.js that the gateway runs on, such as `20.19`. */
+export const leastNode = (): string => manifest().engines.node.replace('>=', '');
+
+const manifest = (): { version: string; engines: { node: string } } =>
+  JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string; engines: { node: string } };
 
 function rootAbove(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder;

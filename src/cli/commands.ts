@@ -1,5 +1,6 @@
 /** All commands of `svc`. */
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
+import { refuseOldNode } from './old-node.ts';
 
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
@@ -62,6 +63,7 @@ const SESSION: readonly CommandRow[] = [
     summary: 'start the gateway; SVC_* variables configure it',
     example: 'SVC_DATA_DIR=./data svc serve',
     load: async () => {
+      refuseOldNode(); // which could not even read what follows
       const { serve } = await import('./serve.ts');
       return async ({ env }) => void (process.exitCode = await serve(env));
     },

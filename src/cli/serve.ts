@@ -116,9 +116,15 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
   }
 }
 
+/** For later releases of Node.js no build is known. */
+function nativeHint(): string {
+  const isBuilt = ['20', '22', '24'].includes(process.versions.node.split('.', 1)[0] ?? '');
+  return isBuilt ? 'for the native one, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0' : 'the native one is for Node.js 20, 22 and 24';
+}
+
 const HTTP_CORE = {
   native: 'uWebSockets.js, native',
-  javascript: 'node:http, at a fraction of the speed; for the native one, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
+  javascript: `node:http, at a fraction of the speed; ${nativeHint()}`,
 } as const;
 
 /** Paths below the working directory are shown from there. */

@@ -140,3 +140,21 @@ test('where the system allows no more threads, it is named with what to do', asy
   const thrown = await orStartError(Promise.reject(error)).catch((reason: unknown) => startErrorOf(reason, './data'));
   expect(thrown).toEqual(new StartError('the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)'));
 });
+
+/** Has a process believe that its Node.js is that one. */
+const underNode = (version: string): string =>
+  `data:text/javascript,${encodeURIComponent(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`)}`;
+
+test.each(['18.20.8', '20.0.0', '20.18.3'])('Node.js %s, which is too old, is refused with what is needed', (version) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', underNode(version), SVC, 'serve'], { env: { SVC_DATA_DIR: dataFolder() }, encoding: 'utf8', timeout: 30_000 });
+  expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: `error: the gateway needs Node.js 20.19 or later, and this is ${version}\nInstall a newer Node.js.\n` });
+});
+
+test.each([
+  ['22.23.3', 'for the native one, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0'],
+  ['26.10.0', 'the native one is for Node.js 20, 22 and 24'],
+])('on Node.js %s, without the native HTTP library, the start says how to have it', async (version, how) => {
+  const gateway = await startTestGateway({ env: { UWS_USE_FALLBACK: '1', SVC_IO_THREADS: '1', NODE_OPTIONS: `--import=${underNode(version)}` } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  expect(gateway.output.stdout).toContain(`  HTTP core  node:http, at a fraction of the speed; ${how}\n`);
+});

@@ -1,0 +1,12 @@
+import { leastNode } from '../package-files.ts';
+import { CliError } from './errors.ts';
+
+/** Throws where Node.js is older than what the gateway needs. The client's commands do with less. */
+export function refuseOldNode(): void {
+  const least = leastNode();
+  const [major = 0, minor = 0] = least.split('.').map(Number);
+  const [ownMajor = 0, ownMinor = 0] = process.versions.node.split('.').map(Number);
+  if (ownMajor < major || (ownMajor === major && ownMinor < minor)) {
+    throw new CliError(`the gateway needs Node.js ${least} or later, and this is ${process.versions.node}`, 'Install a newer Node.js.');
+  }
+}
