@@ -3,6 +3,7 @@ import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
 import { openEnvironment } from './lmdb.ts';
+import { areSound, EMPTY, treeAt, type Tree } from './lmdb-pages.ts';
 
 /** Every file of the library begins with two pages that carry this mark. */
 const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
@@ -14,16 +15,15 @@ const LEAST_BYTES = 2 * 4096;
  * which the last page is, and which head is newer.
  */
 const PAGE_SIZE_AT = 48;
-const ROOTS_AT = [88, 136] as const;
+const TREES_AT = [48, 96] as const;
 const LAST_PAGE_AT = 144;
 const TURN_AT = 152;
 const HEAD_BYTES = TURN_AT + 8;
-/** The page number that stands for no page. */
-const EMPTY = 0xffff_ffff_ffff_ffffn;
 const MAX_PAGE_BYTES = 65_536;
 
 /**
- * The file of the store where it is none: cut short by a full disk or a copy that broke off, or written over. Ask before opening
+ * The file of the store where it is none: cut short by a full disk or a copy that broke off, written over, or with pages that
+ * are none, as half a restore leaves them. Ask before opening
  * it: the library maps it into memory as it is, and the process dies of that without a word.
  */
 export async function damagedStoreFile(dataDir: string): Promise<string | undefined> {
@@ -35,7 +35,8 @@ export async function damagedStoreFile(dataDir: string): Promise<string | undefi
   if (size < LEAST_BYTES || !start.subarray(MARK_AT, MARK_AT + MARK.length).equals(MARK)) return path;
   const claim = claimOf(start);
   if (claim === undefined || size < claim.leastSize) return path;
-  return size >= claim.wholeSize || await isSoundWithout(folder, path, size, claim.wholeSize) ? undefined : path;
+  if (size < claim.wholeSize && !(await isSoundWithout(folder, path, size, claim.wholeSize))) return path;
+  return withOpenFile(path, 'r', (fd) => areSound(fd, claim.pageBytes, claim.trees)) ? undefined : path;
 }
 
 /** Its length, and its first page with the head of the second. */
@@ -48,13 +49,13 @@ function readStart(path: string): { readonly size: number; readonly start: Buffe
 }
 
 /** How long it is with every page that it has given a number to, and with those that all others hang on; undefined where it says what cannot be. */
-function claimOf(start: Buffer): { readonly wholeSize: number; readonly leastSize: number } | undefined {
+function claimOf(start: Buffer): { readonly pageBytes: number; readonly trees: readonly Tree[]; readonly wholeSize: number; readonly leastSize: number } | undefined {
   const pageBytes = start.readUInt32LE(PAGE_SIZE_AT);
   if (pageBytes < HEAD_BYTES || pageBytes > MAX_PAGE_BYTES) return undefined;
   const newer = start.readBigUInt64LE(TURN_AT) > start.readBigUInt64LE(pageBytes + TURN_AT) ? 0 : pageBytes;
-  const roots = ROOTS_AT.map((at) => start.readBigUInt64LE(newer + at)).filter((root) => root !== EMPTY);
+  const trees = TREES_AT.map((at) => treeAt(start, newer + at)).filter(({ root }) => root !== EMPTY);
   const endOf = (page: bigint): number => (Number(page) + 1) * pageBytes;
-  return { wholeSize: endOf(start.readBigUInt64LE(newer + LAST_PAGE_AT)), leastSize: Math.max(0, ...roots.map(endOf)) };
+  return { pageBytes, trees, wholeSize: endOf(start.readBigUInt64LE(newer + LAST_PAGE_AT)), leastSize: Math.max(0, ...trees.map(({ root }) => endOf(root))) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { damagedStoreFile } from '../../../src/adapters/store/lmdb-damage.ts';
@@ -29,6 +29,34 @@ test.each([0.02, 0.1, 0.5, 0.9, 0.999])('a store file of which only %d is left i
   expect(await damagedStoreFile(dataDir)).toBe(file);
   expect(await damagedStoreFile(dataDir)).toBe(file);
   expect(statSync(file).size).toBe(left);
+});
+
+test('a store in which a page is something else, as after half a restore, is named wherever that is', async () => {
+  const dataDir = temporaryFolder();
+  const store = openEmbeddedStore(dataDir);
+  const [keys, agents] = [store.table<string, object>('keys'), store.table<string, object>('agents')];
+  await Promise.all(Array.from({ length: 1_000 }, (_, index) => [keys.put(`k${index}`, { text: 'x'.repeat(200) }), agents.put(`a${index}`, { text: 'y'.repeat(index % 50 === 0 ? 9_000 : 200) })]).flat());
+  for (let nth = 0; nth < 300; nth += 1) await keys.transaction((table) => { table.remove(`k${nth}`); table.put(`n${nth}`, { text: 'z'.repeat(200) }); });
+  await store.close();
+  const file = join(dataDir, 'store', 'data.mdb');
+  const whole = readFileSync(file);
+  expect(await damagedStoreFile(dataDir)).toBeUndefined();
+  const pagesWith = (mark: (page: Buffer) => boolean): number[] =>
+    Array.from({ length: whole.length / 4096 }, (_, nth) => nth).filter((nth) => nth > 1 && mark(whole.subarray(nth * 4096, (nth + 1) * 4096)));
+  const verdicts = async (pages: readonly number[], bytes: Buffer): Promise<number> => {
+    let named = 0;
+    for (const page of pages) {
+      writeFileSync(file, Buffer.concat([whole.subarray(0, page * 4096), bytes, whole.subarray((page + 1) * 4096)]));
+      if (await damagedStoreFile(dataDir) === file) named += 1;
+    }
+    return named;
+  };
+  // Those of before, which are free again, are not looked at.
+  for (const bytes of [Buffer.alloc(4096), Buffer.alloc(4096, 'x'), whole.subarray(4096, 8192)]) {
+    for (const row of ['a777', 'n299']) expect(await verdicts(pagesWith((page) => page.includes(row)), bytes)).toBeGreaterThan(0);
+  }
+  writeFileSync(file, whole);
+  expect(await damagedStoreFile(dataDir)).toBeUndefined();
 });
 
 test('a store whose last pages were never written, being free again, is sound', async () => {
