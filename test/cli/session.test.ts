@@ -282,6 +282,16 @@ test('a context is chosen by the flag, then the environment, then as the one in 
   expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
 });
 
+test('the URL of a context that the flag names comes before the one in the environment, and that before the one of a context in the environment', async () => {
+  await cli.run(['context', 'add', 'one', 'http://127.0.0.1:1/one']);
+  const env = { SVC_CLI_API_URL: 'http://127.0.0.1:1/variable', SVC_CLI_API_KEY: ADMIN_KEY };
+  const reached = async (args: readonly string[], more = {}) => /gateway at (\S+):/.exec((await cli.run(['login', ...args], { env: { ...env, ...more } })).stderr)?.[1];
+  expect(await reached(['--context', 'one'])).toBe('http://127.0.0.1:1/one');
+  expect(await reached(['--context', 'one', '--api-url', 'http://127.0.0.1:1/flag'])).toBe('http://127.0.0.1:1/flag');
+  expect(await reached([], { SVC_CLI_CONTEXT: 'one' })).toBe('http://127.0.0.1:1/variable');
+  expect(await reached([])).toBe('http://127.0.0.1:1/variable');
+});
+
 test('contexts keep the comments of their file, and a file that is not YAML is named without showing what is in it', async () => {
   await cli.run(['context', 'add', 'one', gateway.url]);
   const path = join(cli.folder, 'config.yaml');
