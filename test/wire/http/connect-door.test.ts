@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { ConnectMethod } from '../../../src/wire/connect.ts';
 import { serveConnect } from '../../../src/wire/http/connect-door.ts';
+import { Exchange } from '../../../src/wire/http/exchange.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
 import { askWithoutReading, head } from '../../support/raw-http.ts';
@@ -29,4 +30,12 @@ test.each([['the native library or its stand-in', createHttpApp], ['node:http', 
   await askWithoutReading(gateway, request, () => answered, 10_000);
   // The system keeps some 6 MB for a connection, and of the answers beyond that one in sixteen is looked at.
   expect(answered).toBeLessThan(2_000);
+});
+
+// The last of this file: a thread that takes its leave does not come back.
+test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s, from the shutdown on, each answer to a call asks its client to close the connection', async (_, create) => {
+  const gateway = await serve(create(unexpected), (_request, reply) => void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })));
+  Exchange.takeLeave();
+  const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
 });
