@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ActionDeniedError, ClientClosedError, createAgentClient, OpTerminatedError } from 'svc-gateway/sdk';
 
 const { AGENT_API_KEY, AGENT_GATEWAY = '127.0.0.1:50051', AGENT_NAME = 'crawler-1', AGENT_STEPS = '600', AGENT_STEP_MS = '1000' } = process.env;
-if (AGENT_API_KEY === undefined) {
+if (!AGENT_API_KEY) {
   console.error('set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start');
   process.exit(2);
 }

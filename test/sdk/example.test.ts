@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
@@ -39,4 +39,9 @@ test('the example agent can be paused, watched, resumed and terminated, as its w
     agent.kill('SIGKILL');
     await gateway.stop();
   }
+});
+
+test.each([[{}], [{ AGENT_API_KEY: '' }]])('without a key the example agent says which variable to set (%j)', (env) => {
+  const { status, stderr } = spawnSync(process.execPath, [join(PACKAGE_ROOT, 'examples', 'agent.mjs')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 2, stderr: 'set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start\n' });
 });
