@@ -30,7 +30,10 @@ const ABNORMAL = 1006;
 export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
-  const server = createServer({ headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS }, (request, response) => {
+  // Known to Node.js from 22.21 and 24.9 on. From 26 on it is needed: the body of an offer to upgrade does not come with the
+  // connection there. Without a body the offer is taken, because what is pipelined behind one that is not would be lost.
+  const options = { headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS, shouldUpgradeCallback: hasNoBody };
+  const server = createServer(options, (request, response) => {
     if (request.socket.destroyed) return; // it came in one piece with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
@@ -104,6 +107,8 @@ function isHandshake(request: IncomingMessage, path: string): boolean {
   return method === 'GET' && pathOf(request) === path && headers.upgrade?.toLowerCase() === 'websocket'
     && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13';
 }
+
+const hasNoBody = ({ headers }: IncomingMessage): boolean => headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
 
 /**
  * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in HTTP/1.1.
