@@ -68,6 +68,11 @@ test('a client that offers another protocol with its request is answered in this
   expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
 });
 
+test('a stream is opened also for a client that names the length of no body', async () => {
+  const offer = { Authorization: `Bearer ${ADMIN_KEY}`, Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Content-Length': '0' };
+  expect((await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)])).statuses).toEqual([101]);
+});
+
 test('no protocol that a stream offers is chosen, so that a credential among them is not said back', async () => {
   const offer = { Authorization: `Bearer ${ADMIN_KEY}`, Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Protocol': 'bearer-secret, other' };
   const { text } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)]);

@@ -108,7 +108,8 @@ function isHandshake(request: IncomingMessage, path: string): boolean {
     && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13';
 }
 
-const hasNoBody = ({ headers }: IncomingMessage): boolean => headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+/** Some clients name the length of no body, too, 0. */
+const hasNoBody = ({ headers }: IncomingMessage): boolean => Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
 
 /**
  * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in HTTP/1.1.
