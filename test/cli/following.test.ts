@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 /** In front of a gateway, as nginx is; answers for it while it is away. */
 async function startReverseProxy(port: number): Promise<string> {
@@ -55,15 +55,39 @@ test('behind a proxy that answers for a gateway which is away, a followed log an
   await logs.ended;
 });
 
-/** A log of which nothing but its entries' ids differ; counts the pages that are asked for. */
+test('of a log that begins anew, as that of a gateway which was started without its data, a follower sees the first entries, too', async () => {
+  const port = await freePort();
+  const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const begin = (gateway: TestGateway, op: string) => gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  const first = await start();
+  for (let nth = 1; nth <= 20; nth += 1) await begin(first, `before:${nth}`);
+  const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], { env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  await logs.until('before:20');
+  await first.stop('SIGKILL');
+  const second = await start();
+  onTestFinished(() => second.stop().then(() => undefined));
+  await begin(second, 'after:1');
+  await logs.until('after:1');
+  await begin(second, 'after:2');
+  await logs.until('after:2');
+  logs.type('\u0003');
+  await logs.ended;
+  expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual(['before:20', 'after:1', 'after:2']);
+});
+
+/** A log with an entry for each millisecond until now; counts the pages that are asked for. */
 async function startBusyLog(entries: number) {
-  const log = { entries, furtherPages: 0, url: '' };
+  const log = { entries, furtherPages: 0, setBackAt: Infinity, url: '' };
+  const startMs = Date.now() - entries;
+  const timeOf = (id: number): string => new Date(startMs + id - (id > log.setBackAt ? 3_600_000 : 0)).toISOString();
   const server = createServer(({ url = '' }, response) => {
     const query = new URL(url, 'http://log').searchParams;
     const newest = Number(query.get('cursor') ?? log.entries);
     if (query.has('cursor')) log.furtherPages += 1;
     const ids = Array.from({ length: Math.min(Number(query.get('per_page')), newest) }, (_, at) => newest - at);
-    const rows = ids.map((id) => ({ id, timestamp: new Date().toISOString(), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
+    const rows = ids.filter((id) => timeOf(id) >= (query.get('since') ?? '')).map((id) => ({ id, timestamp: timeOf(id), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ entries: rows, next_cursor: newest > ids.length ? String(newest - ids.length) : null }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -84,6 +108,23 @@ test('who follows a busy log asks for what is new, each entry once and in order,
   log.entries += 2_500; // more than a page
   await logs.until('op:22503');
   expect(log.furtherPages).toBe(2);
+  logs.type('\u0003');
+  await logs.ended;
+  const shown = [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+  expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+});
+
+test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
+  const log = await startBusyLog(100);
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const logs = cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  await logs.until('op:100');
+  log.setBackAt = 100;
+  log.entries = 103;
+  await logs.until('op:103');
+  log.entries = 105;
+  await logs.until('op:105');
   logs.type('\u0003');
   await logs.ended;
   const shown = [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));

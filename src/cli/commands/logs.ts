@@ -62,9 +62,12 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
     try {
       const head = await headOf(api, query);
       isAway = false;
-      if (head === undefined || head.id === seen?.id) continue;
+      if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) continue;
+      // The gateway runs without its data of before, or with a backup: what is new there is told from what was shown by its time.
+      const isAnother = seen !== undefined && head.id <= seen.id;
+      if (isAnother) lastId = 0;
       const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
-      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen) }, Infinity, isKnown);
+      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen, isAnother ? undefined : head) }, Infinity, isKnown);
       for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
       lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
       seen = head;
@@ -79,10 +82,12 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
 /** Entries may be in the log out of order by their times, by less than this. */
 const DISORDER_MS = 60_000;
 
-function laterOf(since: Query[string], seen: Head | undefined): Query[string] {
+/** Of a log with another head the clock may have been set back while the gateway was stopped; of another log nothing is repeated. */
+function laterOf(since: Query[string], seen: Head | undefined, head: Head | undefined): Query[string] {
   if (seen === undefined) return since;
-  const ms = Math.max(Date.parse(seen.timestamp) - DISORDER_MS, typeof since === 'string' ? Date.parse(since) : 0);
-  return new Date(ms).toISOString();
+  const seenMs = Date.parse(seen.timestamp);
+  const fromMs = head === undefined ? seenMs : Math.min(seenMs, Date.parse(head.timestamp)) - DISORDER_MS;
+  return new Date(Math.max(fromMs, typeof since === 'string' ? Date.parse(since) : 0)).toISOString();
 }
 
 const idOf = (entry: Row | undefined): number | undefined => (typeof entry?.id === 'number' ? entry.id : undefined);
