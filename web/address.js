@@ -21,8 +21,8 @@ export function keepInAddress(path, asked, controls) {
   let again;
   const follow = () => {
     clearTimeout(again);
-    // Another view may have been opened meanwhile.
-    if (!['', path].includes(location.hash.split('?', 1)[0] ?? '')) return;
+    // Another view may have been opened meanwhile, or this one anew.
+    if (!named.some(([, control]) => control.isConnected)) return;
     try {
       history.replaceState(null, '', `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`);
     } catch {

@@ -74,5 +74,17 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await page.evaluate('allowMore(10)');
     await page.clock.fastForward(10_000);
     expect(await page.evaluate('location.hash')).toBe('#/policies');
+
+    // Nor of one that was opened anew, without what was looked for.
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('searchbox', { name: 'Team' }).waitFor();
+    await page.evaluate('allowMore(0)');
+    await page.getByRole('searchbox', { name: 'Team' }).press('z');
+    await page.evaluate(`location.hash = '#/agents?agent_id=a'`);
+    await page.locator('input:focus').waitFor({ state: 'detached' });
+    expect(await page.getByRole('searchbox', { name: 'Agent' }).inputValue()).toBe('a');
+    await page.evaluate('allowMore(10)');
+    await page.clock.fastForward(10_000);
+    expect(await page.evaluate('location.hash')).toBe('#/agents?agent_id=a');
   });
 });
