@@ -13,6 +13,8 @@ export type ConditionProblem = { readonly offset: number; readonly problem: stri
 export type ConditionCost = {
   readonly factor: number;
   readonly degree: number;
+  /** How many of the nested loops go over the resource. */
+  readonly resourceDegree: number;
   readonly countsCharacters: boolean;
   /** The texts that the resource is split at; '' where each of its characters counts. */
   readonly resourceSeparators: readonly string[];
@@ -77,11 +79,11 @@ export type ConditionSurvey = {
 
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
-  surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined });
-  const { problems, factor, degree, countsCharacters, resourceSeparators, matchesCalls, numbers } = surveyor;
+  surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, parts: RESOURCE });
+  const { problems, factor, degree, resourceDegree, countsCharacters, resourceSeparators, matchesCalls, numbers } = surveyor;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost: { factor, degree, countsCharacters, resourceSeparators }, matchesCalls, numbers };
+  return { problems, cost: { factor, degree, resourceDegree, countsCharacters, resourceSeparators }, matchesCalls, numbers };
 }
 
 /**
@@ -123,7 +125,14 @@ function partsOf(text: string, separator: string): number {
 }
 
 /** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
-type Loops = { readonly factor: number; readonly degree: number; readonly variable: string | undefined };
+type Loops = {
+  readonly factor: number;
+  readonly degree: number;
+  readonly variable: string | undefined;
+  readonly resourceDegree: number;
+  /** The variables that may stand for the resource or for a part of it. */
+  readonly parts: readonly string[];
+};
 
 class Surveyor {
   readonly problems: ConditionProblem[] = [];
@@ -131,6 +140,7 @@ class Surveyor {
   readonly numbers: (readonly NumberNode[])[] = [];
   factor = 1;
   degree = 0;
+  resourceDegree = 0;
   countsCharacters = false;
   #isResourceLooped = false;
   #isMatchedInLoop = false;
@@ -145,6 +155,7 @@ class Surveyor {
   visit(node: ASTNode, loops: Loops): void {
     this.factor = Math.max(this.factor, loops.factor);
     this.degree = Math.max(this.degree, loops.degree);
+    this.resourceDegree = Math.max(this.resourceDegree, loops.resourceDegree);
     switch (node.op) {
       case 'value': return;
       case 'id': {
@@ -184,7 +195,8 @@ class Surveyor {
     }
     this.#checkLiteral(name, args[0]);
     this.#checkZone(name, args[0], loops);
-    if (name === 'split' || (name === 'matches' && loops.degree > 0)) this.countsCharacters = true;
+    const isOfResource = receiver !== undefined && reaches(receiver, RESOURCE) && !reaches(receiver, ATTRIBUTES);
+    if (!isOfResource && (name === 'split' || (name === 'matches' && loops.degree > 0))) this.countsCharacters = true;
     if (name === 'matches' && loops.degree > 0) this.#isMatchedInLoop = true;
     if (name === 'split' && receiver !== undefined && (reaches(receiver, RESOURCE) || !reaches(receiver, SENT))) this.#separators.add(textIn(args[0]) ?? '');
     if (receiver !== undefined) this.visit(receiver, loops);
@@ -199,19 +211,27 @@ class Surveyor {
     for (const node of body) this.visit(node, inner);
   }
 
-  #loopsWithin(over: ASTNode, variable: string | undefined, { factor, degree, variable: outer }: Loops): Loops {
+  #loopsWithin(over: ASTNode, variable: string | undefined, loops: Loops): Loops {
+    const { factor, degree, variable: outer, resourceDegree, parts } = loops;
+    const ofResource = reaches(over, parts)
+      ? { resourceDegree: resourceDegree + 1, parts: variable === undefined ? parts : [...parts, variable] }
+      : { resourceDegree, parts };
     // A list written in the expression has the length it has, and its elements may all be the same large value.
-    if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined };
+    if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined, ...ofResource };
     // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over the attributes.
-    if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable };
-    return { factor, degree: degree + 1, variable };
+    if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable, ...ofResource };
+    return { factor, degree: degree + 1, variable, ...ofResource };
   }
 
   /** Inside a loop, reading something from outside of it in every round counts as another loop. */
-  #charge(cost: Cost, operands: readonly ASTNode[], { degree }: Loops): void {
-    const outside = operands.filter((operand) => reaches(operand, SENT)).length;
-    const repeated = cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
-    if (repeated && degree > 0) this.degree = Math.max(this.degree, degree + 1);
+  #charge(cost: Cost, operands: readonly ASTNode[], { degree, resourceDegree, variable, parts }: Loops): void {
+    if (degree === 0) return;
+    const isRepeated = (names: readonly string[]): boolean => {
+      const outside = operands.filter((operand) => reaches(operand, names)).length;
+      return cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
+    };
+    if (isRepeated(SENT)) this.degree = Math.max(this.degree, degree + 1);
+    if (isRepeated(parts.filter((name) => name !== variable))) this.resourceDegree = Math.max(this.resourceDegree, resourceDegree + 1);
   }
 
   #checkLiteral(name: string, operand: ASTNode | undefined): void {
@@ -264,6 +284,7 @@ const textIn = (node: ASTNode | undefined): string | undefined => (node?.op === 
 /** The variables whose size the agent chooses. */
 const SENT: readonly string[] = ['attributes', 'resource'];
 const RESOURCE: readonly string[] = ['resource'];
+const ATTRIBUTES: readonly string[] = ['attributes'];
 
 /** True when the value comes out of one of the variables directly, not by way of the variable of a loop. */
 function reaches(node: ASTNode, variables: readonly string[]): boolean {

@@ -181,10 +181,14 @@ function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition[
   return (variables) => {
     const weight = weightOf(variables.attributes, limit, cost);
     if (weight > limit) return { error: `the attributes are too large to loop over (more than ${limit} values)` };
-    if (weight + weightOfResource(variables.resource, cost) > limit) return { error: `the resource and the attributes are too large to loop over together (more than ${limit} values)` };
+    if (isTooMuch(weight, weightOfResource(variables.resource, cost), limit, cost)) return { error: `the resource and the attributes are too large to loop over together (more than ${limit} values)` };
     return evaluateOnce(parsed, variables);
   };
 }
+
+/** Where only one of two loops goes over the resource, what counts is how often its parts meet those of the attributes. */
+const isTooMuch = (weight: number, ofResource: number, limit: number, { degree, resourceDegree }: ConditionCost): boolean =>
+  degree === 1 || resourceDegree > 1 ? weight + ofResource > limit : weight * ofResource > limit ** degree;
 
 // `Error.stackTraceLimit` is V8's; the core knows no engine, hence the cast.
 const engine = Error as unknown as { stackTraceLimit: number };

@@ -230,6 +230,29 @@ test('a long resource may be looped over by its parts, and beside lists, as long
   expect(evaluate('resource.matches("^files/") && attributes.blocked.all(name, attributes.blocked.exists(other, other == name))', { resource, attributes })).toBe(true);
 });
 
+test.each([
+  ['a path of 300 segments', Array.from({ length: 300 }, (_, nth) => `s${nth}`).join('/')],
+  ['a URL of 2,000 characters', `https://example.com/search?${Array.from({ length: 200 }, (_, nth) => `q${100 + nth}=value`).join('&')}`.slice(0, 2_000)],
+])('%s may be looped over, beside a few attributes', (_, resource) => {
+  const attributes = { allowed: ['s7', 'q107=value'], recipients: ['ada@example.com', 'grace@example.com', 'joan@example.com'] };
+  expect(evaluate('resource.split("/").exists(part, part in attributes.allowed) || resource.split("&").exists(part, part in attributes.allowed)', { resource, attributes })).toBe(true);
+  expect(evaluate('attributes.allowed.exists(name, name in resource.split("/") || name in resource.split("&"))', { resource, attributes })).toBe(true);
+  expect(evaluate('resource.split("/").all(part, !attributes.recipients.exists(name, name == part))', { resource, attributes })).toBe(true);
+  expect(evaluate('attributes.recipients.all(name, name.endsWith("@example.com") && !resource.matches("^ftp:"))', { resource, attributes })).toBe(true);
+});
+
+test.each([
+  ['resource.split("").all(one, one in attributes.list || one == "x")', 'x'.repeat(2_048)],
+  ['resource.split("/").all(part, attributes.list.all(item, part.matches("(.{1,20}){1,20}[0-9]$") == false))', 'xxxxxxxxx/'.repeat(200)],
+  ['attributes.list.all(item, resource.split("/").all(part, part.matches("(.{1,20}){1,20}[0-9]$") == false))', 'xxxxxxxxx/'.repeat(200)],
+  ['resource.split("/").all(part, part.split("").all(one, part.matches("(.{1,20}){1,20}[0-9]$") == false))', 'x'.repeat(2_048)],
+  ['resource.split("/").all(part, part.split("").all(one, part.lowerAscii().matches("(.{1,20}){1,20}[0-9]$") == false))', 'x'.repeat(2_048)],
+  ['[resource].all(whole, attributes.list.all(item, whole.split("").all(one, one != item)))', 'x'.repeat(2_048)],
+])('%s cannot hold up the gateway either, with as many attributes as may be looped over', (source, resource) => {
+  const attributes = { list: Array.from({ length: 200 }, (_, index) => index) };
+  expect(processorMsOf(() => evaluate(source, { resource, attributes }))).toBeLessThan(300);
+});
+
 test('what is too large to loop over is an error that says so', () => {
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes: { list: numbers } }))
     .toEqual({ error: 'the attributes are too large to loop over (more than 50000 values)' });
