@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { changePrivateFile } from '../../src/cli/private-folder.ts';
@@ -212,7 +212,7 @@ test('a command that has waited long for its turn keeps it: the next one that wa
   const ticket = () => readdirSync(cli.folder).find((name) => name.startsWith('credentials.yaml.lock.'));
   await eventually(() => expect(ticket()).toBeDefined());
   utimesSync(join(cli.folder, ticket()!), 1, 1); // as if it had come long ago
-  rmSync(lock);
+  utimesSync(lock, 1, 1); // the first one takes it away itself, between two tries
   await eventually(() => expect(steps).toEqual(['first begins']));
   const second = changePrivateFile('credentials.yaml', async (text) => {
     steps.push('second begins');
