@@ -5,9 +5,9 @@ const DEFAULT_IN_WORDS: Readonly<Record<string, string>> = {
   SVC_IO_THREADS: 'cores − 1, from 1 to 64',
   SVC_CRYPTO_THREADS: 'cores − 1, from 1 to 64',
   SVC_MAX_OPS: '1,000 for each MiB of memory, at most 4,000,000',
-  SVC_MAX_ORG_OPS: 'half of that',
+  SVC_MAX_ORG_OPS: '500 for each MiB of memory, at most 2,000,000',
   SVC_MAX_AGENTS: '300 for each MiB of memory, at most 1,000,000',
-  SVC_MAX_ORG_AGENTS: 'half of that',
+  SVC_MAX_ORG_AGENTS: '150 for each MiB of memory, at most 500,000',
 };
 
 /** The README's table of variables, in Markdown. */
