@@ -197,7 +197,7 @@ class Surveyor {
     this.#checkZone(name, args[0], loops);
     const isOfResource = receiver !== undefined && reaches(receiver, RESOURCE) && !reaches(receiver, ATTRIBUTES);
     if (!isOfResource && (name === 'split' || (name === 'matches' && loops.degree > 0))) this.countsCharacters = true;
-    if (name === 'matches' && loops.degree > 0) this.#isMatchedInLoop = true;
+    if (name === 'matches' && loops.degree > 0 && receiver !== undefined && reaches(receiver, loops.parts)) this.#isMatchedInLoop = true;
     if (name === 'split' && receiver !== undefined && (reaches(receiver, RESOURCE) || !reaches(receiver, SENT))) this.#separators.add(textIn(args[0]) ?? '');
     if (receiver !== undefined) this.visit(receiver, loops);
     if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);

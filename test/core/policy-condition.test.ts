@@ -239,6 +239,7 @@ test.each([
   expect(evaluate('attributes.allowed.exists(name, name in resource.split("/") || name in resource.split("&"))', { resource, attributes })).toBe(true);
   expect(evaluate('resource.split("/").all(part, !attributes.recipients.exists(name, name == part))', { resource, attributes })).toBe(true);
   expect(evaluate('attributes.recipients.all(name, name.endsWith("@example.com") && !resource.matches("^ftp:"))', { resource, attributes })).toBe(true);
+  expect(evaluate('attributes.recipients.all(name, name.matches("@example[.]com$")) && !resource.split("/").exists(part, part in attributes.recipients)', { resource, attributes })).toBe(true);
 });
 
 test.each([
