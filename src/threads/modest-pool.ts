@@ -14,20 +14,21 @@ const ROUNDS = 8;
  */
 export async function giveWay(poolThreads: number): Promise<void> {
   if (process.platform !== 'linux') return;
-  const priority = Math.min(getPriority() + STEPS, LOWEST);
-  const seen = new Set<string>();
-  for (let round = 0; round < ROUNDS && seen.size < poolThreads; round += 1) {
-    // Each link is read by a thread of the pool and names the one that reads it; by more than there are, so that none is left out.
-    const links = await Promise.allSettled(Array.from({ length: 8 * poolThreads }, () => readlink('/proc/thread-self')));
-    for (const link of links) if (link.status === 'fulfilled') seen.add(link.value);
-  }
-  for (const link of seen) lower(Number(link.split('/').at(-1)), priority);
-}
-
-function lower(threadId: number, priority: number): void {
+  const threads = await threadsOf(poolThreads);
   try {
-    setPriority(threadId, priority);
+    const priority = Math.min(getPriority() + STEPS, LOWEST);
+    for (const thread of threads) setPriority(thread, priority);
   } catch {
     // Forbidden, as some sandboxes do: hashing works all the same.
   }
+}
+
+/** The numbers of the pool's threads. Each link is read by one of them and names its reader; more are read than there are threads, so that none is left out. */
+async function threadsOf(poolThreads: number): Promise<Iterable<number>> {
+  const threads = new Set<number>();
+  for (let round = 0; round < ROUNDS && threads.size < poolThreads; round += 1) {
+    const links = await Promise.allSettled(Array.from({ length: 8 * poolThreads }, () => readlink('/proc/thread-self')));
+    for (const link of links) if (link.status === 'fulfilled') threads.add(Number(link.value.split('/').at(-1)));
+  }
+  return threads;
 }
