@@ -40,6 +40,7 @@ test('an agent is registered with a token shown once, listed, and removed', asyn
   const found = async (command: string) => (await json(command)).agents.map(({ org_id: org, agent_id: agent }: { org_id: string; agent_id: string }) => `${org}/${agent}`);
   expect(await found('agents ls --agent lifecycle')).toEqual(['acme/lifecycle', '/lifecycle']);
   expect(await found('agents ls --agent acme/search/lifecycle')).toEqual(['acme/lifecycle']);
+  expect(await svc('agents ls --agent nobody')).toEqual({ status: 0, stdout: '', stderr: 'No registered agent fits.\n' });
   expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer good.\n', stderr: '' });
   expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name: the `ls` commands show what there is\.\n$/) });
 });

@@ -15,13 +15,11 @@ const COLUMNS: readonly Column[] = [
   { title: 'AGE', cell: awayAt('registered_at'), isSpare: true },
 ];
 
-export const ls: Run = (invocation) => showList(invocation, {
-  path: '/api/v1/agents',
-  key: 'agents',
-  query: agentFilter(invocation.options),
-  columns: COLUMNS,
-  none: 'No agent is registered.',
-});
+export const ls: Run = (invocation) => {
+  const query = agentFilter(invocation.options);
+  const isSearch = Object.values(query).some((sought) => sought !== undefined);
+  return showList(invocation, { path: '/api/v1/agents', key: 'agents', query, columns: COLUMNS, none: isSearch ? 'No registered agent fits.' : 'No agent is registered.' });
+};
 
 /** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
 export async function register(invocation: Invocation): Promise<void> {
