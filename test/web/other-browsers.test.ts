@@ -39,9 +39,9 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     const page = await openPage();
     await page.setViewportSize({ width: 390, height: 844 });
     const sizes = () => page.locator('input:not([type=checkbox]), select').evaluateAll((controls: object[]) => controls.map((control) => (globalThis as any).getComputedStyle(control).fontSize));
-    expect(await sizes()).toEqual(['16px']);
+    await eventually(async () => expect(await sizes()).toEqual(['16px']));
     await signIn(page, ADMIN_KEY);
-    expect(await sizes()).toEqual(['16px', '16px', '16px']);
+    await eventually(async () => expect(await sizes()).toEqual(['16px', '16px', '16px']));
     // Day, hour and second of such a size are not cut off.
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.getByRole('main').getByText('Filters').click();
