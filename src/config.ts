@@ -7,8 +7,13 @@ import { fail, ok, type Result } from './core/result.ts';
 
 type Parse<T> = (text: string) => T | undefined;
 
-/** One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable. */
-type Variable<T> = { readonly parse: Parse<T>; readonly expects: string; readonly fallback: string | undefined; readonly meaning: string; readonly isSecret?: boolean };
+/**
+ * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable, and
+ * `fallbackRule` says how it comes about where it depends on the machine.
+ */
+type Variable<T> = {
+  readonly parse: Parse<T>; readonly expects: string; readonly fallback: string | undefined; readonly fallbackRule?: string; readonly meaning: string; readonly isSecret?: boolean;
+};
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -84,14 +89,18 @@ const count = (least: number, most: number, initial: string, meaning: string): V
 
 const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
-const threads = (meaning: string): Variable<number> => count(1, MAX_THREADS, defaultThreads, meaning);
+const threads = (meaning: string): Variable<number> => ({ ...count(1, MAX_THREADS, defaultThreads, meaning), fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}` });
 
 /** Measured: what one org may take of them, which is half, fits into any container of 256 MiB or more, each operation with an agent of its own. */
 const OPS_PER_MIB = 1_000;
 const AGENTS_PER_MIB = 300;
 const MAX_HELD = 16_000_000;
 const memoryMib = usableMemoryMib();
-const fitting = (most: number, perMib: number): string => String(Math.min(most, perMib * memoryMib));
+const inEnglish = (number: number): string => number.toLocaleString('en');
+const fitting = (perMib: number, most: number, meaning: string): Variable<number> => ({
+  ...count(1, MAX_HELD, String(Math.min(most, perMib * memoryMib)), meaning),
+  fallbackRule: `${inEnglish(perMib)} for each MiB of memory, at most ${inEnglish(most)}`,
+});
 
 /** The rows of the README's table, in its order. */
 export const VARIABLES = {
@@ -138,12 +147,12 @@ export const VARIABLES = {
   SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute per credential; 0: no limit'),
   SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
-  SVC_MAX_OPS: count(1, MAX_HELD, fitting(4_000_000, OPS_PER_MIB),
+  SVC_MAX_OPS: fitting(OPS_PER_MIB, 4_000_000,
     'operations in the registry; beyond that, new ones are refused until others end'),
-  SVC_MAX_ORG_OPS: count(1, MAX_HELD, fitting(2_000_000, OPS_PER_MIB / 2), 'the same for each org'),
-  SVC_MAX_AGENTS: count(1, MAX_HELD, fitting(1_000_000, AGENTS_PER_MIB),
+  SVC_MAX_ORG_OPS: fitting(OPS_PER_MIB / 2, 2_000_000, 'the same for each org'),
+  SVC_MAX_AGENTS: fitting(AGENTS_PER_MIB, 1_000_000,
     'registered agents; beyond that, new ones are refused until others are deregistered'),
-  SVC_MAX_ORG_AGENTS: count(1, MAX_HELD, fitting(500_000, AGENTS_PER_MIB / 2), 'the same for each org'),
+  SVC_MAX_ORG_AGENTS: fitting(AGENTS_PER_MIB / 2, 500_000, 'the same for each org'),
   SVC_MAX_ORG_API_KEYS: count(1, 1_000_000, '10000',
     'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
   SVC_MAX_PENDING: count(1, 1_000_000, '20000',
