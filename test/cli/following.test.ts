@@ -96,11 +96,23 @@ async function startBusyLog(entries: number) {
   return log;
 }
 
-test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
-  const log = await startBusyLog(20_000);
+/** On a terminal. */
+function follow(log: { readonly url: string }) {
   const cli = createCliHome();
   onTestFinished(cli.remove);
-  const logs = cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  return cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+}
+
+/** The numbers of the entries, in the order in which they were printed until Ctrl-C. */
+async function entriesShown(logs: ReturnType<typeof follow>): Promise<readonly number[]> {
+  logs.type('\u0003');
+  await logs.ended;
+  return [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+}
+
+test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
+  const log = await startBusyLog(20_000);
+  const logs = follow(log);
   await logs.until('op:20000');
   log.entries += 3;
   await logs.until('op:20003');
@@ -108,26 +120,20 @@ test('who follows a busy log asks for what is new, each entry once and in order,
   log.entries += 2_500; // more than a page
   await logs.until('op:22503');
   expect(log.furtherPages).toBe(2);
-  logs.type('\u0003');
-  await logs.ended;
-  const shown = [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+  const shown = await entriesShown(logs);
   expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
 });
 
 test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
   const log = await startBusyLog(100);
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  const logs = cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  const logs = follow(log);
   await logs.until('op:100');
   log.setBackAt = 100;
   log.entries = 103;
   await logs.until('op:103');
   log.entries = 105;
   await logs.until('op:105');
-  logs.type('\u0003');
-  await logs.ended;
-  const shown = [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+  const shown = await entriesShown(logs);
   expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
 });
 
