@@ -154,7 +154,7 @@ export class Governor {
   }
 
   #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
-    const caller = this.#callerOf(command);
+    const caller = this.#callerOf(command, nowMs);
     if ('reply' in caller) return caller;
     const slot = this.#ownedBy(caller.entry, command.opId);
     return slot.ok ? this.#move(slot.value, 'complete', caller.actor, nowMs) : unchanged(slot);
@@ -180,7 +180,7 @@ export class Governor {
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
-    const caller = this.#callerOf(command);
+    const caller = this.#callerOf(command, nowMs);
     if ('reply' in caller) return caller;
     const { entry, actor } = caller;
     const { costMicroUsd, opId, usageId } = command;
@@ -210,15 +210,13 @@ export class Governor {
   }
 
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
-    const caller = this.#callerOf(command);
+    const caller = this.#callerOf(command, nowMs);
     if ('reply' in caller) return caller;
-    const { entry } = caller;
-    if (command.credential !== undefined) this.agents.saw(entry, nowMs);
-    return unchanged(ok({ pending: this.#signals.pendingOf(entry.key) }));
+    return unchanged(ok({ pending: this.#signals.pendingOf(caller.entry.key) }));
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
-    const caller = this.#callerOf(command);
+    const caller = this.#callerOf(command, nowMs);
     if ('reply' in caller) return caller;
     const slot = this.#ownedBy(caller.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
@@ -227,10 +225,12 @@ export class Governor {
   }
 
   /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
-  #callerOf(command: OwnCall): Caller | Refusal {
+  #callerOf(command: OwnCall, nowMs: number): Caller | Refusal {
     const identified = identify(this.agents, command.agent, command);
     switch (identified.kind) {
-      case 'agent': return identified;
+      case 'agent':
+        if (command.credential !== undefined) this.agents.saw(identified.entry, nowMs);
+        return identified;
       case 'org-out-of-reach': return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));
       case 'no-credential':
       case 'unknown-credential': return unchanged(fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] }));

@@ -153,6 +153,16 @@ describe('a call of an agent\'s own', () => {
     });
     expect(stateOf(governor, 't:s')).toBe('running');
   });
+
+  test.each(calls)('%s shows that the agent is there, and nothing of it when another credential acts for it', (_method, call) => {
+    const governor = openGovernor();
+    const listed = () => governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: 'acme', agentId: 'crawler', perPage: 1, cursor: undefined }, 70_000).reply;
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: ADMIN } as never, 30_000);
+    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 1_000 }] } });
+    governor.apply({ ...call, agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined } as never, 60_000);
+    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 60_000 }] } });
+  });
 });
 
 test('a signal is given out while its operation is there to be told, and not once it has completed or is gone', () => {
