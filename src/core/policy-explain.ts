@@ -1,7 +1,6 @@
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
 import type { Effect } from './policy-document.ts';
-import type { CompiledDocument } from './policy-index.ts';
-import { covered, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
+import { covered, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { covers, formatPolicyScope } from './policy-scope.ts';
 import type { RuleOutcome } from './rule-outcome.ts';
 
@@ -28,13 +27,11 @@ export type DocumentTrace = {
 /** Plain data, in the order of the cascade. */
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };
 
-export type TracedDocument = CompiledDocument & { readonly name: string; readonly source: string };
-
-export function explainCheck(documents: readonly TracedDocument[], subject: CheckSubject, decision: PolicyDecision): Explanation {
+export function explainCheck(documents: readonly CompiledDocument[], subject: CheckSubject, decision: PolicyDecision): Explanation {
   const variables = new ConditionVariables().fill(subject);
   return {
     decision,
-    documents: documents.map(({ name, source, scope, rules }) => {
+    documents: documents.map(({ document: { name, source, scope }, rules }) => {
       const applies = covers(scope, subject.agent);
       const traces = applies ? rules.map((rule) => traceOf(rule, subject, variables, decision)) : [];
       return { name, scope: formatPolicyScope(scope), source, applies, rules: traces };

@@ -4,7 +4,7 @@
  * Only patterns are tried; what is written out in full is looked up.
  */
 import type { AgentIdentity } from './ids.ts';
-import { covered, type CompiledRule } from './policy-rule.ts';
+import { covered, type CompiledDocument, type CompiledRule } from './policy-rule.ts';
 import type { PolicyScope } from './policy-scope.ts';
 
 /** A rule and its place in the chain. */
@@ -22,8 +22,6 @@ export type Chain = {
 };
 
 export const NO_CANDIDATES: readonly Candidate[] = [];
-
-export type CompiledDocument = { readonly scope: PolicyScope; readonly rules: readonly CompiledRule[] };
 
 /** A scope's own documents, what it inherits, and the scopes within it. Chains are built when first asked for. */
 class ScopeNode {
@@ -58,7 +56,7 @@ export class ScopeIndex {
   readonly #global = new ScopeNode(undefined);
 
   constructor(documents: readonly CompiledDocument[]) {
-    for (const document of documents) this.#nodeOf(document.scope).documents.push(document);
+    for (const each of documents) this.#nodeOf(each.document.scope).documents.push(each);
   }
 
   /** The chain of the agent. All agents share the chains of the few scopes that documents name. */

@@ -21,6 +21,14 @@ export type CompiledRule = {
   readonly decision: PolicyDecision;
 };
 
+/** A document as it runs. */
+export type CompiledDocument = {
+  readonly document: PolicyDocument;
+  readonly rules: readonly CompiledRule[];
+  /** Changes when and only when what the document says changes. */
+  readonly version: string;
+};
+
 /** A list of patterns, sorted into those that can be looked up and those that must be tried. */
 export type Patterns = { readonly exact: ReadonlySet<string>; readonly globs: readonly Glob[] };
 

@@ -3,9 +3,9 @@ import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts'
 import { hashText } from './hash-text.ts';
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
 import type { DocumentProblem, PolicyDocument } from './policy-document.ts';
-import { explainCheck, type Explanation, type TracedDocument } from './policy-explain.ts';
+import { explainCheck, type Explanation } from './policy-explain.ts';
 import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
-import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
+import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { formatPolicyScope } from './policy-scope.ts';
 import { assert, fail, ok, type Result } from './result.ts';
 import { finish, type Steps } from './steps.ts';
@@ -37,19 +37,17 @@ export type PolicySummary = {
 export class PolicySet {
   /** From the one global document that has a `budget:` section. */
   readonly budget: BudgetConfig | undefined;
-  readonly #documents: readonly PolicyDocument[];
-  readonly #compiled: readonly TracedDocument[];
+  readonly version: string;
+  readonly #documents: readonly CompiledDocument[];
   readonly #index: ScopeIndex;
   readonly #variables = new ConditionVariables();
-  readonly #version: string;
 
   /** Only `compilePolicies` calls this: it has checked the documents, and put them in the order of the cascade. */
-  constructor(documents: readonly PolicyDocument[], compiled: readonly TracedDocument[], budget: BudgetConfig | undefined) {
+  constructor(documents: readonly CompiledDocument[], budget: BudgetConfig | undefined) {
     this.budget = budget;
+    this.version = versionOf(documents);
     this.#documents = documents;
-    this.#compiled = compiled;
-    this.#index = new ScopeIndex(this.#compiled);
-    this.#version = versionOf(this.#documents);
+    this.#index = new ScopeIndex(documents);
   }
 
   decide(subject: CheckSubject): PolicyDecision {
@@ -85,25 +83,20 @@ export class PolicySet {
 
   /** The decision with every document and rule that was looked at, and why each did or did not decide. */
   explain(subject: CheckSubject): Explanation {
-    return explainCheck(this.#compiled, subject, this.decide(subject));
-  }
-
-  get version(): string {
-    return this.#version;
+    return explainCheck(this.#documents, subject, this.decide(subject));
   }
 
   /** With `orgId`, as if the documents of all other orgs were not there. */
   summary(orgId?: string): PolicySummary {
-    const documents = orgId === undefined ? this.#documents : this.#documents.filter(({ scope }) => scope.tier === 'global' || scope.orgId === orgId);
+    const documents = orgId === undefined ? this.#documents : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
     return {
-      version: orgId === undefined ? this.#version : versionOf(documents),
-      documents: documents.map(({ name, scope, rules, source }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
+      version: versionOf(documents),
+      documents: documents.map(({ document: { name, scope, rules, source } }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
     };
   }
 }
 
-const versionOf = (documents: readonly PolicyDocument[]): string =>
-  hashText(JSON.stringify(documents.map(({ source: _, ...meaning }) => meaning)));
+const versionOf = (documents: readonly CompiledDocument[]): string => hashText(documents.map(({ version }) => version).join(' '));
 
 /** Global documents first, then those of orgs, teams and agents; as given within a tier. */
 const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>
@@ -116,18 +109,22 @@ export const compilePolicies = (documents: readonly PolicyDocument[]): Result<Po
 export function* compilingPolicies(documents: readonly PolicyDocument[]): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
   const problems = checkTogether(documents);
   if (problems.length > 0) return fail(problems);
-  const ordered = inCascadeOrder(documents);
-  const compiled: TracedDocument[] = [];
-  for (const document of ordered) {
-    const rules: CompiledRule[] = [];
-    for (const rule of document.rules) {
-      rules.push(compileRule(rule, document));
-      yield;
-    }
-    const { name, scope, source } = document;
-    compiled.push({ name, scope, source, rules });
+  const compiled: CompiledDocument[] = [];
+  for (const document of inCascadeOrder(documents)) compiled.push(yield* compilingDocument(document));
+  return ok(new PolicySet(compiled, budgetOf(documents)));
+}
+
+/** Hashes rule by rule, too: thousands of rules as one text would be one long step. */
+function* compilingDocument(document: PolicyDocument): Steps<CompiledDocument> {
+  const rules: CompiledRule[] = [];
+  const hashes: string[] = [];
+  for (const rule of document.rules) {
+    rules.push(compileRule(rule, document));
+    hashes.push(hashText(JSON.stringify(rule)));
+    yield;
   }
-  return ok(new PolicySet(ordered, compiled, budgetOf(documents)));
+  const { name, scope, budget } = document;
+  return { document, rules, version: hashText(JSON.stringify({ name, scope, budget, hashes })) };
 }
 
 function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {

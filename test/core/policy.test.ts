@@ -182,6 +182,17 @@ test('an org is shown what governs it and no more: nothing it is told changes wi
   expect(told).not.toEqual(policiesOf(everywhere, { ...mine, rules: [{ ...webOnly, effect: 'deny' }] }).summary('acme'));
 });
 
+test('to tell an org the version reads no rule again: with thousands of rules, each request would hold up the checks', () => {
+  let reads = 0;
+  const document = documentOf({ name: 'p', scope: 'global', rules: [webOnly] });
+  const rules = document.rules.map((rule) => Object.defineProperty({ ...rule }, 'reason', { enumerable: true, get: () => ((reads += 1), undefined) }));
+  const compiled = compilePolicies([{ ...document, rules }]);
+  const readsOfLoading = reads;
+  expect(readsOfLoading).toBeGreaterThan(0);
+  expect(compiled.ok && compiled.value.summary('acme').version).toMatch(/^[0-9a-f]{16}$/);
+  expect(reads).toBe(readsOfLoading);
+});
+
 test.each(['allow', 'deny'])('of several rules that %s the first is named, whether it writes its action and resource out or has patterns for them', (effect) => {
   const rules = {
     'written-out': { id: 'written-out', actions: ['tool.call'], resources: ['web_search'], effect },
