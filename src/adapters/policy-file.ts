@@ -1,8 +1,8 @@
 /** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { parsePolicyDocument, parsingPolicyDocument } from '../core/policy-document.ts';
-import { checkTogether, compilePolicies, compilingPolicies, type DocumentProblem, type PolicyDocument, type PolicySet } from '../core/policy.ts';
+import { parsePolicyDocument, parsingPolicyDocument, type DocumentProblem, type PolicyDocument } from '../core/policy-document.ts';
+import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy.ts';
 import { unreachableAllows } from '../core/policy-unreachable.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';

@@ -3,7 +3,9 @@ import { parseAgentKey, type AgentIdentity } from './ids.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
 import { nearest } from './nearest.ts';
 import { EFFECTS, type DocumentProblem, type Effect, type PolicyPath } from './policy-document.ts';
-import type { CheckSubject, PolicyDecision, PolicySet } from './policy.ts';
+import type { CheckSubject } from './policy-condition.ts';
+import type { PolicyDecision } from './policy-rule.ts';
+import type { PolicySet } from './policy.ts';
 import { fail, ok, type Result } from './result.ts';
 
 export type PolicyCase = {

@@ -12,8 +12,6 @@ import { MAX_STEPS, surveyCondition, weightOf, weightOfResource, type ConditionC
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
-export type { ConditionProblem } from './policy-condition-cost.ts';
-
 /** Plain JSON, as the agent sent it. Every number in it is a CEL double. */
 export type Attributes = Readonly<Record<string, unknown>>;
 

@@ -10,11 +10,6 @@ import { formatPolicyScope } from './policy-scope.ts';
 import { assert, fail, ok, type Result } from './result.ts';
 import { finish, type Steps } from './steps.ts';
 
-export type { Attributes, CheckSubject } from './policy-condition.ts';
-export type { DocumentProblem, Effect, PolicyDocument, PolicyPath, Rule } from './policy-document.ts';
-export type { DocumentTrace, Explanation, RuleTrace } from './policy-explain.ts';
-export type { PolicyDecision } from './policy-rule.ts';
-
 /** A mistake in a set of documents: which document, where in it, what. */
 export type PolicyProblem = DocumentProblem & { readonly document: number };
 

@@ -2,7 +2,9 @@
 import { NO_LINEAGE } from '../core/audit.ts';
 import { BAD_CURSOR, numberOf } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
-import type { CheckSubject, Explanation, PolicySet, PolicySummary } from '../core/policy.ts';
+import type { CheckSubject } from '../core/policy-condition.ts';
+import type { Explanation } from '../core/policy-explain.ts';
+import type { PolicySet, PolicySummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
 import type { AuditLog, Clock } from './ports.ts';

@@ -2,7 +2,7 @@
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';
-import type { CheckSubject } from '../core/policy.ts';
+import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey } from './api-key-request.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parsePolicyDocument } from '../../src/core/policy-document.ts';
-import { compilePolicies, type PolicyDocument } from '../../src/core/policy.ts';
+import { parsePolicyDocument, type PolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies } from '../../src/core/policy.ts';
 import { unreachableAllows } from '../../src/core/policy-unreachable.ts';
 
 type Raw = { readonly scope: string; readonly effect: 'allow' | 'deny'; readonly actions?: readonly string[]; readonly resources?: readonly string[]; readonly when?: string };

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parsePolicyDocument } from '../../src/core/policy-document.ts';
-import { compilePolicies, type CheckSubject, type PolicyDocument, type PolicySet } from '../../src/core/policy.ts';
+import type { CheckSubject } from '../../src/core/policy-condition.ts';
+import { parsePolicyDocument, type PolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
 import { processorMsOf } from '../support/processor-time.ts';
 
 function documentOf(raw: unknown): PolicyDocument {

@@ -1,5 +1,5 @@
 /** `svc policy explain`: which documents and rules were looked at, and why each did or did not decide. */
-import type { Explanation } from '../../core/policy.ts';
+import type { Explanation } from '../../core/policy-explain.ts';
 import type { Invocation } from '../invocation.ts';
 import { show } from '../output.ts';
 import { attributesIn, costIn } from './check.ts';

@@ -1,5 +1,5 @@
 /** How documents and rules took part in a check, as lines: the same for policies on disk and for those in force. */
-import type { DocumentTrace, RuleTrace } from '../../core/policy.ts';
+import type { DocumentTrace, RuleTrace } from '../../core/policy-explain.ts';
 import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
 import { bold, dim, green, red } from '../output.ts';
 import { padded, printable, widthOf } from '../printable.ts';

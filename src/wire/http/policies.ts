@@ -1,7 +1,7 @@
 /** Policies: shows those in force, and reloads them (contract: HTTP shapes). */
 import { z } from 'zod';
 import { usdToMicro } from '../../core/money.ts';
-import type { RuleTrace } from '../../core/policy.ts';
+import type { RuleTrace } from '../../core/policy-explain.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
