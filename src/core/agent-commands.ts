@@ -73,7 +73,7 @@ export function deregisterAgent(agents: AgentRegistry, { principal, agent }: Com
 export function listAgents(agents: AgentRegistry, { principal, orgId, teamId, agentId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
-  const after = cursor === undefined ? 0 : numberOf(cursor);
+  const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   return ok(pageOfAgents(agents, { orgId: org.value, teamId, agentId }, perPage, after));
 }

@@ -1,7 +1,5 @@
-import type { OpState } from './op-state.ts';
+import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { SequencedList } from './sequenced-list.ts';
-
-export type OpCounts = Record<OpState, number>;
 
 const MINUTE_MS = 60_000;
 const WINDOW_MINUTES = 5;
@@ -63,7 +61,7 @@ export class AgentGroup {
   /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
   /** The operations of all known agents, registered or not. */
-  readonly ops: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  readonly ops: OpCounts = zeroOpCounts();
   readonly seen = new SeenCounter();
   /** The teams of an org; empty when the group is a team. */
   readonly teams: GroupTable;

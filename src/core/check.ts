@@ -4,7 +4,7 @@ import { NO_LINEAGE, type AuditDraft, type AuditEvent, type Lineage } from './au
 import { redactText } from './audit-redact.ts';
 import type { BudgetHandle, BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
-import type { CheckAnswer, CheckCommand } from './commands.ts';
+import type { CheckCommand } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Identified } from './identity.ts';
@@ -12,13 +12,10 @@ import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
+import type { Outcome } from './outcome.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
 import { fail, ok, type Result } from './result.ts';
-import type { Undo } from './take-back.ts';
-
-/** `undo` is given for an operation that waited to be checked. One that the check itself began ends: see `revokeUnrecorded`. */
-export type CheckOutcome = { readonly reply: Result<CheckAnswer, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 /** The parts of the governor's state that a check reads and changes. */
 export type CheckState = {
@@ -49,7 +46,7 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
 /** The agent that a check is about, and who vouches for it. */
 type Speaker = Extract<Identified, { kind: 'agent' }>;
 
-export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): CheckOutcome {
+export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): Outcome<'check'> {
   const identified = identify(state.agents, command.agent, command);
   if (identified.kind !== 'agent') return refuse(state, command, identified);
   if (command.credential !== undefined) state.agents.saw(identified.entry, nowMs);
@@ -64,12 +61,12 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
 }
 
 /** The first check of an operation that was registered beforehand: the only one whose move can be taken back. */
-function checkWaiting(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): CheckOutcome {
+function checkWaiting(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Outcome<'check'> {
   const outcome = evaluate(state, command, speaker, slot, nowMs, []);
   return { ...outcome, undo: { kind: 'move', opId: command.opId, from: 'pending', to: state.ops.stateOf(slot), atMs: nowMs, acknowledgedAtMs: undefined } };
 }
 
-function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): CheckOutcome {
+function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {
   if (command.dryRun) return rehearse(state, command, speaker, undefined, nowMs);
   const full = refuseIfFull(state, speaker.entry);
   if (full !== undefined) return { reply: full, effects: [] };
@@ -90,7 +87,7 @@ export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { i
 }
 
 /** The answer that a check would get. Registers no operation and holds no money. */
-function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): CheckOutcome {
+function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): Outcome<'check'> {
   const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
   const decision = state.policies.decide(command);
   const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(speaker.entry.budget ?? speaker.entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
@@ -98,7 +95,7 @@ function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, sl
 }
 
 /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
-function evaluate(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number, effects: Effect[]): CheckOutcome {
+function evaluate(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number, effects: Effect[]): Outcome<'check'> {
   const decision = state.policies.decide(command);
   const exceeded = decision.kind === 'allow' ? reserve(state, command, speaker.entry, slot, nowMs) : undefined;
   // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
@@ -132,14 +129,14 @@ export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd,
   limit_usd: microToUsd(limitMicroUsd),
 });
 
-function answerExceeded(state: CheckState, command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+function answerExceeded(state: CheckState, command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): Outcome<'check'> {
   const decision = deny(exceededReason(exceeded));
   const payload = { ...payloadOf(state, command), ...exceededPayload(exceeded) };
   effects.push({ kind: 'audit', draft: draftOf('BudgetLimitExceeded', command, speaker.entry.identity, speaker.actor, decision, payload) });
   return { reply: ok({ decision: 'deny', reason: decision.reason, policy: undefined, ruleId: undefined, opState }), effects };
 }
 
-function answer(state: CheckState, command: CheckCommand, speaker: Speaker, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): CheckOutcome {
+function answer(state: CheckState, command: CheckCommand, speaker: Speaker, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): Outcome<'check'> {
   const isAllow = decision.kind === 'allow';
   const eventType: AuditEvent = !isAllow ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted';
   effects.push({ kind: 'audit', draft: draftOf(eventType, command, speaker.entry.identity, speaker.actor, decision, payloadOf(state, command)) });
@@ -147,7 +144,7 @@ function answer(state: CheckState, command: CheckCommand, speaker: Speaker, deci
 }
 
 /** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
-function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, { kind: 'agent' }>): CheckOutcome {
+function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, { kind: 'agent' }>): Outcome<'check'> {
   const decision = deny(REFUSAL[refused.kind]);
   const reply = ok({ decision: decision.kind, reason: decision.reason, policy: undefined, ruleId: undefined, opState: undefined });
   const payload = payloadOf(state, command);

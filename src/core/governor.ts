@@ -147,7 +147,7 @@ export class Governor {
     return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'ingest', opId, atMs: nowMs } };
   }
 
-  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
+  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
     const slot = this.#visible(principal, opId);
     if (slot === undefined) return unchanged(noOp(opId));
     return this.#move(slot, trigger, principal.subject, nowMs);

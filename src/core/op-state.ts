@@ -5,6 +5,10 @@ export const OP_TRIGGERS = ['allow', 'pause', 'resume', 'complete', 'terminate']
 export type OpState = (typeof OP_STATES)[number];
 export type OpTrigger = (typeof OP_TRIGGERS)[number];
 
+/** How many operations are in each state. */
+export type OpCounts = Record<OpState, number>;
+export const zeroOpCounts = (): OpCounts => ({ pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 });
+
 const NEXT: Readonly<Record<OpState, Readonly<Partial<Record<OpTrigger, OpState>>>>> = {
   pending: { allow: 'running', terminate: 'terminated' },
   running: { pause: 'paused', complete: 'completing', terminate: 'terminated' },

@@ -36,7 +36,7 @@ export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFil
 }
 
 function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number, cursor: string | undefined): OpPage | undefined {
-  const from = cursor === undefined ? 0 : numberOf(cursor);
+  const from = numberOf(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
   return { ops: page.ops, next: page.next?.toString() };

@@ -1,9 +1,8 @@
-import type { OpCounts } from './agent-groups.ts';
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, Brand, OpId } from './ids.ts';
 import { Chunk, CHUNK_BITS, CHUNK_SLOTS, FREE, LIST_AT, SLOT_MASK, type OpList } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
-import { isFinished, nextState, OP_STATES, type OpState, type OpTrigger } from './op-state.ts';
+import { isFinished, nextState, OP_STATES, zeroOpCounts, type OpCounts, type OpState, type OpTrigger } from './op-state.ts';
 import { assert } from './result.ts';
 
 /** An operation as others see it (spec: Operation record). Milliseconds here; RFC 3339 exists only in wire/. */
@@ -48,7 +47,7 @@ function firstTaken(states: Uint8Array, from: number): number {
 export class OpsRegistry {
   readonly #chunks: Chunk[] = [];
   readonly #index: OpIndex;
-  readonly #counts: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  readonly #counts: OpCounts = zeroOpCounts();
   #size = 0;
   #ingested = 0;
   #used = 0; // slots ever handed out

@@ -2,7 +2,10 @@ import type { CommandType, Replies } from './commands.ts';
 import { NO_EFFECTS, type Effect } from './effects.ts';
 import type { Undo } from './take-back.ts';
 
-/** What a command comes to. `undo` is given for a change that must be taken back when it cannot be recorded; for a check, see `CheckOutcome`. */
+/**
+ * The reply to a command, and what the shell must do. `undo` is given for a change that must be taken back when it cannot be
+ * recorded. A check gives one only for an operation that was registered beforehand: see `revokeUnrecorded` for all others.
+ */
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 
 /** The outcome of a command that has changed nothing. */

@@ -1,6 +1,6 @@
-import type { OpCounts } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
 import type { CommandOf, CommandType, Replies } from './commands.ts';
+import type { OpCounts } from './op-state.ts';
 import { assertNever, fail } from './result.ts';
 import { orgInReach } from './scope.ts';
 import { agentPage, lineages, overview, stats, tree } from './topology.ts';

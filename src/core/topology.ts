@@ -1,8 +1,9 @@
 /** Pages over orgs, teams and lineages, each of bounded work (spec: Audit and topology endpoints). */
-import type { AgentGroup, OpCounts } from './agent-groups.ts';
+import type { AgentGroup } from './agent-groups.ts';
 import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
 import { BAD_CURSOR, numberOf, type CursorFault } from './cursor.ts';
+import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { ok, type Result } from './result.ts';
 
 export type GroupStats = {
@@ -120,7 +121,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 
 /** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
 export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<LineagePage> {
-  const after = cursor === undefined ? 0 : numberOf(cursor);
+  const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];
   let last = after;
@@ -154,7 +155,7 @@ function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
 }
 
 export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<Stats> {
-  const after = cursor === undefined ? 0 : numberOf(cursor);
+  const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
@@ -170,7 +171,7 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
   const of = (group: AgentGroup): GroupStats => statsOf(group, nowMs);
   const totals = orgId === undefined
     ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
-    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? NO_OPS) } };
+    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
   return ok({ ...totals, groups: shown.map(of), next });
 }
 
@@ -212,5 +213,3 @@ function parentOf(agents: AgentRegistry, { parent }: AgentEntry): AgentEntry | u
   const entry = parent === undefined ? undefined : agents.get(parent);
   return entry?.isRegistered === true ? entry : undefined;
 }
-
-const NO_OPS: OpCounts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };

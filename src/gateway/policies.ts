@@ -41,7 +41,7 @@ export class PolicyKeeper {
 
   /** A principal that is bound to an org sees the global documents and those of its org. */
   list(principal: Principal, { perPage, cursor }: { readonly perPage: number; readonly cursor: string | undefined }): Result<PoliciesInForce, Fault> {
-    const from = cursor === undefined ? 0 : numberOf(cursor);
+    const from = numberOf(cursor);
     if (from === undefined) return BAD_CURSOR;
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const next = from + perPage;
