@@ -2,6 +2,7 @@ import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
 import type { BudgetHandle } from './budget.ts';
 import type { AgentView } from './commands.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
+import { Multimap } from './multimap.ts';
 import { SequencedList } from './sequenced-list.ts';
 
 const NOWHERE = new AgentGroup('', undefined, 0);
@@ -67,7 +68,7 @@ export class AgentRegistry {
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byOrg = new Map<string, OrgMembers>();
   readonly #orgsInOrder = new SequencedList<OrgMembers>();
-  readonly #byParent = new Map<AgentKey, Set<AgentEntry>>();
+  readonly #byParent = new Multimap<AgentKey, AgentEntry>();
   /** Most names belong to a single agent, which then needs no list. */
   readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
   readonly groups = new AgentGroups();
@@ -97,7 +98,7 @@ export class AgentRegistry {
   orgsAfter(sequence: number): Iterable<OrgMembers> { return this.#orgsInOrder.after(sequence); }
 
   /** The registered agents that named this one as their parent. */
-  childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.get(key) ?? NO_AGENTS; }
+  childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.of(key); }
 
   /** Whether the agent is this ancestor, or descends from it. */
   descends(key: AgentKey, ancestor: AgentKey): boolean {
@@ -108,8 +109,8 @@ export class AgentRegistry {
   /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
   namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
     const found = this.#byName.get(agentId);
-    if (found instanceof AgentEntry) return found.registration > registration ? [found] : NO_AGENTS;
-    return found?.after(registration) ?? NO_AGENTS;
+    if (found instanceof AgentEntry) return found.registration > registration ? [found] : [];
+    return found?.after(registration) ?? [];
   }
 
   /**
@@ -260,16 +261,9 @@ export class AgentRegistry {
 
   #setParent(entry: AgentEntry, parent: AgentKey | undefined): void {
     if (entry.parent === parent) return;
-    if (entry.parent !== undefined) {
-      const siblings = this.#byParent.get(entry.parent);
-      siblings?.delete(entry);
-      if (siblings?.size === 0) this.#byParent.delete(entry.parent);
-    }
+    if (entry.parent !== undefined) this.#byParent.delete(entry.parent, entry);
+    if (parent !== undefined) this.#byParent.add(parent, entry);
     entry.parent = parent;
-    if (parent === undefined) return;
-    const siblings = this.#byParent.get(parent);
-    if (siblings === undefined) this.#byParent.set(parent, new Set([entry]));
-    else siblings.add(entry);
   }
 }
 
@@ -280,5 +274,3 @@ export const viewOfAgent = (entry: AgentEntry): AgentView => ({
   lastSeenMs: entry.lastSeenMs === 0 ? undefined : entry.lastSeenMs,
   activeOps: entry.unfinishedOps,
 });
-
-const NO_AGENTS: ReadonlySet<AgentEntry> = new Set();

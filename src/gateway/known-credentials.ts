@@ -1,4 +1,5 @@
 import type { SecretDigest } from '../core/ids.ts';
+import { Multimap } from '../core/multimap.ts';
 
 /** Enough for the agents that are busy at the same time. */
 const MAX_KNOWN = 20_000;
@@ -14,7 +15,7 @@ const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 export class KnownCredentials {
   /** Both with the oldest first. */
   readonly #orgs = new Map<SecretDigest, string>();
-  readonly #ofOrg = new Map<string, Set<SecretDigest>>();
+  readonly #ofOrg = new Multimap<string, SecretDigest>();
 
   /** Undefined for one that nobody has shown here, or that did not hold. */
   orgOf(credential: SecretDigest | undefined): string | undefined { return credential === undefined ? undefined : this.#orgs.get(credential); }
@@ -23,22 +24,19 @@ export class KnownCredentials {
     if (this.#orgs.has(credential)) return;
     this.#makeRoomFor(orgId);
     this.#orgs.set(credential, orgId);
-    const ofOrg = this.#ofOrg.get(orgId);
-    if (ofOrg === undefined) this.#ofOrg.set(orgId, new Set([credential]));
-    else ofOrg.add(credential);
+    this.#ofOrg.add(orgId, credential);
   }
 
   forget(credential: SecretDigest): void {
     const orgId = this.#orgs.get(credential);
     if (orgId === undefined) return;
     this.#orgs.delete(credential);
-    const ofOrg = this.#ofOrg.get(orgId);
-    if (ofOrg?.delete(credential) === true && ofOrg.size === 0) this.#ofOrg.delete(orgId);
+    this.#ofOrg.delete(orgId, credential);
   }
 
   #makeRoomFor(orgId: string): void {
-    const ofOrg = this.#ofOrg.get(orgId);
-    if (ofOrg !== undefined && ofOrg.size >= MAX_OF_ORG) this.#forgetOldest(ofOrg);
+    const ofOrg = this.#ofOrg.of(orgId);
+    if (ofOrg.size >= MAX_OF_ORG) this.#forgetOldest(ofOrg);
     else if (this.#orgs.size >= MAX_KNOWN) this.#forgetOldest(this.#orgs.keys());
   }
 
