@@ -1,3 +1,4 @@
+import { isMapping } from './mapping.ts';
 import { capToMicro } from './money.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -52,9 +53,8 @@ const BUDGET_KEYS: readonly string[] = [
 ];
 
 /** Reads the already parsed mapping. An absent key means no cap, UTC, deny. */
-export function parseBudgetConfig(raw: unknown): Result<BudgetConfig, readonly BudgetConfigFault[]> {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return fail([{ path: [], problem: 'must be a mapping of budget limits' }]);
-  const mapping = raw as Readonly<Record<string, unknown>>;
+export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readonly BudgetConfigFault[]> {
+  if (!isMapping(mapping)) return fail([{ path: [], problem: 'must be a mapping of budget limits' }]);
   const faults = Object.keys(mapping).flatMap((key) => faultsOf(key, mapping[key]));
   if (faults.length > 0) return fail(faults);
   const limitsOf = (tier: Tier): TierLimits => ({

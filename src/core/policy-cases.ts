@@ -1,7 +1,7 @@
 /** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
 import { parseAgentKey, type AgentIdentity } from './ids.ts';
+import { isMapping, unknownKey, type Mapping } from './mapping.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
-import { nearest } from './nearest.ts';
 import { EFFECTS, type DocumentProblem, type Effect, type PolicyPath } from './policy-document.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
@@ -25,10 +25,7 @@ export type CaseOutcome = {
   readonly difference: string | undefined;
 };
 
-const CASE_KEYS = ['name', 'agent', 'action', 'resource', 'attributes', 'caller', 'estimated_cost_usd', 'expect', 'rule'] as const;
-
-type Mapping = Readonly<Record<string, unknown>>;
-const isMapping = (raw: unknown): raw is Mapping => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+const CASE_KEYS: readonly string[] = ['name', 'agent', 'action', 'resource', 'attributes', 'caller', 'estimated_cost_usd', 'expect', 'rule'];
 
 /** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
@@ -50,7 +47,7 @@ class CaseReader {
 
   read(raw: unknown, path: PolicyPath): PolicyCase | undefined {
     if (!isMapping(raw)) return this.refuse(path, `a case is a mapping with the keys ${CASE_KEYS.join(', ')}`);
-    for (const key of Object.keys(raw)) this.#refuseUnknown(key, path);
+    for (const key of Object.keys(raw)) if (!CASE_KEYS.includes(key)) this.refuse([...path, key], unknownKey(key, CASE_KEYS), true);
     const action = this.#text(raw, 'action', path);
     const resource = this.#resource(raw, path);
     const agent = this.#agent(raw, 'agent', path) ?? this.#absent(raw, 'agent', path);
@@ -60,12 +57,6 @@ class CaseReader {
     if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
     const name = raw.name === undefined ? wantedOf({ action, resource }) : this.#text(raw, 'name', path);
     return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
-  }
-
-  #refuseUnknown(key: string, path: PolicyPath): void {
-    if ((CASE_KEYS as readonly string[]).includes(key)) return;
-    const guess = nearest(key, CASE_KEYS);
-    this.refuse([...path, key], `unknown key; ${guess === undefined ? `the keys here are ${CASE_KEYS.join(', ')}` : `did you mean ${guess}?`}`, true);
   }
 
   #text(raw: Mapping, key: string, path: PolicyPath): string | undefined {

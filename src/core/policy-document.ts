@@ -1,5 +1,5 @@
 /** A policy document as plain data, checked key by key. Where it came from, and on which line, is the adapter's to know. */
-import { nearest } from './nearest.ts';
+import { isMapping, unknownKey, type Mapping } from './mapping.ts';
 import { compileCondition, type Condition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
 import { parsePolicyScope, SCOPE_FORMS, type PolicyScope } from './policy-scope.ts';
@@ -48,7 +48,6 @@ const MAX_RULES = 10_000;
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
 const RULE_KEYS = ['id', 'actions', 'resources', 'when', 'effect', 'reason'] as const;
 
-type Mapping = Readonly<Record<string, unknown>>;
 type Problems = DocumentProblem[];
 
 /** `document` is there as soon as its name and scope are readable, without the rules that are not; use it only if no problem is left. */
@@ -71,14 +70,9 @@ export function* parsingPolicyDocument(raw: unknown, source: string): Steps<Pars
   return { document: { name, scope, rules, budget: raw.budget, source }, problems };
 }
 
-const isMapping = (raw: unknown): raw is Mapping => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
-
 function refuseUnknownKeys(raw: Mapping, known: readonly string[], path: PolicyPath, problems: Problems): void {
   for (const key of Object.keys(raw)) {
-    if (known.includes(key)) continue;
-    const guess = nearest(key, known);
-    const hint = guess === undefined ? `the keys here are ${known.join(', ')}` : `did you mean ${guess}?`;
-    problems.push({ path: [...path, key], problem: `unknown key; ${hint}`, onKey: true });
+    if (!known.includes(key)) problems.push({ path: [...path, key], problem: unknownKey(key, known), onKey: true });
   }
 }
 
