@@ -1,6 +1,6 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
-import { NO_LINEAGE, type AuditDraft, type AuditEvent, type Lineage } from './audit.ts';
+import { lineageOfOrg, type AuditDraft, type AuditEvent, type Lineage } from './audit.ts';
 import { redactText } from './audit-redact.ts';
 import type { BudgetHandle, BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
@@ -153,8 +153,7 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
   }
   if (refused.kind === 'org-out-of-reach') {
     // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
-    const ofCredential: Lineage = { ...NO_LINEAGE, orgId: refused.orgId };
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, ofCredential, refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, lineageOfOrg(refused.orgId), refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
   }
   return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed: command.agent, action: command.action, opId: command.opId, payload }) };
 }

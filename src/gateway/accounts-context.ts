@@ -1,6 +1,6 @@
 /** What every account use case needs, and what several of them share. */
 import { subjectOf, type Account, type AccountId } from '../core/account.ts';
-import { NO_LINEAGE, type AuditDraft, type AuditEvent } from '../core/audit.ts';
+import { lineageOfOrg, type AuditDraft, type AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { CommonPasswords } from '../core/password-rules.ts';
 import { fail, type Result } from '../core/result.ts';
@@ -37,7 +37,7 @@ type Subject = Pick<Account, 'id' | 'email' | 'orgId'>;
 /** An audit entry about an account; `actor` caused it. */
 export function auditEntry(eventType: AuditEvent, actor: string, about: Subject, details: Pick<AuditDraft, 'reason' | 'payload'> = {}): AuditDraft {
   const payload = { account_id: about.id, email: about.email, ...details.payload };
-  return { eventType, actor, lineage: { ...NO_LINEAGE, orgId: about.orgId }, reason: details.reason, payload };
+  return { eventType, actor, lineage: lineageOfOrg(about.orgId), reason: details.reason, payload };
 }
 
 export const ownActor = (account: Pick<Account, 'id'>): string => subjectOf(account.id);

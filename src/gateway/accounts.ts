@@ -6,11 +6,11 @@ import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
+import { bounded } from './bounded.ts';
 import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
-import { bounded } from './bounded.ts';
 import { DecoyHash, login, type LoginInput } from './login.ts';
-import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
+import { confirmPasswordReset, requestPasswordReset, type RequestPasswordResetInput, type ResetQueue } from './password-reset.ts';
 import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 import { sparingly } from './sparingly.ts';
@@ -25,14 +25,14 @@ export type AccountUseCases = {
   /** How one can authenticate here (spec: Authentication endpoints); never fails. */
   readonly signInMethods: (input: Record<never, never>) => Promise<Result<SignInMethods, Fault>>;
   readonly register: Asked<typeof register>;
-  readonly login: (input: Parameters<typeof login>[2]) => ReturnType<typeof login>;
+  readonly login: (input: LoginInput) => ReturnType<typeof login>;
   readonly refresh: Asked<typeof refresh>;
   readonly logout: Asked<typeof logout>;
   readonly invite: Asked<typeof invite>;
   readonly acceptInvite: Asked<typeof acceptInvite>;
   readonly listInvites: Asked<typeof listInvites>;
   readonly revokeInvite: Asked<typeof revokeInvite>;
-  readonly requestPasswordReset: (input: Parameters<typeof requestPasswordReset>[2]) => ReturnType<typeof requestPasswordReset>;
+  readonly requestPasswordReset: (input: RequestPasswordResetInput) => ReturnType<typeof requestPasswordReset>;
   readonly confirmPasswordReset: Asked<typeof confirmPasswordReset>;
   readonly me: Asked<typeof me>;
   readonly listAccounts: Asked<typeof listAccounts>;
@@ -108,9 +108,10 @@ export function withoutAccountStore(): AccountUseCases {
   const refuse = async () => fail({ kind: 'account_store_unavailable' } as const);
   return {
     signInMethods: async () => ok({ methods: ['api_key'], registration: undefined }),
-    register: refuse, login: refuse, refresh: refuse, logout: refuse, invite: refuse, acceptInvite: refuse,
-    listInvites: refuse, revokeInvite: refuse, requestPasswordReset: refuse, confirmPasswordReset: refuse, me: refuse, listAccounts: refuse, getAccount: refuse,
-    changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
+    register: refuse, login: refuse, refresh: refuse, logout: refuse,
+    invite: refuse, acceptInvite: refuse, listInvites: refuse, revokeInvite: refuse,
+    requestPasswordReset: refuse, confirmPasswordReset: refuse,
+    me: refuse, listAccounts: refuse, getAccount: refuse, changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
   };
 }
 

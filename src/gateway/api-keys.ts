@@ -2,7 +2,7 @@ import {
   ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS,
   formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
 } from '../core/api-key.ts';
-import type { AuditEvent } from '../core/audit.ts';
+import { lineageOfOrg, type AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
@@ -305,7 +305,7 @@ export class ApiKeys {
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
     return this.#deps.audit.record({
       eventType,
-      lineage: { orgId, teamId: null, agentId: null },
+      lineage: lineageOfOrg(orgId),
       actor,
       payload: { key_id: id, name, scopes, expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString() },
     });

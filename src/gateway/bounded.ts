@@ -2,8 +2,7 @@ import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { Clock } from './ports.ts';
 import { Turns } from './turns.ts';
-
-type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
+import type { UseCase } from './use-cases.ts';
 
 export type Bounds = {
   /** How many calls may run at once. */

@@ -1,6 +1,6 @@
 /** Looking after invites that wait for an answer: list them, and take one back (admin scope). */
 import { isUuid, mayManageRole } from '../core/account.ts';
-import { NO_LINEAGE } from '../core/audit.ts';
+import { lineageOfOrg } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -48,7 +48,7 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
     if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
     await transaction.revokeInvite(invite.id, nowMs);
     const recorded = await context.audit.record({
-      eventType: 'InviteRevoked', actor: principal.subject, lineage: { ...NO_LINEAGE, orgId: invite.orgId },
+      eventType: 'InviteRevoked', actor: principal.subject, lineage: lineageOfOrg(invite.orgId),
       payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
     });
     return recorded.ok ? ok(invite) : recorded;

@@ -1,7 +1,7 @@
 /** Invites: made by an admin, handed over out of band, used once (spec: Authentication 8). */
 import { accountIdOf, INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
+import { lineageOfOrg } from '../core/audit.ts';
 import { emailKeyOf, type EmailAddress } from '../core/email.ts';
-import { NO_LINEAGE } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -50,7 +50,7 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
     if (taken !== undefined) return fail({ kind: 'email_taken', email: made.email });
     await transaction.insertInvite(made);
     return context.audit.record({
-      eventType: 'InviteCreated', actor: principal.subject, lineage: { ...NO_LINEAGE, orgId: made.orgId },
+      eventType: 'InviteCreated', actor: principal.subject, lineage: lineageOfOrg(made.orgId),
       payload: { email: made.email, role, expires_at: new Date(made.expiresAtMs).toISOString() },
     });
   });

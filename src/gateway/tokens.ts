@@ -1,5 +1,6 @@
-import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
+import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
+import { lineageOfOrg } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
@@ -58,7 +59,7 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       const expiresAtSecs = Math.floor(Math.min(clock.nowMs() + SECS_FROM_KEY * 1000, key.expiresAtMs ?? Infinity) / 1000);
       const recorded = await deps.audit.record({
         eventType: 'TokenIssued',
-        lineage: { orgId: key.orgId, teamId: null, agentId: null },
+        lineage: lineageOfOrg(key.orgId),
         actor: keySubject(key.id),
         payload: { token_id: jti, scopes: granted.value, expires_at: new Date(expiresAtSecs * 1000).toISOString() },
       });

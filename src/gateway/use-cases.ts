@@ -20,7 +20,7 @@ export type Authenticated = {
   readonly credentialId: string;
 };
 
-type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
+export type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
 
 export type UseCases = AccountUseCases & {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
