@@ -178,8 +178,9 @@ async function createDatabase(home: Home, port: number): Promise<void> {
   });
 }
 
-/** Runs a program to its end; rejects with what it complained about. */
+/** Runs a program to its end; rejects with what it complained about, or with the reason of the signal. */
 async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
+  home.signal?.throwIfAborted(); // one that is aborted already tells no listener
   const child = spawnAs(home.runAs, program, args, { cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
   const end = (): void => void child.kill();
   home.signal?.addEventListener('abort', end);

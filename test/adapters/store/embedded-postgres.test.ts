@@ -85,6 +85,12 @@ test('a database that dies is started again under the same address', async () =>
   expect(await pidOf(dataDir)).not.toBe(killed);
 });
 
+test('a start that was called off before the database was made makes none', async () => {
+  const dataDir = await temporaryDir();
+  await expect(start(dataDir, { signal: AbortSignal.abort(new Error('called off')) })).rejects.toThrow('called off');
+  expect(existsSync(join(dataDir, 'postgres', 'cluster'))).toBe(false);
+});
+
 test('a server that a killed gateway left running is stopped before the next one starts', async () => {
   const dataDir = await dirWithDatabase();
   const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
