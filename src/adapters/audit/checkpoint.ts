@@ -91,8 +91,8 @@ export function createCheckpointer(options: { readonly directory: string; readon
 }
 
 function cutHalfLine(path: string): void {
-  const bytes = readIfThere(path);
-  if (bytes !== undefined) truncateSync(path, Buffer.byteLength(bytes.slice(0, bytes.lastIndexOf('\n') + 1)));
+  const text = readIfThere(path);
+  if (text !== undefined) truncateSync(path, Buffer.byteLength(text.slice(0, text.lastIndexOf('\n') + 1)));
 }
 
 function appendLine(path: string, line: string): void {
@@ -128,11 +128,9 @@ export function writeAnchor(directory: string, firstId: number, prevHash: string
 
 /** Drops checkpoints of entries that are gone; the newest stays in any case. */
 export function pruneCheckpoints(directory: string, firstKeptId: number): void {
-  const all = readCheckpoints(directory);
-  const kept = all.filter(({ checkpoint }, index) => index === all.length - 1 || checkpoint === undefined || checkpoint.id >= firstKeptId);
-  if (kept.length === all.length) return;
-  const lines = (readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n');
-  replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map(({ line }) => `${lines[line - 1]}\n`).join(''));
+  const lines = checkpointLines(directory);
+  const kept = lines.filter((line, index) => index === lines.length - 1 || (parsed(CHECKPOINT, line)?.id ?? Infinity) >= firstKeptId);
+  if (kept.length < lines.length) replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
 }
 
 function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {

@@ -10,8 +10,8 @@ import type { Segment } from './segments.ts';
 /** About 60 KB each. */
 const MAX_IN_MEMORY = 512;
 
-/** A segment with what is known of it: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
-export type IndexedSegment = { readonly segment: Segment; readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
+/** What is known of a segment: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
+type IndexedSegment = { readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
 
 export class SegmentIndexes {
   /** The least recently used first. */
@@ -25,7 +25,7 @@ export class SegmentIndexes {
   async of(segment: Segment, fd: number, grows: boolean): Promise<IndexedSegment> {
     const size = fstatSync(fd).size;
     const known = grows ? undefined : this.#known(segment, size);
-    if (known !== undefined) return { segment, index: known, size, wasBuilt: false };
+    if (known !== undefined) return { index: known, size, wasBuilt: false };
     const build = this.#turn.then(() => this.#built(segment, fd, grows, size));
     this.#turn = build.catch(() => undefined);
     return build;
@@ -48,7 +48,7 @@ export class SegmentIndexes {
 
   async #built(segment: Segment, fd: number, grows: boolean, size: number): Promise<IndexedSegment> {
     const known = grows ? undefined : this.#known(segment, size);
-    if (known !== undefined) return { segment, index: known, size, wasBuilt: false };
+    if (known !== undefined) return { index: known, size, wasBuilt: false };
     let builder = this.#growing?.firstId === segment.firstId ? this.#growing.builder : this.#begin(segment, grows);
     let wasBuilt = false;
     for (;;) {
@@ -57,9 +57,9 @@ export class SegmentIndexes {
       wasBuilt = true;
       await turn();
     }
-    if (grows) return { segment, index: builder, size, wasBuilt };
+    if (grows) return { index: builder, size, wasBuilt };
     if (this.#growing?.firstId === segment.firstId) this.#growing = undefined;
-    return { segment, index: this.#seal(segment, builder, size), size, wasBuilt: true };
+    return { index: this.#seal(segment, builder, size), size, wasBuilt: true };
   }
 
   #begin({ firstId }: Segment, grows: boolean): IndexBuilder {

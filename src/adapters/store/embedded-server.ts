@@ -71,7 +71,7 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
   while (server.pid !== undefined && server.exitCode === null && server.signalCode === null) {
     home.signal?.throwIfAborted();
     try {
-      await withClient(urlOf(home, port, 'postgres'), async (client) => void (await client.query('SELECT 1')));
+      await withClient(urlOf(home, port, 'postgres'), (client) => client.query('SELECT 1'));
       return;
     } catch (error) {
       if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL does not take the password in ${join(home.root, 'password')}: put that file back from where ${home.cluster} comes from`);
@@ -124,12 +124,12 @@ async function openLog(file: string) {
 export const urlOf = (home: Pick<Home, 'password'>, port: number, database = DATABASE): string =>
   `postgres://${USER}:${home.password}@127.0.0.1:${port}/${database}`;
 
-export async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
   client.on('error', () => undefined); // the query that it breaks rejects
   try {
     await client.connect();
-    await work(client);
+    return await work(client);
   } finally {
     await client.end().catch(() => undefined); // it may never have been connected
   }

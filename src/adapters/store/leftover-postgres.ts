@@ -1,8 +1,8 @@
 /** What a killed gateway leaves behind: a running server, or the pid file of one that is gone. */
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
 import { codeOf } from '../../core/error-text.ts';
+import { pause, withClient } from './embedded-server.ts';
 import type { StoreLog } from './postgres.ts';
 
 const POLL_MS = 50;
@@ -33,7 +33,7 @@ async function isGoneAfter(pid: number, signal: NodeJS.Signals, timeoutMs: numbe
   const deadline = performance.now() + timeoutMs;
   while (isAlive(pid)) {
     if (performance.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause(POLL_MS);
   }
   return true;
 }
@@ -49,16 +49,11 @@ function isAlive(pid: number): boolean {
 }
 
 async function servesCluster(url: string, cluster: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
-  client.on('error', () => undefined); // the query that it breaks rejects
   try {
-    await client.connect();
-    const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
+    const { rows } = await withClient(url, (client) => client.query<{ data_directory: string }>('SHOW data_directory'));
     return rows[0]?.data_directory === cluster;
   } catch {
     return false;
-  } finally {
-    await client.end().catch(() => undefined); // it may never have been connected
   }
 }
 
