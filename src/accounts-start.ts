@@ -10,6 +10,7 @@ import { createPostgresAccountStore } from './adapters/store/postgres-accounts.t
 import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
+import { within } from './adapters/within.ts';
 import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
@@ -20,7 +21,6 @@ import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
 import { loginBounds } from './account-settings.ts';
 import { giveWay } from './threads/modest-pool.ts';
-import { within } from './within.ts';
 
 export type Database = {
   readonly postgres: Postgres;

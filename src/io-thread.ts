@@ -1,4 +1,5 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
@@ -45,8 +46,6 @@ const TICK_EVERY_MS = 1_000;
 const DRAIN_POLL_MS = 10;
 /** How long before the end of the grace period the requests that still wait are refused. */
 const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 /** Resolves once both doors are open, or ends the thread with a notice that says why not. */
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {

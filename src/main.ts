@@ -8,6 +8,7 @@ import { createLmdbAgents } from './adapters/store/lmdb-agents.ts';
 import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import { createLmdbBudgets } from './adapters/store/lmdb-budgets.ts';
 import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts';
+import { within } from './adapters/within.ts';
 import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import type { Bootstrap } from './gateway/api-keys.ts';
@@ -31,7 +32,6 @@ import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { flushKeys, startTimers } from './timers.ts';
 import { StoreOutage } from './store-outage.ts';
 import { useCasesOf } from './use-cases-table.ts';
-import { within } from './within.ts';
 
 export type Gateway = {
   readonly listening: Listening;

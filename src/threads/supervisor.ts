@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { assertNever } from '../core/result.ts';
 import type { AuditLink } from './audit-link.ts';
@@ -193,7 +194,7 @@ export class Supervisor {
     this.#recentFailures += 1;
     this.#restarts += 1;
     this.#options.note('error', `${what} died and is started again`, { error: failure?.message, delayMs });
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await sleep(delayMs);
     if (this.#isStopping) return;
     try {
       await start();

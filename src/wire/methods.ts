@@ -1,4 +1,5 @@
 /** Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message travels. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CheckCommand, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -110,8 +111,6 @@ async function orgBehind(ports: WirePorts, request: CheckActionRequest, authoriz
 
 /** What a batch ends with whose caller has gone. */
 const UNREAD = fail({ kind: 'internal' } as const);
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined, caller: Caller): Answer<BatchCheckActionsResponse> {
   const requests = slices.length === 1 ? slices[0]! : slices.flat();

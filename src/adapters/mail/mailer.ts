@@ -1,6 +1,6 @@
 /** The mailer that a configuration calls for, and the one to fall back to (spec: Authentication 13). */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Mail, Mailer } from '../../gateway/ports.ts';
+import { within } from '../within.ts';
 import { createLogMailer, type MailLog } from './log.ts';
 import { Outbox, type OutboxOptions } from './outbox.ts';
 import { createSmtpTransport, problemWith, type SmtpOptions } from './smtp.ts';
@@ -32,10 +32,8 @@ export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, option
     send: async (mail: Mail) => (await chosen).send(mail),
     close: async (timeoutMs) => {
       const endMs = performance.now() + timeoutMs;
-      const timer = new AbortController();
       // Mail sent before this call is first in line for the outcome of the check.
-      await Promise.race([chosen, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
-      timer.abort();
+      await within(timeoutMs, chosen);
       isCutOff = true;
       await outbox.close(Math.max(0, endMs - performance.now()));
     },

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Backlog } from '../../gateway/backlog.ts';
 import type { Mail, Mailer } from '../../gateway/ports.ts';
+import { within } from '../within.ts';
 import type { MailLog } from './log.ts';
 import type { MailTransport } from './smtp.ts';
 
@@ -42,9 +43,7 @@ export class Outbox implements Mailer {
   /** Gives what is on its way until the bound, then cuts it off. */
   async close(timeoutMs: number): Promise<void> {
     this.#closing.abort();
-    const timer = new AbortController();
-    const idle = this.#backlog.idle().finally(() => timer.abort());
-    await Promise.race([idle, sleep(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined)]); // only ever aborted by idle
+    await within(timeoutMs, this.#backlog.idle());
     this.#transport.close();
     await this.#backlog.idle();
   }

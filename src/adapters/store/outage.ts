@@ -1,4 +1,5 @@
 /** An outage of the database: the log tells once that it began, what keeps it going, and that it is over. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreLog } from './postgres.ts';
 
 const LOOK_PAUSE_MS = 1000;
@@ -45,7 +46,7 @@ export class Outage {
     const beganMs = performance.now();
     const told = new Set([this.#trouble]);
     for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
-      await new Promise<void>((resolve) => setTimeout(resolve, LOOK_PAUSE_MS).unref());
+      await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
       if (isClosing()) return;
       answers = await probe();
       // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.

@@ -1,5 +1,6 @@
 /** Connections to PostgreSQL: limited in number, time and queue, and restored by themselves after an outage of the database. */
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
@@ -88,7 +89,7 @@ export class Postgres {
     while (this.#closing === undefined) {
       const result = await this.attempt(async () => undefined);
       if (result.ok) return;
-      await new Promise<void>((resolve) => setTimeout(resolve, RECONNECT_PAUSE_MS).unref());
+      await sleep(RECONNECT_PAUSE_MS, undefined, { ref: false });
     }
   }
 
@@ -177,7 +178,7 @@ export class Postgres {
     while (this.#closing === undefined && performance.now() < endMs) {
       const verdict = await this.#verdictOn(transactionId);
       if (verdict !== 'in progress') return verdict === 'committed';
-      await new Promise<void>((resolve) => setTimeout(resolve, VERDICT_PAUSE_MS));
+      await sleep(VERDICT_PAUSE_MS);
     }
     return false;
   }
