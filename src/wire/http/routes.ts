@@ -4,14 +4,14 @@ import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
 import { logRoutes } from './logs.ts';
-import { operationsRoutes, type OperationsRouteOptions } from './operations.ts';
+import { monitoringRoutes, type MonitoringRouteOptions } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
 import { streamRoutes } from './stream.ts';
 import { topologyRoutes, type TopologyRouteOptions } from './topology.ts';
 
-export function routesOf(options: AccountRouteOptions & OperationsRouteOptions & TopologyRouteOptions): readonly Route[] {
+export function routesOf(options: AccountRouteOptions & MonitoringRouteOptions & TopologyRouteOptions): readonly Route[] {
   const rows: readonly Route[] = [
     ...credentialRoutes,
     ...accountRoutes(options),
@@ -23,7 +23,7 @@ export function routesOf(options: AccountRouteOptions & OperationsRouteOptions &
     ...logRoutes,
     ...topologyRoutes(options),
     // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all the same.
-    ...operationsRoutes(options, () => (options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }))),
+    ...monitoringRoutes(options, () => (options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }))),
   ];
   return rows;
 }
