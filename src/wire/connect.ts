@@ -12,8 +12,8 @@ import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
 import type { MessageName, Messages } from './proto/messages.ts';
 import { methodShapes } from './proto/schema.ts';
-import { rateLimitHeaders } from './rate-limit-headers.ts';
-import { retryAfterSecs, RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
+import { rateLimitHeaders, retryAfterSecs } from './retry.ts';
+import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
 
 /** The headers that the protocol reads. */
 export type ConnectHeader = 'authorization' | 'content-type' | 'content-encoding' | 'connect-protocol-version' | 'connect-timeout-ms';

@@ -14,7 +14,7 @@ import type {
   AckOpControlRequest, AgentId, CheckActionRequest, CheckActionResponse, CompleteOpRequest, OpControlStreamRequest,
   RecordUsageRequest, RegisterAgentRequest, StreamCheckActionsResponse,
 } from './proto/messages.ts';
-import { retryAfterSecs } from './rpc-code.ts';
+import { retryAfterSecs } from './retry.ts';
 
 const MAX_TOKEN_BYTES = 1024;
 export const MAX_ACTION_BYTES = 256;

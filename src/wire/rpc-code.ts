@@ -1,5 +1,5 @@
 /** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in http/reply.ts. */
-import type { Fault, FaultKind } from '../core/fault.ts';
+import type { FaultKind } from '../core/fault.ts';
 
 /** The status codes of gRPC by the names that Connect gives them, with Connect's HTTP status. */
 export const RPC_HTTP_STATUS = {
@@ -48,6 +48,3 @@ export const RPC_CODE = {
   payload_too_large: 'resource_exhausted',
   internal: 'internal',
 } as const satisfies Record<FaultKind, RpcCode>;
-
-/** After how many seconds it makes sense to try again; 0 when it never does. */
-export const retryAfterSecs = (fault: Fault): number => ('retryAfterSecs' in fault ? fault.retryAfterSecs : fault.kind === 'audit_unavailable' ? 1 : 0);

@@ -1,7 +1,8 @@
 /** A fault as a gRPC status. */
 import { Metadata, status } from '@grpc/grpc-js';
 import { explain, type Fault } from '../../core/fault.ts';
-import { retryAfterSecs, RPC_CODE, type RpcCode } from '../rpc-code.ts';
+import { retryAfterSecs } from '../retry.ts';
+import { RPC_CODE, type RpcCode } from '../rpc-code.ts';
 
 const STATUS = {
   invalid_argument: status.INVALID_ARGUMENT,

@@ -2,7 +2,7 @@ import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSocke
 import type { Fault } from '../../core/fault.ts';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
-import { STATUS_LINE } from './status-line.ts';
+import { STATUS_LINE } from './status-text.ts';
 
 /** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
 export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };

@@ -4,8 +4,9 @@ import { OP_STATES, OP_TRIGGERS } from '../../core/op-state.ts';
 import { SCOPES } from '../../core/scope.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import { REFRESH_COOKIE } from './refresh-cookie.ts';
-import { HTTP_STATUS, TITLE } from './reply.ts';
+import { HTTP_STATUS } from './reply.ts';
 import type { Answer, Route } from './route.ts';
+import { STATUS_TEXT } from './status-text.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -88,11 +89,11 @@ const problemResponse = (description: string, headers?: readonly HeaderName[]): 
   ({ description, ...headersOf(headers), content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } });
 
 /** By the name of the status, `NotFound`; `Problem` is any of them. */
-const nameOfProblem = (status: number): string => (TITLE[status] ?? '').replaceAll(' ', '');
+const nameOfProblem = (status: number): string => (STATUS_TEXT[status] ?? '').replaceAll(' ', '');
 
 const problemResponses = (statuses: readonly number[]): Json => ({
   Problem: problemResponse('A problem document (RFC 9457)'),
-  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(TITLE[status] ?? '', PROBLEM_HEADERS[status])])),
+  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(STATUS_TEXT[status] ?? '', PROBLEM_HEADERS[status])])),
 });
 
 function operationOf(row: Route): Json {

@@ -1,8 +1,8 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
-import { rateLimitHeaders } from '../rate-limit-headers.ts';
-import { retryAfterSecs } from '../rpc-code.ts';
+import { rateLimitHeaders, retryAfterSecs } from '../retry.ts';
 import type { HttpResponse } from './route.ts';
+import { STATUS_TEXT } from './status-text.ts';
 
 export const HTTP_STATUS = {
   invalid_argument: 400,
@@ -36,18 +36,12 @@ export const HTTP_STATUS = {
   overloaded: 503,
 } as const satisfies Record<FaultKind, number>;
 
-export const TITLE: Readonly<Record<number, string>> = {
-  400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 409: 'Conflict',
-  413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content', 423: 'Locked', 426: 'Upgrade Required', 429: 'Too Many Requests',
-  500: 'Internal Server Error', 503: 'Service Unavailable',
-};
-
 /** A problem document (RFC 9457) with the headers its status calls for. */
 export function problemOf(fault: Fault): HttpResponse {
   const status = HTTP_STATUS[fault.kind];
   const seconds = retryAfterSecs(fault);
   const problem = {
-    type: `urn:svc-gateway:problem:${fault.kind}`, title: TITLE[status], status, detail: explain(fault), code: fault.kind,
+    type: `urn:svc-gateway:problem:${fault.kind}`, title: STATUS_TEXT[status], status, detail: explain(fault), code: fault.kind,
     ...extensionsOf(fault), ...(seconds > 0 ? { retry_after_secs: seconds } : {}),
   };
   const headers = seconds > 0 ? [['Retry-After', String(seconds)] as const, ...headersOf(fault)] : headersOf(fault);
