@@ -124,10 +124,8 @@ class IoThread {
   #createHttpDoor(ports: WirePorts): HttpDoor {
     const data = this.#data;
     return new HttpDoor({
-      link: this.#link,
-      routes: [...routesOf(data), ...staticRoutes(data.webFolder)],
-      authenticate: ports.authenticate,
       ports,
+      routes: [...routesOf(data), ...staticRoutes(data.webFolder)],
       corsOrigins: data.corsOrigins,
       addressOf: addressBehind(data.trustedProxies),
       bodyTimeoutMs: data.bodyTimeoutMs,

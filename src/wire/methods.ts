@@ -28,7 +28,7 @@ type Handle<Request, Response> = (request: Request, authorization: string | unde
 type Decoders<Request> = Readonly<Record<'json' | 'binary', (body: Buffer) => Result<Request, Fault>>>;
 
 export type UnaryMethod = {
-  readonly service: 'PolicyService' | 'AgentService';
+  /** `CheckAction`: no two methods of the services share one. */
   readonly name: string;
   readonly decode: Decoders<unknown>;
   readonly response: MessageName;
@@ -37,23 +37,23 @@ export type UnaryMethod = {
 };
 
 const method = <Q extends MessageName, R extends MessageName>(
-  service: UnaryMethod['service'], name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>,
-): UnaryMethod => ({ service, name, decode: { json: jsonCodec(request).decode, binary: binaryCodec(request).decode }, response, maxBytes: MAX_MESSAGE_BYTES, handle });
+  name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>,
+): UnaryMethod => ({ name, decode: { json: jsonCodec(request).decode, binary: binaryCodec(request).decode }, response, maxBytes: MAX_MESSAGE_BYTES, handle });
 
 const batchMethod = (handle: Handle<Batch, BatchCheckActionsResponse>): UnaryMethod =>
-  ({ service: 'PolicyService', name: 'BatchCheckActions', decode: BATCH, response: 'BatchCheckActionsResponse', maxBytes: MAX_BATCH_BYTES, handle });
+  ({ name: 'BatchCheckActions', decode: BATCH, response: 'BatchCheckActionsResponse', maxBytes: MAX_BATCH_BYTES, handle });
 
 const BATCH: Decoders<Batch> = { json: jsonBatch(), binary: binaryBatch() };
 
 /** The table of methods. */
 export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
-  method('PolicyService', 'CheckAction', 'CheckActionRequest', 'CheckActionResponse', checkHandler(ports)),
+  method('CheckAction', 'CheckActionRequest', 'CheckActionResponse', checkHandler(ports)),
   batchMethod(batchHandler(ports)),
-  method('AgentService', 'RegisterAgent', 'RegisterAgentRequest', 'RegisterAgentResponse', (request, bearer) => register(ports, request, bearer)),
-  method('AgentService', 'DeregisterAgent', 'DeregisterAgentRequest', 'DeregisterAgentResponse', (request, bearer) => deregister(ports, request, bearer)),
-  method('AgentService', 'CompleteOp', 'CompleteOpRequest', 'CompleteOpResponse', (request, bearer) => complete(ports, request, bearer)),
-  method('AgentService', 'RecordUsage', 'RecordUsageRequest', 'RecordUsageResponse', (request, bearer) => recordUsage(ports, request, bearer)),
-  method('AgentService', 'AckOpControl', 'AckOpControlRequest', 'AckOpControlResponse', (request, bearer) => acknowledge(ports, request, bearer)),
+  method('RegisterAgent', 'RegisterAgentRequest', 'RegisterAgentResponse', (request, authorization) => register(ports, request, authorization)),
+  method('DeregisterAgent', 'DeregisterAgentRequest', 'DeregisterAgentResponse', (request, authorization) => deregister(ports, request, authorization)),
+  method('CompleteOp', 'CompleteOpRequest', 'CompleteOpResponse', (request, authorization) => complete(ports, request, authorization)),
+  method('RecordUsage', 'RecordUsageRequest', 'RecordUsageResponse', (request, authorization) => recordUsage(ports, request, authorization)),
+  method('AckOpControl', 'AckOpControlRequest', 'AckOpControlResponse', (request, authorization) => acknowledge(ports, request, authorization)),
 ];
 
 /** One check. Written without `async`: it is the hot path, and every await costs a turn. */

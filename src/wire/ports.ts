@@ -1,4 +1,4 @@
-/** What the gRPC and Connect doors need of the I/O thread they run in. */
+/** What the doors need of the I/O thread they run in. */
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
@@ -6,7 +6,7 @@ import type { Link } from '../gateway/link.ts';
 import type { LargeBatches } from './large-batches.ts';
 
 export type WirePorts = {
-  readonly link: Pick<Link, 'ask' | 'call'> & { /** Requests that wait for an answer. */ readonly pending: number };
+  readonly link: Link & { /** Requests that wait for an answer. */ readonly pending: number };
   /** `bearer` is the credential without the word before it: an API key or a token. */
   readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
   /** While these are read, the link knows nothing of them. */

@@ -1,14 +1,14 @@
 /** StreamCheckActions: checks pipelined on one stream, and answered as their decisions come. */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
-import type { Result } from '../../core/result.ts';
+import { fail, type Result } from '../../core/result.ts';
 import { MAX_MESSAGE_BYTES } from '../limits.ts';
 import { voucherPrincipal } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
-import { bearerOf } from './bearer.ts';
+import { authorizationOf } from './authorization.ts';
 import { undecided } from '../requests.ts';
 import { grpcError } from './status.ts';
 
@@ -44,7 +44,7 @@ export class CheckStream {
   constructor(call: CheckCall, options: CheckStreamOptions) {
     this.#call = call;
     this.#options = options;
-    this.#authorization = bearerOf(call.metadata);
+    this.#authorization = authorizationOf(call.metadata);
     call.on('data', (bytes) => this.#receive(bytes));
     call.on('end', () => {
       this.#isHalfClosed = true;
@@ -125,5 +125,5 @@ export class CheckStream {
   }
 }
 
-const INTERNAL = { ok: false, fault: { kind: 'internal' } } as const;
-const TOO_LARGE = { ok: false, fault: { kind: 'payload_too_large', limitBytes: MAX_MESSAGE_BYTES } } as const;
+const INTERNAL = fail({ kind: 'internal' } as const);
+const TOO_LARGE = fail({ kind: 'payload_too_large', limitBytes: MAX_MESSAGE_BYTES } as const);

@@ -3,14 +3,14 @@ import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { SignalMessage } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import { agentKeyOf } from '../../core/ids.ts';
-import type { Result } from '../../core/result.ts';
+import { ok, type Result } from '../../core/result.ts';
 import { voucherPrincipal } from '../methods.ts';
 import type { ControlSwitch } from '../control-switch.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { OpControlStreamResponse } from '../proto/messages.ts';
 import { controlOf } from '../requests.ts';
-import { bearerOf } from './bearer.ts';
+import { authorizationOf } from './authorization.ts';
 import { grpcError } from './status.ts';
 
 export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
@@ -104,12 +104,12 @@ export class ControlStream {
   async #ask(ports: WirePorts): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
     const request = decode(this.#call.request);
     if (!request.ok) return request;
-    const principal = await voucherPrincipal(ports, request.value.credentialToken, bearerOf(this.#call.metadata));
+    const principal = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
     if (!principal.ok) return principal;
     const command = controlOf(request.value, principal.value);
     if (!command.ok) return command;
-    if (this.#isOver) return { ok: true, value: { pending: [] } };
-    this.#authorization = principal.value === undefined ? undefined : bearerOf(this.#call.metadata);
+    if (this.#isOver) return ok({ pending: [] });
+    this.#authorization = principal.value === undefined ? undefined : authorizationOf(this.#call.metadata);
     this.#lastSequence = request.value.resumeAfter ?? 0;
     // Listens before asking for the pending signals: otherwise a signal right after the answer would be lost.
     this.#stream = this.#control.open({
@@ -120,7 +120,7 @@ export class ControlStream {
     });
     const { reply } = await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream });
     // Asked again now that it listens: a revocation after the first check would have been missed.
-    const still = await voucherPrincipal(ports, request.value.credentialToken, bearerOf(this.#call.metadata));
+    const still = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
     return still.ok ? reply : still;
   }
 

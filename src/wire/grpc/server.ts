@@ -12,7 +12,7 @@ import { binaryCodec } from '../proto/binary.ts';
 import type { Messages } from '../proto/messages.ts';
 import { AGENT_SERVICE, methodShapes, POLICY_SERVICE, type MethodShape } from '../proto/schema.ts';
 import { Arrivals } from './arrivals.ts';
-import { bearerOf } from './bearer.ts';
+import { authorizationOf } from './authorization.ts';
 import { CheckStream, type CheckCall } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
 import { addReflection } from './reflection.ts';
@@ -133,7 +133,7 @@ function unaryHandler({ decode, maxBytes, handle }: UnaryMethod, { count, onDefe
     if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
     const message = decode.binary(bytes);
     if (!message.ok) return respond(grpcError(message.fault));
-    handle(message.value as never, bearerOf(call.metadata), call).then(
+    handle(message.value as never, authorizationOf(call.metadata), call).then(
       (answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))),
       (error: unknown) => {
         onDefect(error);

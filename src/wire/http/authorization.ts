@@ -1,4 +1,4 @@
-/** A request must say without ambiguity who asks: with two Authorization headers, a proxy may have checked the other one. */
+/** The Authorization header. It must say without ambiguity who asks: of two, a proxy may have checked the other one. */
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
 
@@ -10,3 +10,9 @@ export function isAuthorizedTwice(req: Pick<UwsRequest, 'forEach'>): boolean {
 }
 
 export const AUTHORIZED_TWICE: Fault = { kind: 'invalid_argument', field: 'Authorization', problem: 'must not be sent more than once' };
+
+/** The credential of the header; undefined when there is none of the Bearer kind. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  if (authorization?.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  return authorization.slice(7).trim() || undefined;
+}

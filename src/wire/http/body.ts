@@ -58,8 +58,8 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
   return opId === undefined ? fail({ kind: 'invalid_argument', field: 'trace_id, span_id', problem: OP_ID_RULE }) : ok(opId);
 }
 
-const DEFAULT_PER_PAGE = 50;
-const MAX_PER_PAGE = 1_000;
+export const DEFAULT_PER_PAGE = 50;
+export const MAX_PER_PAGE = 1_000;
 
 /** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). */
 export function readPage(query: URLSearchParams): Result<{ readonly perPage: number; readonly cursor: string | undefined }, Fault> {

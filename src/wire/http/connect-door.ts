@@ -32,7 +32,7 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
   }
 }
 
-const PREFLIGHT = preflightReply({ kind: 'no-method', allowed: ['post'] });
+const PREFLIGHT = preflightReply(['post']);
 
 function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { method, origin }: RequestHead, corsOrigins: readonly string[]): void {
   if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);

@@ -1,6 +1,5 @@
 /** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
-import type { Match } from './router.ts';
-import type { HttpResponse, Route } from './route.ts';
+import type { HttpResponse } from './route.ts';
 
 type Headers = readonly (readonly [string, string])[];
 
@@ -19,15 +18,12 @@ export function corsHeaders(allowed: readonly string[], origin: string | undefin
 export const isPreflight = (method: string, headers: ReadonlyMap<string, string>): boolean =>
   method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
 
-/** Every origin gets the same answer; only an allowed one gets the headers that permit the request. */
-export function preflightReply(match: Match<Route>): HttpResponse {
-  const methods = match.kind === 'no-method' ? match.allowed : [];
-  return {
-    status: 204,
-    headers: [
-      ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
-      ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
-      ['Access-Control-Max-Age', '600'],
-    ],
-  };
-}
+/** `methods`: those that the path takes. Every origin gets the same answer; only an allowed one gets the headers that permit the request. */
+export const preflightReply = (methods: readonly string[]): HttpResponse => ({
+  status: 204,
+  headers: [
+    ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
+    ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
+    ['Access-Control-Max-Age', '600'],
+  ],
+});

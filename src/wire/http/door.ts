@@ -6,7 +6,11 @@ import { Exchange } from './exchange.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'onRequest'> & { readonly ports: WirePorts; readonly maxHalfSentBytes: number; readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'> };
+export type HttpDoorOptions = Omit<RouteServerOptions, 'link' | 'authenticate' | 'onRequest'> & {
+  readonly ports: WirePorts;
+  readonly maxHalfSentBytes: number;
+  readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'>;
+};
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
@@ -15,14 +19,15 @@ export class HttpDoor {
   readonly stream: Stream;
 
   constructor(options: HttpDoorOptions) {
-    const { ports, corsOrigins, bodyTimeoutMs, onError, link } = options;
+    const { ports, corsOrigins, bodyTimeoutMs, onError } = options;
+    const { link, authenticate } = ports;
     this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
     Exchange.boundBodies(options.maxHalfSentBytes);
     const { app } = this.#http;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
     serveConnect(app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
     this.stream = new Stream(app, { ...options.stream, link, onError, addressOf: options.addressOf });
-    serveRoutes(app, { ...options, onRequest: () => { this.requests.http += 1; } });
+    serveRoutes(app, { ...options, link, authenticate, onRequest: () => { this.requests.http += 1; } });
   }
 
   get implementation(): HttpApp['implementation'] { return this.#http.implementation; }

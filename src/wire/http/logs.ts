@@ -1,21 +1,21 @@
 /** The audit log: a page of it, or all of it as a stream (contract: HTTP shapes). */
 import { setTimeout as pause } from 'node:timers/promises';
-import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
+import type { AuditFilter } from '../../core/audit.ts';
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { LogFormat, LogText } from '../../gateway/logs.ts';
 import type { Link } from '../../gateway/link.ts';
 import { readPage, readTime, readWord } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
-import type { QueryName } from './query-names.ts';
+import { QUERY, type QueryName } from './query-names.ts';
 import { logPage } from './shapes.ts';
 
 const FILTERS: readonly QueryName[] = ['org_id', 'team_id', 'agent_id', 'event_type', 'decision', 'op_id', 'actor', 'since', 'until'];
 
 function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
-  const eventType = readWord(query, 'event_type', AUDIT_EVENTS);
+  const eventType = readWord(query, 'event_type', QUERY.event_type.options);
   if (!eventType.ok) return eventType;
-  const decision = readWord(query, 'decision', ['allow', 'deny']);
+  const decision = readWord(query, 'decision', QUERY.decision.options);
   if (!decision.ok) return decision;
   const since = readTime(query, 'since');
   if (!since.ok) return since;
@@ -55,7 +55,7 @@ const ENTRIES_PER_PIECE = 500;
 async function exportAll(request: Authorized, link: Link): Promise<HttpReply> {
   const filter = readFilter(request.query);
   if (!filter.ok) return filter;
-  const chosen = readWord(request.query, 'format', ['ndjson', 'csv']);
+  const chosen = readWord(request.query, 'format', QUERY.format.options);
   if (!chosen.ok) return chosen;
   const format = chosen.value ?? 'ndjson';
   const first = await readPiece(request, link, filter.value, format, undefined);

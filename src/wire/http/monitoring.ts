@@ -5,7 +5,7 @@ import { describeApi } from './openapi.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { liveness, readiness } from './shapes.ts';
 
-export type OperationsRouteOptions = {
+export type MonitoringRouteOptions = {
   /** Where the gateway listens. If not only on this machine, metrics need a credential that sees every org. */
   readonly httpHost: string;
 };
@@ -41,7 +41,7 @@ const isLoopback = (host: string): boolean => host === 'localhost' || host === '
 const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; without a credential only where the gateway listens on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
 
 /** `rows` is the whole table as it is described, these rows among it. */
-export const operationsRoutes = ({ httpHost }: OperationsRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
+export const monitoringRoutes = ({ httpHost }: MonitoringRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
   { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', answers: { 200: liveness }, handle: health },
   { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, refusals: [503], handle: ready },
   isLoopback(httpHost)

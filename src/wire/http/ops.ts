@@ -1,11 +1,11 @@
 /** Operations: register, look at, and control (spec: Operations endpoints). */
 import { z } from 'zod';
-import { OP_STATES } from '../../core/op-state.ts';
 import type { ControlTrigger } from '../../core/commands.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { agentIdentity, optional, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
+import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opView } from './views.ts';
 import { opPage, opShape } from './shapes.ts';
@@ -34,7 +34,7 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
   const page = readPage(query);
   if (!page.ok) return page;
-  const state = readWord(query, 'state', OP_STATES);
+  const state = readWord(query, 'state', QUERY.state.options);
   if (!state.ok) return state;
   const { reply } = await link.ask<'list-ops'>({
     type: 'list-ops',

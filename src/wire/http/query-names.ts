@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { OP_STATES } from '../../core/op-state.ts';
+import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from './body.ts';
 
 const time = z.iso.datetime({ offset: true });
 
@@ -17,7 +18,7 @@ export const QUERY = {
   since: time.meta({ description: 'Only entries of this time or later.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'How the entries are written.', default: 'ndjson' }),
-  per_page: z.int().min(1).max(1000).meta({ description: 'How many to answer at once.', default: 50 }),
+  per_page: z.int().min(1).max(MAX_PER_PAGE).meta({ description: 'How many to answer at once.', default: DEFAULT_PER_PAGE }),
   cursor: z.string().meta({ description: '`next_cursor` of the page before.' }),
   snapshot: z.boolean().meta({ description: 'Sends the operations in flight first.', default: false }),
   lineage: z.boolean().meta({ description: 'Adds `team_id` to the payload of `ops_change`.', default: false }),

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { Turns } from '../../gateway/turns.ts';
-import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
+import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.ts';
 import type { AddressOf } from './client-address.ts';
 import { Crowd } from './crowd.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
@@ -67,7 +67,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
   const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead, (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`));
   const match = router.match(method, path);
-  if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match)));
+  if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
   if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
   if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
@@ -138,16 +138,10 @@ export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: 
   return addressOf === undefined ? peer : addressOf(peer, req);
 }
 
-/** The credential of an Authorization header; undefined when there is none of the Bearer kind. */
-export function bearerOf(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || authorization.length < 8 || authorization.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
-  return authorization.slice(7).trim() || undefined;
-}
-
 function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Result<unknown, Fault> {
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
   const { bytes } = body;
-  if (bytes.length === 0) return { ok: true, value: undefined };
+  if (bytes.length === 0) return ok(undefined);
   const type = headers.get('content-type');
   if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
   const coding = headers.get('content-encoding') || 'identity';

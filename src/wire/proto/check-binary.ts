@@ -2,7 +2,7 @@
  * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain JSON and is
  * held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
  */
-import { malformed } from './malformed.ts';
+import { Malformed } from './malformed.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
 import { Reader } from './reader.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
@@ -69,7 +69,7 @@ export function correlationIdOf(bytes: Buffer): string | undefined {
     }
     return correlationId;
   } catch (error) {
-    malformed(error);
+    if (!(error instanceof Malformed)) throw error;
     return undefined;
   }
 }

@@ -85,7 +85,8 @@ function writeMessage(message: Message, shape: MessageShape): string {
 }
 
 function isLeftOut(field: FieldShape, value: unknown): boolean {
-  if (value === undefined || field.name === 'decision') return value === undefined;
+  if (value === undefined) return true;
+  if (field.name === 'decision') return false;
   if (field.repeated) return (value as readonly unknown[]).length === 0;
   return !field.hasPresence && (value === '' || value === false || value === 0 || value === 'unspecified');
 }
