@@ -1,5 +1,6 @@
 /** Callers who wait no longer. */
 
+/** What every call but `close` takes last. */
 export type CallOptions = {
   /** Ends the wait: when it is aborted, the call rejects with its `reason`. */
   readonly signal?: AbortSignal | undefined;

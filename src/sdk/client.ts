@@ -17,7 +17,12 @@ import { Transport } from './transport.ts';
 import type { Action, CheckAnswer, CheckRequest, ClientState, Usage, UsageAnswer } from './types.ts';
 import { Underway } from './underway.ts';
 
+/**
+ * One agent, connected to its gateway. Calls reject with a TypeError where a value is of the wrong type, and with a
+ * ClientClosedError once the client is closed.
+ */
 export type AgentClient = {
+  /** Whether signals of operators arrive. */
   readonly state: ClientState;
 
   /**
@@ -64,12 +69,22 @@ export type AgentClient = {
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
   /**
-   * Reports that an operation which `check` has allowed is done, and its cost in US dollars. Retried for `deadlines.callMs`, also
-   * when `signal` has ended the wait; `onWarning` is told then when it fails. Rejects with a GatewayError.
+   * Reports that an operation which `check` has allowed is done, and its cost in US dollars.
+   *
+   *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd: 0.05 });
+   *     if (decision === 'allow') await agent.complete(opId, { costUsd: await translate() });
+   *
+   * Retried for `deadlines.callMs`, also when `signal` has ended the wait; `onWarning` is told then when it fails. Rejects with a
+   * GatewayError.
    */
   complete(opId: string, outcome?: CallOptions & { readonly costUsd?: number | undefined }): Promise<void>;
 
-  /** Records what was spent. Retried as `complete`, also while the gateway restarts, and counted once. Rejects with a GatewayError. */
+  /**
+   * Records what was spent. Retried as `complete`, also while the gateway restarts, and counted once. Rejects with a GatewayError.
+   *
+   *     const usage = await agent.recordUsage({ costUsd: 0.002, opId });
+   *     if (usage.status === 'limit_exceeded') console.warn(`over the ${usage.period} budget of the ${usage.tier}`);
+   */
   recordUsage(usage: Usage, options?: CallOptions): Promise<UsageAnswer>;
 
   /**

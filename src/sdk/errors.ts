@@ -7,18 +7,19 @@ export type GatewayErrorCode =
   | 'resource_exhausted' | 'failed_precondition' | 'aborted' | 'out_of_range' | 'unimplemented' | 'internal' | 'unavailable'
   | 'data_loss' | 'unauthenticated';
 
-export type GatewayErrorDetails = {
-  /** The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when the gateway was not reached. */
-  readonly fault?: string | undefined;
-  /** After how many milliseconds the gateway suggests a retry; 0 when it suggests none. */
-  readonly retryAfterMs?: number;
-};
+type GatewayErrorDetails = { readonly fault?: string | undefined; readonly retryAfterMs?: number };
 
-/** The gateway has refused a call, or could not be reached for it. */
+/**
+ * The gateway has refused a call, or could not be reached for it.
+ *
+ *     if (error instanceof GatewayError && error.code === 'unavailable') return later();
+ */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: GatewayErrorCode;
+  /** The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when the gateway was not reached. */
   readonly fault: string | undefined;
+  /** After how many milliseconds the gateway suggests a retry; 0 when it suggests none. */
   readonly retryAfterMs: number;
 
   constructor(code: GatewayErrorCode, message: string, { fault, retryAfterMs = 0 }: GatewayErrorDetails = {}, options?: ErrorOptions) {
@@ -32,10 +33,13 @@ export class GatewayError extends Error {
 /** The action must not be taken; `run` has not called its body. */
 export class ActionDeniedError extends Error {
   override readonly name = 'ActionDeniedError';
+  /** One sentence for a human: why. */
   readonly reason: string;
-  /** The policy document and the rule that decided; undefined when none did. */
+  /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;
+  /** The rule that decided; undefined when none did. */
   readonly ruleId: string | undefined;
+  /** `<trace_id>:<span_id>`. */
   readonly opId: string;
   /** True when the gateway could not be reached and `onUnreachable` denied. */
   readonly unreachable: boolean;

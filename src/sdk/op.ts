@@ -2,11 +2,13 @@
 import { OpTerminatedError } from './errors.ts';
 import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
 
-/** The argument of the body of `run`. */
+/** The operation whose body is running: the argument of the body of `run`. */
 export type Op = {
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
+  /** The first half of `opId`: that of the surrounding operation, where there is one. */
   readonly traceId: string;
+  /** The second half of `opId`. */
   readonly spanId: string;
   /** The gateway's answer that let it run. */
   readonly answer: CheckAnswer;
@@ -22,7 +24,11 @@ export type Op = {
    * with the reason of `signal` when that is aborted. Call it wherever the body could stop.
    */
   checkpoint(): Promise<void>;
-  /** Records money that the operation has spent; every call adds to it. Rejects with a GatewayError. */
+  /**
+   * Records what the operation has spent, 0 to 1,000,000 US dollars; every call adds to it. Rejects as `recordUsage` of the client.
+   *
+   *     const { status } = await op.recordUsage(0.002); // 'limit_exceeded': spending is over a budget
+   */
   recordUsage(costUsd: number): Promise<UsageAnswer>;
 };
 

@@ -3,17 +3,19 @@ import type { GatewayError } from './errors.ts';
 import { requireAgent } from './text.ts';
 import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
 
-/** PEM, as text or bytes, which may be a Buffer. */
+/** How the connection is secured. Certificates and keys are PEM, as text or bytes, which may be a Buffer. */
 export type TlsOptions = {
   /** Trusted certificate authorities. Default: those of Node.js. */
   readonly ca?: string | Uint8Array | undefined;
-  /** The agent's own certificate and key, if a proxy in front of the gateway requires them. */
+  /** The agent's own certificate, if a proxy in front of the gateway requires one. Together with `key`. */
   readonly cert?: string | Uint8Array | undefined;
+  /** The private key of `cert`. */
   readonly key?: string | Uint8Array | undefined;
   /** The name in the gateway's certificate, if it is not the host of the address. */
   readonly serverName?: string | undefined;
 };
 
+/** In milliseconds, at most a day each. */
 export type Deadlines = {
   /** The longest time a check takes, including all retries. Default 5,000. */
   readonly checkMs?: number | undefined;
@@ -38,9 +40,11 @@ export type AgentCredential =
    */
   | { readonly apiKey: string; readonly credentialToken?: undefined };
 
+/** What `createAgentClient` takes: where the gateway is, who the agent is, and one credential. */
 export type AgentClientOptions = AgentCredential & {
   /** `host:port` of the gateway's gRPC. */
   readonly address: string;
+  /** Who asks. */
   readonly agent: AgentId;
   /** The agent that started this one, of the same organization; recorded at registration. Only with `apiKey`. */
   readonly parent?: AgentId | undefined;
@@ -54,6 +58,7 @@ export type AgentClientOptions = AgentCredential & {
   readonly maxInFlight?: number | undefined;
   /** `{}`: TLS with the defaults. Left out: no TLS, which is safe only on loopback or behind a local proxy. */
   readonly tls?: TlsOptions | undefined;
+  /** Called when the channel of signals opens, is lost or is refused; then with the reason. */
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
   /**
    * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation (registered by

@@ -1,14 +1,20 @@
 /** The inputs and answers of the SDK. */
 
-/** The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. */
+/**
+ * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. Each name has
+ * 1 to 256 bytes, without white space, control characters or `/`.
+ */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
+/** What JSON can hold: no function, bigint, Date, NaN or Infinity, which throw a TypeError with the path of the value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 /** `undefined` properties are left out, as JSON does. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 
+/** Whether the action may be taken. */
 export type Decision = 'allow' | 'deny';
 
+/** Where an operation stands: `pending` before its decision, `completing` once its end was reported, `terminated` when it was denied or ended by an operator. */
 export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'terminated';
 
 /** One action an agent wants to take. */
@@ -29,11 +35,13 @@ export type Action = {
   readonly spanId?: string | undefined;
 };
 
+/** What `check` asks. */
 export type CheckRequest = Action & {
   /** Evaluates and answers without registering an operation or reserving budget. */
   readonly dryRun?: boolean | undefined;
 };
 
+/** The decision on one action, and where it comes from. */
 export type CheckAnswer = {
   readonly decision: Decision;
   /** One sentence for a human: why. */
@@ -52,11 +60,19 @@ export type CheckAnswer = {
   readonly unreachable: boolean;
 };
 
+/** What operators do with an operation. */
 export type Signal = 'pause' | 'resume' | 'terminate';
 
 /** An operator's order to an operation. */
-export type OpSignal = { readonly opId: string; readonly signal: Signal; readonly sequence: number };
+export type OpSignal = {
+  /** `<trace_id>:<span_id>`. */
+  readonly opId: string;
+  readonly signal: Signal;
+  /** Grows with each signal; one that is sent again has the number it had. */
+  readonly sequence: number;
+};
 
+/** Money that was spent. */
 export type Usage = {
   /** 0 to 1,000,000 US dollars, to the micro-dollar. */
   readonly costUsd: number;
