@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createCliHome, type CliHome } from '../support/cli.ts';
-import { answerJson, startFakeServer } from '../support/hostile-server.ts';
+import { answerJson, startFakeServer } from '../support/fake-server.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

@@ -7,7 +7,7 @@ import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startFakeServer } from '../support/hostile-server.ts';
+import { startFakeServer } from '../support/fake-server.ts';
 
 let cli: CliHome;
 beforeEach(() => { cli = createCliHome(); });

@@ -7,7 +7,7 @@ import { createCliHome, SVC, type CliHome, type CliOptions } from '../support/cl
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { answerJson, startFakeServer } from '../support/hostile-server.ts';
+import { answerJson, startFakeServer } from '../support/fake-server.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;

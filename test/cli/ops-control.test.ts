@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startFakeServer } from '../support/hostile-server.ts';
+import { startFakeServer } from '../support/fake-server.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;

@@ -11,7 +11,7 @@ import { createCliHome, type CliHome } from '../support/cli.ts';
 import { startForwardProxy, type ForwardProxy } from '../support/forward-proxy.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startFakeServer } from '../support/hostile-server.ts';
+import { startFakeServer } from '../support/fake-server.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;

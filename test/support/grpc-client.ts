@@ -1,8 +1,7 @@
 /** A gRPC client for tests: any unary method of the service, with the messages of the product's own proto. */
 import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
-import { binaryCodec } from '../../src/wire/proto/binary.ts';
+import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
-import { emptyMessage } from '../../src/wire/proto/binary.ts';
 import { messageShape, methodShapes } from '../../src/wire/proto/schema.ts';
 
 export type GrpcAnswer = { readonly code: string; readonly details: string; readonly message: Record<string, unknown> | undefined };
