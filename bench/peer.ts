@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';
@@ -54,7 +55,7 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
   }));
   const child = spawn(BINARY, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], { stdio: 'ignore' });
   const url = `http://127.0.0.1:${http}`;
-  for (const untilMs = Date.now() + 15_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+  for (const untilMs = Date.now() + 15_000; ; await sleep(50)) {
     if (await fetch(`${url}/_cerbos/health`).then(({ ok }) => ok, () => false)) break;
     if (child.exitCode !== null || Date.now() > untilMs) throw new Error('the peer does not start');
   }

@@ -10,6 +10,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 import { heading, isBrief, line, median } from './lib/report.ts';
@@ -89,7 +90,7 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
     // Each check makes its operation pending and then running: two transitions.
     const dueMs = startMs + (at * BATCH * 2 * 1000) / perSecond;
     const waitMs = dueMs - performance.now();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (waitMs > 0) await sleep(waitMs);
     const sentMs = performance.now();
     await checkBatch(url, at);
     latencies.push(performance.now() - sentMs);
@@ -133,7 +134,7 @@ async function until(condition: () => boolean, deadlineMs: number): Promise<bool
   const end = performance.now() + deadlineMs;
   while (!condition()) {
     if (performance.now() > end) return false;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
   }
   return true;
 }

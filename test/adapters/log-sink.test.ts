@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { LogSink } from '../../src/adapters/log-sink.ts';
 import { eventually } from '../support/eventually.ts';
@@ -44,7 +45,7 @@ test('lines that cannot be written wait, and are written in their order, each on
   await eventually(() => expect(read()).toBe('one\n'));
   leave();
   for (const line of ['two\n', 'three\n']) sink.write(line);
-  await new Promise((resolve) => setTimeout(resolve, 250)); // in which it is tried in vain, more than once
+  await sleep(250); // in which it is tried in vain, more than once
   sink.write('four\n');
   comeBack();
   await eventually(() => expect(read()).toBe('one\ntwo\nthree\nfour\n'));

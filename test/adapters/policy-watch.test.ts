@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fingerprint } from '../../src/adapters/policy-fingerprint.ts';
 import { watchPolicies, type PolicyWatcher, type WatchOptions } from '../../src/adapters/policy-watch.ts';
@@ -33,7 +34,7 @@ async function changesReach(wanted: number): Promise<void> {
   const deadlineMs = Date.now() + 30_000;
   while (changes < wanted) {
     if (Date.now() > deadlineMs) throw new Error(`${changes} changes were told, not ${wanted}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(10);
   }
 }
 
@@ -107,7 +108,7 @@ test('a set that is still being written when polling comes by is told once, when
   await hasLooked(join(folder, 'watched'));
   for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
     await writeFile(join(target, name), 'changed');
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await sleep(60);
   }
   await changesReach(1);
   expect(told).toEqual(['changed changed changed changed']);
@@ -131,10 +132,10 @@ test('several writes in a row are told once, other files not at all, and nothing
   for (let round = 0; round < 5; round += 1) writeFileSync(join(folder, 'a.yaml'), `round ${round}`);
   writeFileSync(join(folder, 'notes.txt'), 'not a policy');
   await changesReach(1);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   expect(changes).toBe(1);
   watcher?.close();
   await writeFile(join(folder, 'a.yaml'), 'after closing');
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   expect(changes).toBe(1);
 });

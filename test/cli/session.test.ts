@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { changePrivateFile } from '../../src/cli/private-folder.ts';
 import { putSession, readSession, removeSession, renewSession } from '../../src/cli/session-file.ts';
@@ -218,7 +219,7 @@ test('a command that has waited long for its turn keeps it: the next one that wa
     steps.push('second begins');
     return `${text}second\n`;
   });
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await sleep(200);
   finish();
   await Promise.all([first, second]);
   expect(steps).toEqual(['first begins', 'first ends', 'second begins']);

@@ -4,6 +4,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { auditEntries } from '../support/audit-log.ts';
@@ -135,7 +136,7 @@ describe('the whole process', () => {
     const calls = ['CheckAction', 'StreamCheckActions'].map((method) => session.request({ ...headers, ':path': `/svc.governance.v1.PolicyService/${method}` }));
     for (const socket of [body, idle, session, ...calls]) socket.on('error', () => undefined); // they are cut off: that is the promise
     for (const call of calls) call.write(Buffer.from([0, 0, 0, 1, 0, 1, 2]));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await sleep(200);
     const startMs = performance.now();
     expect(await gateway.stop('SIGTERM')).toBe(0);
     expect(performance.now() - startMs).toBeLessThan(10_000);

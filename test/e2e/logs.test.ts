@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openAuditWriter } from '../../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../../src/core/audit-line.ts';
@@ -56,7 +57,7 @@ test('pages stay in step while entries are written: nothing twice, nothing misse
 test('every filter keeps what it names and nothing else', async () => {
   await check('filters', 'one');
   const since = new Date(Date.now() + 50).toISOString(); // its clock may be a little ahead
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   const { body: two } = await check('filters', 'two');
   const ids = async (query: string) => (await logs(`org_id=filters&${query}`)).entries.map((entry: any) => entry.lineage.agent_id);
   expect(await ids('agent_id=one')).toEqual(['one']);
@@ -118,7 +119,7 @@ test('a reader that stops reading a long export costs no memory, and gets all of
     tail = (tail + chunk.toString('latin1')).slice(-64);
   };
   await new Promise((resolve) => socket.once('data', (chunk) => { count(chunk); socket.pause(); resolve(undefined); }));
-  await new Promise((resolve) => setTimeout(resolve, 1_500)); // the time in which it could fill its memory
+  await sleep(1_500); // the time in which it could fill its memory
   expect(residentMib(big.process.pid) - beforeMib).toBeLessThan(48);
   expect((await big.call('GET', '/api/v1/logs?per_page=1')).status).toBe(200);
   socket.on('data', count);

@@ -5,6 +5,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
@@ -43,7 +44,7 @@ test.each([
   proxy.freeze();
   const asked = requests.flatMap(([path, body]) => Array.from({ length: 10 }, () => gateway.call('POST', path, body)));
   const answered = Promise.allSettled(asked);
-  await new Promise((resolve) => setTimeout(resolve, 100)); // they are on their way
+  await sleep(100); // they are on their way
   expect(await stopped(gateway, 10_000)).toBe(0);
   for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
 });
@@ -148,7 +149,7 @@ test('a large answer over gRPC is read to its end, although the gateway is told 
   await new Promise((resolve) => call.once('response', resolve));
   const stopping = stopped(gateway, 15_000);
   await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
-  await new Promise((resolve) => setTimeout(resolve, 200)); // what a slow link takes
+  await sleep(200); // what a slow link takes
   call.resume();
   await isOver;
   expect([trailers, await stopping]).toEqual(['0', 0]);

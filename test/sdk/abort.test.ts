@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAgentClient, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -45,7 +46,7 @@ test('whoever waits for a gateway that is not there can give up', async () => {
   const given = scriptedAgent({ address: '127.0.0.1:1' }, { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
   const calls = [agent, given].flatMap((it) => [it.check(SEARCH, { signal }), it.run(SEARCH, () => {}, { signal }), it.complete('trace:span', { signal }), it.recordUsage({ costUsd: 1 }, { signal }), it.ready({ signal })]);
   for (const call of calls) call.catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   await abort(controller, ...calls);
 });
 
@@ -128,7 +129,7 @@ test('a check that an overloaded gateway turns away is not tried again for a cal
   // Whatever was on its way has come: the next call is answered.
   await agent.complete('trace:span');
   const times = asked(gateway, 'CheckAction').length;
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   expect(asked(gateway, 'CheckAction')).toHaveLength(times);
 });
 
@@ -147,7 +148,7 @@ test('a body is told by its signal that the caller has gone; the run ends with i
     const begun = asked(gateway, 'CheckAction').length;
     const call = agent.run(SEARCH, body, { signal: controller.signal });
     await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(begun));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     await abort(controller, call);
   }
   await eventually(() => expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').toSorted()));
@@ -198,7 +199,7 @@ test('what is over and what was spent is told to the gateway, also when nobody w
   await eventually(() => expect(waiting).toHaveLength(3));
   let isClosed = false;
   const closed = agent.close().then(() => { isClosed = true; });
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   expect(isClosed).toBe(false);
   answerAll();
   await closed;

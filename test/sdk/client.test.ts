@@ -1,4 +1,5 @@
 import { executionAsyncResource } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, ActionDeniedError, GatewayError, OpTerminatedError, type AgentClient, type AgentClientOptions, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -56,7 +57,7 @@ function longRun(agent: AgentClient) {
     while (!seen.finish) {
       await op.checkpoint();
       seen.steps += 1;
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
     }
     return 'finished';
   });
@@ -115,7 +116,7 @@ test('an operator pauses a running body within a second, sees that it stands sti
     // Acknowledged when the body has come to stand at a checkpoint.
     const stoodMs = await timeUntil(async () => expect((await opOf(op.opId)).acknowledged_at).toEqual(expect.any(String)));
     const stood = seen.steps;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
     expect(seen.steps).toBe(stood);
     expect((await control(op.opId, 'resume')).status).toBe(200);
     const resumedMs = await timeUntil(() => expect(seen.steps).toBeGreaterThan(stood));

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,7 +27,7 @@ test('the example agent can be paused, watched, resumed and terminated, as its w
     // What it has written before may still be in the pipe.
     const read = await eventually(async () => {
       const before = pages();
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await sleep(200);
       expect(pages()).toBe(before);
       return before;
     });

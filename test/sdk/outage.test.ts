@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -132,7 +133,7 @@ test('checks in flight when the connection is cut are all answered, each with it
   await agent.ready();
   const answers = Array.from({ length: 2_000 }, (_, index) => agent.check({ action: 'tool.call', resource: index % 2 === 0 ? 'clock' : `unknown-${index}`, traceId: 'cut', spanId: String(index) }));
   for (let cuts = 0; cuts < 3; cuts += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 15));
+    await sleep(15);
     proxy.cut();
   }
   for (const [index, answer] of (await Promise.all(answers)).entries()) {
@@ -187,7 +188,7 @@ test('an operator who resumes just as the agent comes back lets it go on, and no
     await eventually(() => expect(op.state).toBe('paused'));
     opened[0]?.end();
     await eventually(() => expect(opened).toHaveLength(2));
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     opened[1]?.write({ opId: op.opId, signal: 'resume', sequence: 2 });
     await op.checkpoint();
   });
@@ -252,7 +253,7 @@ test('operations that outlive a restart are known to the new gateway, and operat
       for (;;) {
         await op.checkpoint();
         begun.steps += 1;
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await sleep(5);
       }
     });
     result.catch(() => {});

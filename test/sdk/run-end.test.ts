@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import type { Op } from '../../src/sdk/index.ts';
@@ -11,7 +12,6 @@ const NAMED = { ...SEARCH, traceId: 'trace', spanId: 'span' };
 const REFUSED: Answer = { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
 
 const timesOf = ({ calls }: ScriptedGateway, of: ScriptedCall['method']): number => calls.filter(({ method }) => method === of).length;
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A gateway at which the operation is in these states, one after the other, whenever its end is reported. */
 async function gatewayWith(...states: readonly ('running' | 'paused' | 'completing')[]) {
@@ -35,7 +35,7 @@ test('a run whose operation was paused unseen while its body returned lasts unti
   await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
   await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
-  await pause(400);
+  await sleep(400);
   expect({ isOver, reports: timesOf(gateway, 'CompleteOp') }).toEqual({ isOver: false, reports: 1 });
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
   await run;
@@ -114,7 +114,7 @@ test('what comes after an inner operation does not go on where the one around it
   run.catch(() => {});
   // It stands still.
   await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toMatchObject([{ opId: 'trace:span', sequence: 1 }]));
-  await pause(50);
+  await sleep(50);
   expect(steps).toEqual([]);
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
   await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span' });
@@ -146,7 +146,7 @@ test('whoever catches the end of a stopped body finds what the body threw for it
   const closed = agent.run(SEARCH, body);
   closed.catch(() => {});
   await eventually(() => expect(timesOf(gateway, 'CheckAction')).toBe(2));
-  await pause(50);
+  await sleep(50);
   await agent.close();
   await expect(closed).rejects.toMatchObject({ name: 'ClientClosedError', cause: aborted });
 });

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** Polls until the expectation holds; fails with its last complaint after the deadline. */
 export async function eventually<T>(expectation: () => T | Promise<T>, deadlineMs = 30_000): Promise<T> {
   const end = Date.now() + deadlineMs;
@@ -6,7 +8,7 @@ export async function eventually<T>(expectation: () => T | Promise<T>, deadlineM
       return await expectation();
     } catch (error) {
       if (Date.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
   }
 }

@@ -1,4 +1,5 @@
 /** A steady stream of policy checks against a gateway under test, and a record of every answer that arrived. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestGateway } from './gateway.ts';
 
 export const LOAD_AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -41,7 +42,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
         answered.push({ opId, status: response.status, decision: body.decision ?? body.code ?? '', reason: body.reason ?? '', auditId: Number(body.auditId ?? 0) });
       } catch (error) {
         failed.push(error instanceof Error ? error.name : String(error));
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await sleep(10);
       }
       pending -= 1;
     }

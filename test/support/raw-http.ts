@@ -1,5 +1,6 @@
 /** A client that sends whatever bytes it is told to, as no HTTP library would. */
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { TestGateway } from './gateway.ts';
 
@@ -57,8 +58,8 @@ async function feed(socket: Socket, parts: readonly Part[], answered: () => numb
   for (const part of parts) {
     if (socket.destroyed) return;
     if (typeof part === 'string' || Buffer.isBuffer(part)) socket.write(part);
-    else if ('waitMs' in part) await new Promise((resolve) => setTimeout(resolve, part.waitMs));
-    else while (answered() < part.answered && !socket.destroyed) await new Promise((resolve) => setTimeout(resolve, 5));
+    else if ('waitMs' in part) await sleep(part.waitMs);
+    else while (answered() < part.answered && !socket.destroyed) await sleep(5);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The rest of the gateway, as the doors see it: answers at once, and remembers what it was asked. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandType, Replies, SignalMessage, UsageAnswer } from '../../src/core/commands.ts';
 import type { OpId } from '../../src/core/ids.ts';
 import { fail, ok } from '../../src/core/result.ts';
@@ -88,6 +89,6 @@ export async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true within half a minute');
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
   }
 }

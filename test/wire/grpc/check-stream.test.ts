@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { until, WRITE_KEY } from '../fake-ports.ts';
@@ -102,7 +103,7 @@ function openUnanswered(count: number) {
 test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
   const { waiting, answers, ended } = openUnanswered(3000);
   await until(() => waiting.length >= 1024);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   expect(waiting.length).toBe(1024);
   scene.gateway.answer = undefined;
   for (const release of waiting) release();

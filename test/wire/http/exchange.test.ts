@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { explain, type Fault } from '../../../src/core/fault.ts';
@@ -120,7 +121,7 @@ test.each(apps)('over %s an answer larger than the system takes at once comes wh
   const socket = dial(gateway);
   onTestFinished(() => void socket.destroy());
   socket.write(head('GET /export HTTP/1.1', { Connection: 'close' }));
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   const pieces: Buffer[] = [];
   for await (const piece of socket as AsyncIterable<Buffer>) pieces.push(piece);
   const [top, body] = Buffer.concat(pieces).toString().split('\r\n\r\n');
