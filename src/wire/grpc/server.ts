@@ -15,6 +15,7 @@ import { Arrivals } from './arrivals.ts';
 import { authorizationOf } from './authorization.ts';
 import { CheckStream, type CheckCall } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
+import { correctHeads } from './heads.ts';
 import { addReflection } from './reflection.ts';
 import { grpcError } from './status.ts';
 
@@ -85,6 +86,7 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
   const health = new HealthImplementation({ '': 'SERVING', [POLICY_SERVICE]: 'SERVING', [AGENT_SERVICE]: 'SERVING' });
   health.addToServer(server);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  correctHeads(server);
   return {
     serve: (socket) => injector.injectConnection(socket),
     drain: (graceMs) => {

@@ -1,0 +1,41 @@
+/** Corrects the head of a call where Node.js or the gRPC library would misread it. */
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
+import { assert } from '../../core/result.ts';
+
+type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
+
+/** Call it when the server has what it serves connections with, and before the first one. */
+export function correctHeads(server: Server): void {
+  // The library writes metadata that it cannot read to the standard error, and a mistyped credential is such metadata.
+  setLogVerbosity(logVerbosity.NONE);
+  const { http2Servers } = server as unknown as { readonly http2Servers: unknown };
+  assert(http2Servers instanceof Map, 'this version of the library keeps its HTTP/2 servers in the map http2Servers');
+  for (const http2 of (http2Servers as ReadonlyMap<Http2Server, unknown>).keys()) {
+    const [serve, ...others] = http2.listeners('stream') as Serve[];
+    assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
+    // In its place, not before it: of several listeners Node.js copies the list at each call.
+    http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
+      if (headers.authorization !== undefined) tellAll(headers, fields);
+      if (headers['grpc-timeout'] !== undefined) dropEndless(headers, headers['grpc-timeout'] as string);
+      serve(stream, headers, flags, fields);
+    }) satisfies Serve);
+  }
+}
+
+/** Of several authorization fields Node.js keeps the first without a word. `bearerOf` has to see that there are more. */
+function tellAll(headers: IncomingHttpHeaders, fields: readonly string[]): void {
+  let times = 0;
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;
+  if (times > 1) headers.authorization = fields.filter((_value, at) => fields[at - 1] === 'authorization' && at % 2 === 1).join(', ');
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
+/** The longest that a timer waits. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The library counts milliseconds in 32 bits: a deadline in more than 24 days would have passed at once. Its client keeps it, too. */
+function dropEndless(headers: IncomingHttpHeaders, timeout: string): void {
+  const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
+  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > MAX_TIMER_MS) headers['grpc-timeout'] = undefined;
+}

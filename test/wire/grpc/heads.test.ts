@@ -1,0 +1,106 @@
+/** What comes in the head of a call as clients in other languages write it. */
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
+import { connect } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import { binaryCodec } from '../../../src/wire/proto/binary.ts';
+import { WRITE_KEY } from '../fake-ports.ts';
+import { check, POLICY, scene } from './harness.ts';
+
+const PATH = `${POLICY}/CheckAction`;
+const USUAL = { ':method': 'POST', ':scheme': 'http', ':path': PATH, ':authority': 'gateway', 'content-type': 'application/grpc', te: 'trailers' };
+
+const framed = (message: Buffer): Buffer => {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+};
+/** A check that says nothing of who asks, but for the bearer. */
+const vouched = () => framed(binaryCodec('CheckActionRequest').encode(check({ credentialToken: '' })) as Buffer);
+
+const END_STREAM = 1;
+const END_HEADERS = 4;
+const DATA = 0;
+const HEADERS = 1;
+const SETTINGS = 4;
+
+/** Makes a call on a connection of its own, frame by frame: the client of Node.js writes no field twice. Resolves once the call is over. */
+function callRaw(fields: readonly (readonly [string, string])[]): Promise<void> {
+  const frame = (type: number, flags: number, stream: number, content: Buffer): Buffer => {
+    const head = Buffer.alloc(9);
+    head.writeUIntBE(content.length, 0, 3);
+    head.writeUInt8(type, 3);
+    head.writeUInt8(flags, 4);
+    head.writeUInt32BE(stream, 5);
+    return Buffer.concat([head, content]);
+  };
+  // Each field as a literal without index, of less than 127 bytes (RFC 7541, 6.2.2).
+  const text = (value: string): Buffer => Buffer.concat([Buffer.from([Buffer.byteLength(value)]), Buffer.from(value)]);
+  const block = Buffer.concat(fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), text(name), text(value)])));
+  const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
+  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(HEADERS, END_HEADERS, 1, block), frame(DATA, END_STREAM, 1, vouched())]));
+  return new Promise((resolve, reject) => {
+    let come = Buffer.alloc(0);
+    socket.on('data', (piece: Buffer) => {
+      come = Buffer.concat([come, piece]);
+      while (come.length >= 9 && come.length >= 9 + come.readUIntBE(0, 3)) {
+        const [type, flags, stream] = [come.readUInt8(3), come.readUInt8(4), come.readUInt32BE(5)];
+        come = come.subarray(9 + come.readUIntBE(0, 3));
+        if (stream !== 1 || (type !== HEADERS && type !== DATA) || (flags & END_STREAM) === 0) continue;
+        socket.destroy();
+        resolve();
+      }
+    });
+    socket.on('error', reject).on('end', () => reject(new Error('the connection was ended')));
+  });
+}
+
+test.each([
+  ['one', [`Bearer ${WRITE_KEY}`], [{ principal: { subject: 'key:w' } }]],
+  ['a good and a bad', [`Bearer ${WRITE_KEY}`, 'Bearer wrong'], []],
+  ['a bad and a good', ['Bearer wrong', `Bearer ${WRITE_KEY}`], []],
+  ['twice the same', [`Bearer ${WRITE_KEY}`, `Bearer ${WRITE_KEY}`], []],
+  ['a good and an empty', [`Bearer ${WRITE_KEY}`, ''], []],
+] as const)('of %s authorization field on the wire none is picked where there are two', async (_what, bearers, asked) => {
+  await callRaw([...Object.entries(USUAL), ...bearers.map((value) => ['authorization', value] as const)]);
+  expect(scene.gateway.asked).toMatchObject(asked);
+  expect(scene.gateway.asked).toHaveLength(asked.length);
+});
+
+/** Of the whole answer: what is told before it and after it. */
+function call(fields: Record<string, string>): Promise<IncomingHttpHeaders> {
+  const session = connectHttp2(`http://${scene.address}`);
+  const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });
+  stream.end(vouched());
+  stream.resume();
+  const told: IncomingHttpHeaders = {};
+  return new Promise((resolve, reject) => {
+    stream.on('response', (headers) => Object.assign(told, headers)).on('trailers', (headers) => Object.assign(told, headers));
+    stream.on('error', reject);
+    stream.on('close', () => {
+      session.close();
+      resolve(told);
+    });
+  });
+}
+
+const later = <T>(value: T) => new Promise<T>((resolve) => { setTimeout(() => resolve(value), 50); });
+
+test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H', '99999999m', '1H'])('a deadline of %s has not passed before the answer is there', async (timeout) => {
+  scene.gateway.answer = () => later(undefined as never);
+  expect(await call({ 'grpc-timeout': timeout })).toMatchObject({ 'grpc-status': '0' });
+});
+
+test('a deadline that has passed ends the call', async () => {
+  scene.gateway.answer = () => new Promise(() => undefined);
+  expect(await call({ 'grpc-timeout': '20m' })).toMatchObject({ 'grpc-status': '4' });
+});
+
+test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
+  const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  expect(await call({ 'x-user': 'Müller' })).toMatchObject({ 'grpc-status': '0' });
+  scene.gateway.asked.length = 0;
+  await call({ authorization: `Bearer ${WRITE_KEY}é` });
+  expect(scene.gateway.asked).toMatchObject([{ credential: undefined, principal: undefined }]);
+  expect(written.mock.calls).toEqual([]);
+  written.mockRestore();
+});
