@@ -72,6 +72,10 @@ export class Arrivals {
     this.#open.add(arrival);
     call.stream.on('data', (piece: Buffer) => arrival.take(piece));
     writeInPieces(call.stream, () => arrival.tookAnswer());
+    if (!isStream) {
+      if (call.stream.writableFinished) arrival.endEarly();
+      else call.stream.once('finish', arrival.endEarly);
+    }
     call.stream.once('close', () => {
       arrival.letGo();
       this.#open.delete(arrival);
@@ -177,6 +181,14 @@ class Arrival {
     else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
     if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
   }
+
+  /**
+   * After an answer that came before the end of its request. A client that no longer sends the rest may leave the stream half open
+   * and open others in its place, and one more than a connection may have would end them all.
+   */
+  readonly endEarly = (): void => {
+    if (!this.#isRefused && !this.#stream.readableEnded && !this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+  };
 
   cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
 

@@ -101,6 +101,14 @@ test.each([
   await checkIsAnswered();
 });
 
+test('a call that is answered before its message has come whole is closed with its answer: a client that sends no more of it counts it as over', async () => {
+  const call = begin(CHECK);
+  call.stream.write(framed(request(), 5 * 1024 * 1024));
+  await toldIs(call, RESOURCE_EXHAUSTED);
+  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
+  await checkIsAnswered();
+});
+
 test('a message that drips is not waited for any longer, however regularly it does', async () => {
   const call = begin(CHECK);
   const bytes = framed(request());
