@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';
-import { CLOCK_SKEW_MS, SECS_FROM_KEY } from '../core/token-claims.ts';
+import { CLOCK_SKEW_MS, KEY_TOKEN_SECS } from '../core/token-claims.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
@@ -23,7 +23,7 @@ type Ring = { readonly active: SigningKey; readonly verifying: readonly Verifyin
 type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: string }; readonly retired: readonly RetiredKey[] };
 
 /** How long a token that was signed a moment ago can be valid, at most. */
-const RETIRED_FOR_MS = SECS_FROM_KEY * 1000 + CLOCK_SKEW_MS;
+const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 
 /** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700). Rejects with the reason when a key is unusable. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {

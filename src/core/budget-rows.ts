@@ -1,13 +1,10 @@
-import type { BudgetOwner, Exceeded } from './budget-envelope.ts';
 import type { Period } from './budget-config.ts';
+import type { BudgetOwner, Exceeded, Spend } from './budget-envelope.ts';
 
 /** What one owner has spent in the day and the month that were current when the row was made. */
 export type SpendRow = BudgetOwner & Readonly<Record<Period, PeriodSpend>> & { readonly kind: 'spend' };
 
-export type PeriodSpend = {
-  readonly spentMicroUsd: number;
-  /** The highest threshold that raised an alert in this period, in percent; 0 for none. */
-  readonly alertedPercent: number;
+export type PeriodSpend = Spend & {
   /** The local date or month that it was spent in: `2026-11-04`, `2026-11`. It means the same after a change of zone. */
   readonly name: string;
 };

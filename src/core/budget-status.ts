@@ -31,21 +31,14 @@ export function parseBudgetCursor(text: string): BudgetCursor | undefined {
 }
 
 export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch): BudgetStatusRow {
+  const { monthlyStartMs, monthlyResetMs, dailyStartMs, dailyResetMs } = window;
+  const statusOf = (period: Period, periodStartMs: number, resetMs: number): PeriodStatus =>
+    ({ spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd, limitMicroUsd: envelope.limitMicroUsd(period), periodStartMs, resetMs });
   return {
     ...envelope.owner(),
     reservedMicroUsd: envelope.reservedMicroUsd,
-    monthly: {
-      spentMicroUsd: envelope.spend('monthly', epoch).spentMicroUsd,
-      limitMicroUsd: envelope.limitMicroUsd('monthly'),
-      periodStartMs: window.monthlyStartMs,
-      resetMs: window.monthlyResetMs,
-    },
-    daily: {
-      spentMicroUsd: envelope.spend('daily', epoch).spentMicroUsd,
-      limitMicroUsd: envelope.limitMicroUsd('daily'),
-      periodStartMs: window.dailyStartMs,
-      resetMs: window.dailyResetMs,
-    },
+    monthly: statusOf('monthly', monthlyStartMs, monthlyResetMs),
+    daily: statusOf('daily', dailyStartMs, dailyResetMs),
   };
 }
 

@@ -1,5 +1,5 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
-import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, type Exceeded } from './budget-envelope.ts';
+import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, type Exceeded, type Spend } from './budget-envelope.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
@@ -53,7 +53,7 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
  */
 export class BudgetTracker {
   readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
-  readonly #epoch = { month: 0, day: 0 };
+  readonly #epoch: Epoch = { month: 0, day: 0 };
   readonly #tree = new EnvelopeTree(this.#caps);
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
@@ -247,7 +247,7 @@ export class BudgetTracker {
   }
 
   /** A period later than the current one was written by a clock that was wrong: its money counts in the current one. */
-  #stillCounts(spend: PeriodSpend, running: string): { readonly spentMicroUsd: number; readonly alertedPercent: number } {
+  #stillCounts(spend: PeriodSpend, running: string): Spend {
     return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
   }
 

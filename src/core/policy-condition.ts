@@ -42,7 +42,7 @@ class CelAgent {
   team_id = '';
   agent_id = '';
 
-  become({ orgId, teamId, agentId }: AgentIdentity): this {
+  fill({ orgId, teamId, agentId }: AgentIdentity): this {
     this.org_id = orgId;
     this.team_id = teamId;
     this.agent_id = agentId;
@@ -67,11 +67,11 @@ export class ConditionVariables {
   #asMaps: ConditionVariables | undefined;
 
   fill({ agent, action, resource, attributes, caller, estimatedCostMicroUsd }: CheckSubject): this {
-    this.agent.become(agent);
+    this.agent.fill(agent);
     this.action = action;
     this.resource = resource;
     this.attributes = attributes ?? NO_ATTRIBUTES;
-    this.caller = caller === undefined ? null : this.#caller.become(caller);
+    this.caller = caller === undefined ? null : this.#caller.fill(caller);
     this.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
     this.#asMaps = undefined;
     return this;
@@ -142,8 +142,8 @@ export function compileCondition(source: string): Result<Condition, readonly Con
     return fail([problemOf(error)]);
   }
   const survey = surveyCondition(parsed.ast);
-  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(makeLinear)];
-  survey.numbers.forEach(makeAlike);
+  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern)];
+  survey.numbers.forEach(unifyNumbers);
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
@@ -151,8 +151,8 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   return ok({ source, evaluate: boundedEvaluation(parsed, survey.cost) });
 }
 
-/** Compiles the pattern of a call into its place in the tree, or says why it cannot be. */
-function makeLinear({ call, pattern }: MatchesCall): readonly ConditionProblem[] {
+/** Puts the compiled pattern of a call into the tree, or says why the pattern cannot be compiled. */
+function compilePattern({ call, pattern }: MatchesCall): readonly ConditionProblem[] {
   const refuse = (problem: string) => [{ offset: pattern.start, problem }];
   if (typeof pattern.args !== 'string') return refuse('matches() takes a pattern in quotes');
   if (pattern.args.length > MAX_PATTERN_LENGTH) return refuse(`a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
@@ -167,8 +167,8 @@ function makeLinear({ call, pattern }: MatchesCall): readonly ConditionProblem[]
   }
 }
 
-/** Of numbers written side by side, as in `[1, 2.5]`, whole ones become doubles where one is a double: the library takes one type only. */
-function makeAlike(numbers: readonly NumberNode[]): void {
+/** The library accepts only one type of number in `[1, 2.5]`. Where one of them is a double, this makes all of them doubles. */
+function unifyNumbers(numbers: readonly NumberNode[]): void {
   if (!numbers.some(({ args }) => typeof args === 'number')) return;
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }

@@ -33,9 +33,10 @@ export type CurrentToken = {
 /** How far the clock of a token's issuer may be ahead. An expired token gets no such grace. */
 export const CLOCK_SKEW_MS = 5000;
 
-export const SECS_FROM_KEY = 24 * 60 * 60;
+/** How long a token minted from an API key is valid (spec: Limits). */
+export const KEY_TOKEN_SECS = 24 * 60 * 60;
 
-/** Claims with a valid signature may still be expired or of another version, so each one is validated. */
+/** A good signature does not make claims current or of this version, so each one is validated. Undefined when one is not. */
 export function readClaims(claims: object, nowMs: number): CurrentToken | undefined {
   const { sub, iat, nbf, exp, jti, scope, org_id: orgId, role, epoch } = claims as Readonly<Record<string, unknown>>;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return undefined;

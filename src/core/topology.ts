@@ -55,9 +55,9 @@ export type Stats = {
 const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
 const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
-type Page<T> = Result<T, CursorFault>;
+type Paged<T> = Result<T, CursorFault>;
 
-export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Page<Overview> {
+export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Paged<Overview> {
   const listed = agentPage(agents, orgId, undefined, page, nowMs);
   if (!listed.ok) return listed;
   const group = orgId === undefined ? undefined : agents.groups.orgs.get(orgId);
@@ -68,7 +68,7 @@ export function overview(agents: AgentRegistry, orgId: string | undefined, page:
 }
 
 /** Registered agents of an org or of all, of a team name or of all: org by org, in each in the order of registration. */
-export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<AgentPage> {
+export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<AgentPage> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const shown: AgentEntry[] = [];
@@ -89,7 +89,7 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
  * Agents without a registered parent, each with all that descend from it. Where roots are rare a page may be short, even
  * empty, and still have a `next` to go on from.
  */
-export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Page<Tree> {
+export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Paged<Tree> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const budget = { nodes: TREE_LIMITS.nodes };
@@ -120,7 +120,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 }
 
 /** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
-export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Page<LineagePage> {
+export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Paged<LineagePage> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const found: Lineage[] = [];
@@ -154,7 +154,7 @@ function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
   return { agent: viewOfAgent(agent), ancestors, descendants, isCut: above !== undefined || isFull };
 }
 
-export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Page<Stats> {
+export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<Stats> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
@@ -168,11 +168,10 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
     }
     shown.push(group);
   }
-  const of = (group: AgentGroup): GroupStats => statsOf(group, nowMs);
   const totals = orgId === undefined
     ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
     : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
-  return ok({ ...totals, groups: shown.map(of), next });
+  return ok({ ...totals, groups: shown.map((group) => statsOf(group, nowMs)), next });
 }
 
 const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: number): GroupStats =>

@@ -77,11 +77,11 @@ export async function setDisabled(context: AccountsContext, input: AccountInput 
 /** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */
 export async function revokeSessions(context: AccountsContext, input: AccountInput): Promise<Result<Account, Fault>> {
   const isOwn = accountIdOf(input.principal.subject) === input.accountId;
-  return (isOwn ? takeMeasure : administer)(context, input, async () =>
+  return (isOwn ? carryOut : administer)(context, input, async () =>
     ok({ change: {}, event: 'SessionRevoked', announcement: 'sessions_revoked', endsSessions: true, payload: {} }));
 }
 
-type Measure = {
+type AdminAction = {
   readonly change: { readonly role?: Role; readonly disabled?: boolean };
   readonly event: AuditEvent;
   readonly announcement: AccountEvent['change'];
@@ -89,8 +89,8 @@ type Measure = {
   readonly payload: Readonly<Record<string, unknown>>;
 };
 
-/** The change to make to this account; undefined: nothing needs to change. */
-type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<Measure | undefined, Fault>>;
+/** The action to carry out on this account; undefined: nothing needs to change. */
+type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<AdminAction | undefined, Fault>>;
 
 /**
  * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `unauthenticated`, `not_found` (also
@@ -98,11 +98,11 @@ type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promi
  * and those of the store and the audit log.
  */
 async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
-  return refuseWithout('admin', input.principal) ?? takeMeasure(context, input, decide);
+  return refuseWithout('admin', input.principal) ?? carryOut(context, input, decide);
 }
 
-async function takeMeasure(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
-  const taken = await context.store.transact<{ account: StoredAccount; measure: Measure | undefined }>(async (transaction) => {
+async function carryOut(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
+  const done = await context.store.transact<{ account: StoredAccount; action: AdminAction | undefined }>(async (transaction) => {
     // One change of roles at a time, so that two owners cannot remove each other.
     await transaction.lockRoles();
     const id = parseAccountId(accountId);
@@ -111,29 +111,29 @@ async function takeMeasure(context: AccountsContext, { principal, accountId }: A
     const account = seen.value;
     const decided = await decide(transaction, account);
     if (!decided.ok) return decided;
-    const measure = decided.value;
-    if (measure === undefined) return ok({ account, measure });
-    if (!(await stands(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
+    const action = decided.value;
+    if (action === undefined) return ok({ account, action });
+    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
-    const nowMs = context.clock.nowMs();
-    const change = { ...measure.change, tokenEpoch: account.tokenEpoch + 1 };
+    const change = { ...action.change, tokenEpoch: account.tokenEpoch + 1 };
     await transaction.changeAccount(account.id, change);
-    const sessions = measure.endsSessions ? await transaction.revokeSessionsOf(account.id, nowMs) : 0;
-    const payload = measure.endsSessions ? { ...measure.payload, sessions_revoked: sessions } : measure.payload;
-    const recorded = await context.audit.record(auditEntry(measure.event, principal.subject, account, { payload }));
-    return recorded.ok ? ok({ account: { ...account, ...change }, measure }) : recorded;
+    const payload = action.endsSessions
+      ? { ...action.payload, sessions_revoked: await transaction.revokeSessionsOf(account.id, context.clock.nowMs()) }
+      : action.payload;
+    const recorded = await context.audit.record(auditEntry(action.event, principal.subject, account, { payload }));
+    return recorded.ok ? ok({ account: { ...account, ...change }, action }) : recorded;
   });
-  if (!taken.ok) return taken;
-  const { account, measure } = taken.value;
-  if (measure !== undefined) {
+  if (!done.ok) return done;
+  const { account, action } = done.value;
+  if (action !== undefined) {
     revokeTokens(context, account.id, account.tokenEpoch);
-    announce(context, measure.announcement, account);
+    announce(context, action.announcement, account);
   }
   return ok(publicAccount(account));
 }
 
 /** Whether the caller, when it is an account, is still what its token says: another gateway may have demoted or disabled it a moment ago. */
-async function stands(reads: AccountReads, { subject, role }: Principal): Promise<boolean> {
+async function isUnchanged(reads: AccountReads, { subject, role }: Principal): Promise<boolean> {
   const id = accountIdOf(subject);
   if (id === undefined) return true;
   const account = await reads.accountById(id);

@@ -4,7 +4,7 @@ import { lineageOfOrg } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
-import { SECS_FROM_KEY, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
+import { KEY_TOKEN_SECS, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
 import type { RevocationList } from './revocations.ts';
@@ -56,7 +56,7 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       const granted = grantedScopes(key, scopes);
       if (!granted.ok) return granted;
       const jti = newTokenId();
-      const expiresAtSecs = Math.floor(Math.min(clock.nowMs() + SECS_FROM_KEY * 1000, key.expiresAtMs ?? Infinity) / 1000);
+      const expiresAtSecs = Math.floor(Math.min(clock.nowMs() + KEY_TOKEN_SECS * 1000, key.expiresAtMs ?? Infinity) / 1000);
       const recorded = await deps.audit.record({
         eventType: 'TokenIssued',
         lineage: lineageOfOrg(key.orgId),
