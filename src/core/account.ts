@@ -25,10 +25,10 @@ export const subjectOf = (id: AccountId): string => `account:${id}`;
 export const accountIdOf = (subject: string): AccountId | undefined =>
   subject.startsWith('account:') ? (subject.slice('account:'.length) as AccountId) : undefined;
 
-/** The text as the id of an account; undefined when it has not the form of one. */
+/** The text as an account id; undefined when it does not have the form of one. */
 export const parseAccountId = (text: string): AccountId | undefined => (isUuid(text) ? (text as AccountId) : undefined);
 
-/** The ids of accounts and of invites. */
+/** Account ids and invite ids have this form. */
 export const isUuid = (text: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text);
 
 /** Lower means more power: ROLES begins with the most powerful role. */

@@ -53,7 +53,7 @@ class GroupTable {
   }
 }
 
-/** The numbers of an org, or of a team in it. Every change updates them, so that nobody has to count. */
+/** The counts of an org, or of a team in it. Every change updates them, so that reading them costs nothing. */
 export class AgentGroup {
   readonly orgId: string;
   /** Undefined: the group is an org. */
@@ -98,7 +98,7 @@ export class AgentGroups {
   registeredOrgs = 0;
   registeredTeams = 0;
 
-  /** The team of a new agent, which is counted as known from now on. */
+  /** Counts a new agent as known, and returns its groups. */
   enter(orgId: string, teamId: string): { readonly org: AgentGroup; readonly team: AgentGroup } {
     const org = this.orgs.get(orgId) ?? this.#make(this.orgs, orgId, undefined);
     const team = org.teams.get(teamId) ?? this.#make(org.teams, orgId, teamId);

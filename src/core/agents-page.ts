@@ -8,8 +8,8 @@ const SCAN_AGENTS = 100_000;
 type Wanted = { readonly orgId: string | undefined; readonly teamId: string | undefined; readonly agentId: string | undefined };
 
 /**
- * Agents come in the order of registration, so the last one's number is where the next page starts. Where a team is rare
- * among all orgs a page may be short, even empty, and still have a `next` to go on from.
+ * Agents come in the order of registration, and the cursor is the number of the last one. Where a team is rare among all orgs,
+ * a page may be short or even empty and still have a `next` to go on from.
  */
 export function pageOfAgents(agents: AgentRegistry, wanted: Wanted, perPage: number, after: number): Page<AgentView> {
   const items: AgentView[] = [];

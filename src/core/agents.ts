@@ -144,7 +144,7 @@ export class AgentRegistry {
     return this.#byKey.get(key) ?? new AgentEntry(identity, key);
   }
 
-  /** Adds an entry to the registry, before it gets its first operation or its registration. */
+  /** Adds an entry to the registry, if it is not there yet. Call it before the first operation or the registration. */
   keep(entry: AgentEntry): AgentEntry {
     if (entry.credential === undefined && entry.ops === 0) {
       this.#byKey.set(entry.key, entry);
@@ -155,7 +155,7 @@ export class AgentRegistry {
     return entry;
   }
 
-  /** What is known of a registered agent, as it would be restored. */
+  /** The registration as a restart would restore it; undefined for an agent that is not registered. */
   registrationOf(key: AgentKey): AgentRegistration | undefined {
     const entry = this.#byKey.get(key);
     return entry?.credential === undefined ? undefined : { identity: entry.identity, credential: entry.credential, registeredAtMs: entry.registeredAtMs, parent: entry.parent };

@@ -37,15 +37,15 @@ export const keyIdOf = (subject: string): string | undefined => (subject.startsW
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);
 
-/** How long a revoked or expired key stays in the list: far longer than anything made with it, a token or an invite, is valid. */
+/** How long a revoked or expired key stays in the list: far longer than any token or invite made with it is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** How long after its end a key is deleted. The audit log keeps what it was and did. */
 export const DELETED_WHEN_OVER_MS = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * Whether a key was over before that time. Never one that the gateway itself made: there are few, and a store that had any
- * must not look like a new one, for which a key is minted. The key of the environment must not be taken for a new one either.
+ * True when the key ended before this time. Never true for a key that the gateway itself made. Without its first key a store
+ * would look new, and another would be minted; and a forgotten key of the environment would be taken for a new one.
  */
 export const isLongOver = ({ createdBy, revokedAtMs, expiresAtMs }: ApiKey, beforeMs: number): boolean =>
   createdBy !== FIRST_KEY_CREATOR && createdBy !== ENVIRONMENT_CREATOR && Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity) < beforeMs;

@@ -35,7 +35,7 @@ export const UNLIMITED: BudgetConfig = {
   actionOnExceed: 'deny',
 };
 
-/** Caps above this would leave no room to count in whole micro-dollars. */
+/** Larger caps would leave too little room to count exactly in whole micro-dollars. */
 const MAX_LIMIT_USD = 1_000_000_000;
 
 const LIMIT_KEYS: Readonly<Record<Tier, Readonly<Record<Period, string>>>> = {

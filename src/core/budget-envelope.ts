@@ -10,7 +10,7 @@ export type Exceeded = {
   readonly limitMicroUsd: number;
 };
 
-/** Whose money it is: the names above the tier are given, those below it are null. No org is ''. */
+/** Whose money it is. Names below the tier are null; an org of '' means no org. */
 export type BudgetOwner = {
   readonly tier: Tier;
   readonly orgId: string | null;
@@ -61,7 +61,7 @@ export class Envelope {
   removed = false;
   readonly tier: Tier;
   readonly name: string;
-  /** Grows with every envelope made, so that a page of a list can go on where the last one ended. */
+  /** Grows with every envelope. A page of a listing goes on after the sequence numbers of the last envelope shown. */
   readonly sequence: number;
   readonly children: Map<string, Envelope> | undefined;
   #month = 0;
@@ -86,7 +86,7 @@ export class Envelope {
     this.children = tier === 'agent' ? undefined : new Map();
   }
 
-  /** To be given back to the ledger when this is removed. */
+  /** To be given back to the ledger when the envelope is removed. */
   get row(): LedgerRow {
     return { cells: this.#cells, at: this.#at };
   }
@@ -128,7 +128,7 @@ export class Envelope {
     return isAlertDue(monthly, this.#caps.monthly, this.#monthlyAlerted) || isAlertDue(daily, this.#caps.daily, this.#dailyAlerted);
   }
 
-  /** The alerts for thresholds that spend has reached and that raised none in this period yet. Notes that they are raised now. */
+  /** The alerts for thresholds that spend has reached and that have raised none in this period yet. Each is returned only once. */
   takeAlerts(epoch: Epoch): BudgetAlert[] {
     this.#roll(epoch);
     const alerts: BudgetAlert[] = [];
@@ -213,7 +213,7 @@ export class Envelope {
 const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: number): boolean =>
   spentMicroUsd > 0 && spentMicroUsd >= (limitMicroUsd * percent) / 100;
 
-/** What an alert has said holds no longer when the cap was raised: then it is due anew, for the new cap. */
+/** The highest threshold that still counts as alerted. After the cap was raised, an alert becomes due again for the new cap. */
 const stillAlerted = (alertedPercent: number, spentMicroUsd: number, limitMicroUsd: number): number =>
   alertedPercent === 0 || hasReached(alertedPercent, spentMicroUsd, limitMicroUsd)
     ? alertedPercent

@@ -1,6 +1,6 @@
 import { assert } from './result.ts';
 
-/** The day and the month that contain some instant: from their start up to, but without, their reset. */
+/** The day and the month that contain an instant. Each lasts from its start up to, but not including, its reset. */
 export type PeriodWindow = {
   /** The local date, `2026-11-04`. */
   readonly day: string;

@@ -8,9 +8,9 @@ const NONE = -1;
 const SMALLEST = 1_024;
 
 /**
- * Money held for operations in flight, one amount per operation. All are valid for the same time, so they expire in the order
- * in which they were made: a list, doubly linked because most end before they expire. Columns of numbers, like the
- * registry of operations, so that a million of them are nothing to the garbage collector.
+ * Money held for operations in flight, one amount per operation. All are held for the same time, so they expire in the order
+ * in which they were made. That order is a list, doubly linked because most of them end before they expire. It is kept in
+ * columns of numbers, like the registry of operations, so that the garbage collector has no million objects to walk.
  */
 export class Reservations {
   readonly #ttlMs: number;

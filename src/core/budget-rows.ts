@@ -22,7 +22,7 @@ export type UsageRow = {
 
 export type BudgetRow = SpendRow | UsageRow;
 
-/** For a store of keys and values: put the row under the key, or remove the key where there is no row any more. */
+/** For a key-value store: put the row under the key, or remove the key where there is no row. */
 export type BudgetChange = { readonly key: string; readonly row: BudgetRow | undefined };
 
 // Names hold no `/`; a usage id may, and stands last.

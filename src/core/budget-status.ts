@@ -65,7 +65,7 @@ function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from:
   }
 }
 
-/** An org is looked up, not searched for: otherwise the time taken would tell it how many others there are. */
+/** An org is looked up rather than searched for: otherwise the time taken would tell it how many other orgs there are. */
 function childrenOf({ tier, children }: Envelope, orgId: string | undefined): Iterable<Envelope> {
   if (children === undefined) return [];
   if (tier !== 'global' || orgId === undefined) return children.values();

@@ -3,7 +3,7 @@ import { Envelope, NO_CAPS, type Caps, type Epoch } from './budget-envelope.ts';
 import { Ledger, looseRow, type LedgerRow } from './budget-ledger.ts';
 import { assert } from './result.ts';
 
-/** For each envelope made, so many are looked at: a sweep of the whole tree ends before as many again have come. */
+/** How many envelopes the sweep looks at for each one made. At 2, it is through the tree before the tree has doubled. */
 const LOOKS_PER_ENVELOPE = 2;
 
 /** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
@@ -29,12 +29,12 @@ export class EnvelopeTree {
     return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.root);
   }
 
-  /** The same, only to be looked at: an envelope that is missing is not kept. */
+  /** The same for reading only: an envelope that is missing is made, but not kept. */
   peekAt(...names: readonly string[]): Envelope {
     return names.reduce((parent, name) => parent.children?.get(name) ?? this.#make(parent, name, looseRow()), this.root);
   }
 
-  /** Whether more envelopes were made than sweeps have made up for. */
+  /** Whether envelopes were made faster than sweeps have looked at them. */
   get isSweepDue(): boolean {
     return this.#looksDue > 0;
   }
@@ -43,7 +43,7 @@ export class EnvelopeTree {
     return this.root.children?.get(orgId);
   }
 
-  /** Looks at `most` envelopes, going on where it last stopped, and removes those that are idle. Returns them. */
+  /** Looks at up to `most` envelopes, from where it last stopped, and removes those that are idle. Returns the removed ones. */
   sweep(most: number, epoch: Epoch): Envelope[] {
     const removed: Envelope[] = [];
     this.#walk ??= bottomUp(this.root);
@@ -79,7 +79,7 @@ export class EnvelopeTree {
   }
 }
 
-/** Children before their parent, so that one that loses its last child is looked at after. */
+/** Children before their parent, so that a parent that loses its last child is looked at after that. */
 function* bottomUp(envelope: Envelope): Generator<Envelope> {
   for (const child of envelope.children?.values() ?? []) yield* bottomUp(child);
   yield envelope;

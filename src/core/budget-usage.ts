@@ -5,8 +5,8 @@ export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: numbe
 export const USAGE_MEMORY_LIMITS: UsageMemoryLimits = { ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 };
 
 /**
- * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless its org sends so many
- * others that the oldest must go: room is made within the org that asks for it, or else within the one that takes the most.
+ * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless there are too many. Then the
+ * oldest goes: of the org that needs room or, if that org has none, of the org with the most.
  */
 export class UsageMemory {
   readonly #limits: UsageMemoryLimits;

@@ -32,9 +32,9 @@ export type BudgetOptions = { readonly usageMemory?: UsageMemoryLimits };
 
 const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
-// A clock set back by less than this is waited for. One set back by more had been wrong before.
+// A clock set back by no more than this is waited for. One set back further was wrong before.
 const MAX_STEP_BACK_MS = 2 * 3_600_000;
-// How far ahead of the clock a stored day may begin before its clock must have been wrong: a step back, or a change of zone.
+// A stored day may begin this far ahead of the clock, after a step back or a change of zone. Further ahead, it was written by a wrong clock.
 const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
 const DEFAULT_PAGE = 50;
 
@@ -81,7 +81,7 @@ export class BudgetTracker {
     this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
   }
 
-  /** A handle for the agent, held by its registration alone: the agent's place is kept until `forget`. */
+  /** A handle for the agent. Its place in the tree is kept until `forget`. */
   handleOf(agent: AgentIdentity): BudgetHandle {
     const envelope = this.#envelopeOf(agent);
     envelope.pinned = true;
@@ -109,7 +109,7 @@ export class BudgetTracker {
     return RESERVED;
   }
 
-  /** What `reserve` would answer, for a new operation or the one given. Holds nothing, and keeps no place for an agent without one. */
+  /** What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown agent. */
   wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number, op?: OpNumber): Exceeded | undefined {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
@@ -155,7 +155,7 @@ export class BudgetTracker {
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
-  /** Whether the next sweep should not wait until it is time for it: owners come faster than sweeps look at them. */
+  /** True when owners come faster than sweeps look at them, so that the next sweep should not wait for its time. */
   get isSweepDue(): boolean {
     return this.#tree.isSweepDue;
   }
@@ -187,9 +187,8 @@ export class BudgetTracker {
   }
 
   /**
-   * What a store must put or remove to know all that is known here, since the last call. To be written as one
-   * transaction: a usage id must not be stored without the spend that it stands for. Reservations are not kept; they
-   * end with the operations in flight, which do not outlive the process either.
+   * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must not be
+   * stored without its spend. Reservations are not stored, because the operations they belong to end with the process.
    */
   drainChanges(): BudgetChange[] {
     const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
@@ -204,7 +203,7 @@ export class BudgetTracker {
     return changes.concat(this.#usages.drainChanges());
   }
 
-  /** For changes that the store could not write: their rows come again with the next changes, with the values of that time. */
+  /** For changes that the store could not write: their rows come again with the next changes, with the values they have then. */
   requeueChanges(changes: readonly BudgetChange[]): void {
     for (const { row } of changes) {
       if (row === undefined) continue; // the next restore drops a row that is no longer needed
@@ -246,7 +245,7 @@ export class BudgetTracker {
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
   }
 
-  /** A period later than the current one was written by a clock that was wrong: its money counts in the current one. */
+  /** A period later than the current one was written by a wrong clock; its money counts in the current one. */
   #stillCounts(spend: PeriodSpend, running: string): Spend {
     return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
   }

@@ -60,7 +60,7 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   return opState === 'pending' ? checkWaiting(state, command, identified, slot, nowMs) : evaluate(state, command, identified, slot, nowMs, []);
 }
 
-/** The first check of an operation that was registered beforehand: the only one whose move can be taken back. */
+/** The first check of an operation that was registered beforehand. Only its move can be taken back. */
 function checkWaiting(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Outcome<'check'> {
   const outcome = evaluate(state, command, speaker, slot, nowMs, []);
   return { ...outcome, undo: { kind: 'move', opId: command.opId, from: 'pending', to: state.ops.stateOf(slot), atMs: nowMs, acknowledgedAtMs: undefined } };
@@ -80,7 +80,7 @@ function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, no
  */
 export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {
   if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' });
-  // While all orgs together have fewer than one org may have, no org can be full.
+  // While there are fewer operations in all than one org may have, no org can be full.
   if (orgId === '' || ops.size < maxOrgOps) return undefined;
   const ofOrg = agents.groups.orgs.get(orgId)?.opCount ?? 0;
   return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;

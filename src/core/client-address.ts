@@ -1,8 +1,8 @@
-/** Addresses of clients as text: in which form they are recorded, and how many of them count as one. */
+/** Client addresses as text: the form in which they are recorded, and which of them share a limit. */
 
 /**
- * An address of IPv4 is written as one, also where it came over a socket of IPv6 (`::ffff:192.0.2.1`), and without the zone
- * that only the machine itself understands (`fe80::1%eth0`). Any other text is left as it is.
+ * An IPv4 address is written as such even if it arrived on an IPv6 socket (`::ffff:192.0.2.1`). An IPv6 zone is left out,
+ * because only this machine understands it (`fe80::1%eth0`). Any other text is returned unchanged.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return text;
@@ -13,8 +13,8 @@ export function plainAddress(text: string): string {
 }
 
 /**
- * Whom the limits of an address count as one: an address of IPv4, or the /64 of one of IPv6, which is the least that a
- * provider gives to a customer. Each has 2^64 addresses of it to call from.
+ * The network that limits per address apply to: a single IPv4 address, or the /64 of an IPv6 address. A /64 is the least that
+ * a provider gives to a customer, who can then call from 2^64 addresses.
  */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);

@@ -31,7 +31,7 @@ export type CheckCommand = Voucher & {
   readonly dryRun: boolean;
 };
 
-/** The answer to a check. Its place in the audit log is added when the log has taken it. */
+/** The answer to a check. Its place in the audit log is added once the entry is written. */
 export type CheckAnswer = {
   readonly decision: 'allow' | 'deny';
   readonly reason: string;
@@ -58,7 +58,7 @@ export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined 
 export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
 export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
 
-/** The cost is counted either way; `limit_exceeded` names the first cap that spend is over now. */
+/** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
 export type UsageAnswer = { readonly status: 'ok' } | { readonly status: 'limit_exceeded'; readonly tier: Tier; readonly period: Period };
 
 export type Signal = 'pause' | 'resume' | 'terminate';

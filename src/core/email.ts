@@ -7,7 +7,7 @@ export type EmailAddress = Brand<string, 'EmailAddress'>;
 /** The form in which addresses are compared: two addresses with the same key count as one. */
 export type EmailKey = Brand<string, 'EmailKey'>;
 
-/** RFC 5321's limit on a path, in characters; NFKC may lengthen a text, so it counts afterwards. */
+/** RFC 5321's limit on a path, in characters. Checked after normalisation, because NFKC may lengthen a text. */
 const MAX_EMAIL_LENGTH = 254;
 const MAX_LOCAL_LENGTH = 64;
 
@@ -17,7 +17,7 @@ const DOMAIN_LABEL = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$
 
 /** Undefined when the text is not an address. A host without a dot is accepted: private networks have such hosts. */
 export function parseEmail(text: string): EmailAddress | undefined {
-  // Before the expensive normalisation: nobody's address is this long, but an attacker's may be.
+  // Checked before the normalisation, which is expensive: no real address is this long, but an attacker's may be.
   if (text.length > 4 * MAX_EMAIL_LENGTH) return undefined;
   const email = text.trim().normalize('NFKC');
   if (email.length > MAX_EMAIL_LENGTH) return undefined;

@@ -29,7 +29,7 @@ export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps'
   readonly hashKey: Int32Array;
 };
 
-/** The calls, other than checks, that an agent makes for itself, with the names of their methods. */
+/** The calls other than checks that an agent makes for itself, and the names of their gRPC methods. */
 const METHOD_OF = { 'complete-op': 'CompleteOp', 'record-usage': 'RecordUsage', 'open-control': 'OpControlStream', 'ack-signal': 'AckOpControl' } as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
 type Caller = { readonly entry: AgentEntry; readonly actor: string };
@@ -69,7 +69,7 @@ export class Governor {
   /** Puts a new policy set in force, from the next check on. */
   set policies(policies: CheckState['policies']) { this.#state.policies = policies; }
 
-  /** Says whether anybody watches operations. While nobody does, no events are made. */
+  /** Whether anybody watches operations. While nobody does, no events are made. */
   set isWatched(isWatched: boolean) { this.#state.isWatched = isWatched; }
 
   /** Restores a registration of an earlier run. */
@@ -101,7 +101,7 @@ export class Governor {
     }
   }
 
-  /** Removes finished operations that were kept long enough, and budgets that nobody needs, one slice of each; true when there are more. */
+  /** Removes one slice of the operations that finished long enough ago, and one of the budgets that nobody needs. True when more are due. */
   sweep(nowMs: number): boolean {
     const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);

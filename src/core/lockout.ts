@@ -2,7 +2,7 @@
 
 export const LOCKOUT = { failures: 5, lockMs: 15 * 60 * 1000 } as const;
 
-/** `lockedUntilMs` is null while unlocked. One exists for every address somebody failed to sign in with, known or not. */
+/** `lockedUntilMs` is null while unlocked. Failures are counted for every address, whether or not it has an account. */
 export type Lockout = { readonly failures: number; readonly lockedUntilMs: number | null };
 
 export const NO_FAILURES: Lockout = { failures: 0, lockedUntilMs: null };
@@ -13,7 +13,7 @@ export function lockedForSecs(lockout: Lockout, nowMs: number): number | undefin
   return Math.ceil((lockout.lockedUntilMs - nowMs) / 1000);
 }
 
-/** A failure while locked changes nothing, so trying on does not prolong a lock. The first after one counts as one. */
+/** A failure while locked changes nothing, so further attempts do not prolong the lock. After a lock the count starts again at one. */
 export function afterFailure(lockout: Lockout, nowMs: number): Lockout {
   if (lockedForSecs(lockout, nowMs) !== undefined) return lockout;
   const failures = (lockout.lockedUntilMs === null ? lockout.failures : 0) + 1;

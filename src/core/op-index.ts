@@ -10,7 +10,7 @@ export const HASH_KEY_LENGTH = 2 * KEYS;
 const FREE = -1;
 const FIRST_CAPACITY = 64;
 
-/** One table of hashes and slots, side by side, with linear probing: a miss costs one look at memory. */
+/** One table of hashes and slots, side by side, with linear probing: a miss costs one memory access. */
 class Shard {
   /** At 2n the hash, at 2n + 1 the slot. */
   cells = emptyCells(FIRST_CAPACITY);
@@ -25,8 +25,8 @@ const emptyCells = (capacity: number): Int32Array => new Int32Array(capacity * 2
 const SHARD_BITS = 6;
 
 /**
- * From an operation's id to its slot. A Map does the same, but follows a pointer to every id that it compares, and with a
- * million ids each of these is a wait for memory; here an id is only looked at when its 32 bits of hash agree.
+ * Finds the slot of an operation by its id. A Map would follow a pointer to every id that it compares, and with a million ids
+ * each of these is a cache miss. Here an id is read only when its 32-bit hash agrees.
  */
 export class OpIndex {
   readonly #shards: readonly Shard[] = Array.from({ length: 1 << SHARD_BITS }, () => new Shard());
@@ -38,8 +38,8 @@ export class OpIndex {
   #lastHash = 0;
 
   /**
-   * Agents choose their ids. `hashKey`, of `HASH_KEY_LENGTH` random numbers, is why nobody can choose many that collide;
-   * it affects only where an id lies in memory.
+   * Agents choose their ids. `hashKey`, which is `HASH_KEY_LENGTH` random numbers, keeps them from choosing many that collide.
+   * It affects only where an id lies in memory.
    */
   constructor(hashKey: Int32Array, idOf: (slot: number) => OpId | undefined) {
     assert(hashKey.length === HASH_KEY_LENGTH, `the hash takes ${HASH_KEY_LENGTH} random numbers`);

@@ -1,4 +1,4 @@
-/** Pages of operations, and the words of their cursors. */
+/** Pages of operations, and the text of their cursors. */
 import type { AgentGroup } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
 import { numberOf } from './cursor.ts';
@@ -19,16 +19,16 @@ export type OpFilter = {
 /** How many operations, orgs and teams one page may look at, so that a rare filter never holds up the checks. */
 const SCAN_STEPS = 100_000;
 
-/** One list of operations that a listing walks over, and its place among them; without a holder there is nothing in it. */
+/** One of the lists that a listing walks over, and its place among them. A list without a holder is empty. */
 type Source = { readonly org: number; readonly team: number; readonly list: OpList; readonly holder: OpHolder | undefined };
 type Place = { readonly org: number; readonly team: number; readonly op: OpPlace | undefined };
 
 const START: Place = { org: 0, team: 0, op: undefined };
 
 /**
- * A page of the operations that match. One that exists, and matches, during the whole walk is seen exactly once. Where
- * matches are rare a page may be short, even empty, and still have a `next` to go on from. Undefined: the cursor is none
- * of this listing's.
+ * A page of the operations that match. An operation that exists, and matches, during the whole walk is seen exactly once.
+ * Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when the cursor
+ * is not one of this listing's.
  */
 export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
   const isOfAll = filter.orgId === undefined && filter.teamId === undefined && filter.agentId === undefined;
@@ -42,7 +42,7 @@ function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number
   return { ops: page.ops, next: page.next?.toString() };
 }
 
-/** List by list of whom the filter names, each oldest first. */
+/** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
 function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
   const from = cursor === undefined ? START : placeOf(cursor);
   if (from === undefined) return undefined;

@@ -17,7 +17,7 @@ export type OpRecord = {
 /** Where an operation lives in the registry. Valid until the operation is swept. */
 export type OpSlot = Brand<number, 'OpSlot'>;
 
-/** Whose operations are linked to each other, oldest first: the registry keeps where they begin and end. */
+/** An org, team or agent as the holder of a linked list of its operations, oldest first. The registry keeps both ends. */
 export type OpHolder = { firstOp: number; lastOp: number };
 
 /**
@@ -137,8 +137,8 @@ export class OpsRegistry {
   }
 
   /**
-   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and tells each to
-   * `onRemoved`. Costs only what it removes: finished operations wait in the order in which they finished.
+   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved` for
+   * each. Costs only what it removes, because finished operations wait in the order in which they finished.
    */
   sweep(nowMs: number, ttlMs: number, limit: number, onRemoved: (opId: OpId, owner: AgentEntry) => void): number {
     let removed = 0;
@@ -176,7 +176,7 @@ export class OpsRegistry {
     this.#revived.add(slot);
   }
 
-  /** Removes a running operation as if it had never existed. */
+  /** Removes an unfinished operation as if it had never existed. */
   withdraw(slot: OpSlot): void {
     const { owners, states } = this.#chunkOf(slot);
     assert(!isFinished(OP_STATES[states[slot & SLOT_MASK]!]!), 'what has finished is left to the sweep');
@@ -208,8 +208,9 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of operations in the order of their slots: one that exists during the whole walk, and in that state, is seen
-   * exactly once. It reads only the column of states to find the next slot, so a rare state costs no more than a common one.
+   * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the whole walk
+   * is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no more than a
+   * common one.
    */
   list(state: OpState | undefined, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
     const ops: OpRecord[] = [];
@@ -235,9 +236,9 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of one holder's operations, in one state or in any, oldest first, with the same promise: at most `limit` of them,
-   * and no more looked at than the budget allows. It looks only at the holder's own, so neither its time nor the number of
-   * its pages tells what others do. `next` is undefined at the end of the list.
+   * A page of one holder's operations, in one state or in any, oldest first, with the same promise. It has at most `limit`
+   * of them, and looks at no more than the budget allows. It looks only at the holder's own, so neither its time nor the
+   * number of pages tells what others do. `next` is undefined at the end of the list.
    */
   walk(list: OpList, holder: OpHolder, state: OpState | undefined, limit: number, budget: ScanBudget, place?: OpPlace): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
     const ops: OpRecord[] = [];
@@ -265,7 +266,7 @@ export class OpsRegistry {
     return owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list]);
   }
 
-  /** Moves an operation of this owner from one state to another in every count that it is part of. */
+  /** Moves one operation of this owner from one state to another in every count that includes it. */
   #recount({ org, team }: AgentEntry, from: OpState, to: OpState): void {
     moveOne(this.#counts, from, to);
     moveOne(org.ops, from, to);

@@ -1,4 +1,4 @@
-/** Which passwords are taken (spec: Authentication 9; no composition rules, the most common ones refused). */
+/** Which passwords are accepted (spec: Authentication 9). There are no composition rules; the most common passwords are refused. */
 import type { Brand } from './ids.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -14,7 +14,7 @@ const PASSWORD_LENGTH = { min: 12, max: 256 } as const;
 export type CommonPasswords = { has(password: string): boolean };
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
-// A code point is at most two UTF-16 units, and NFKC shortens no text to less than an eighteenth.
+// A code point has at most two UTF-16 units, and NFKC shortens no text to less than an eighteenth of its length.
 const MAX_RAW_LENGTH = PASSWORD_LENGTH.max * 2 * 18;
 
 /** For a password that is only compared: undefined when no stored one can equal it. */

@@ -1,7 +1,7 @@
 /**
- * The CEL library names the type of an operand after its whole depth (`list<map<string, list<…>>>`) and keeps every type it
- * ever met, with the operators found for it. Agents choose the shape of their attributes, so they would fill the memory of
- * the gateway with types. Here the name ends after two levels, below which everything is `dyn`: some dozens of types, ever.
+ * The CEL library names the type of an operand to its full depth (`list<map<string, list<…>>>`) and keeps every type it has ever
+ * met, with the operators found for it. Agents choose the shape of their attributes, so they could fill the gateway's memory
+ * with types. Here the name ends after two levels, below which everything is `dyn`. So there are only a few dozen types.
  */
 import type { Environment } from '@marcbachmann/cel-js';
 import { assert } from './result.ts';

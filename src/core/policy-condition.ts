@@ -1,7 +1,4 @@
-/**
- * The `when:` of a rule: a CEL expression, compiled once. The CEL library and the pattern engine are named here and, for
- * their types, in the two files beside this one.
- */
+/** The `when:` of a rule: a CEL expression, compiled once (contract: Policy documents). */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 import { cutText } from './cut-text.ts';
@@ -53,8 +50,8 @@ class CelAgent {
 const NO_ATTRIBUTES: Attributes = Object.freeze({});
 
 /**
- * The variables of an expression, under the names an author writes. One instance is filled again for every check, which
- * spares the check all allocation; evaluation is synchronous and keeps nothing.
+ * The variables of an expression, under the names an author writes. One instance is filled again for every check, so that a
+ * check allocates nothing. That is safe because evaluation is synchronous and keeps nothing.
  */
 export class ConditionVariables {
   readonly agent = new CelAgent();
@@ -78,8 +75,8 @@ export class ConditionVariables {
   }
 
   /**
-   * The same, with maps for the objects among the attributes. The library asks an object for its `constructor` to know what
-   * it is, and an agent may have an attribute of that name.
+   * The same, with maps in place of the objects among the attributes. The library tells an object's type by its `constructor`,
+   * and an agent may send an attribute of that name.
    */
   asMaps(): ConditionVariables {
     this.#asMaps ??= Object.assign(new ConditionVariables(), this, { attributes: mapsOf(this.attributes) });
@@ -184,7 +181,7 @@ function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition[
   };
 }
 
-/** Where only one of two loops goes over the resource, what counts is how often its parts meet those of the attributes. */
+/** Where only one of two nested loops goes over the resource, their steps are the product of the two sizes. */
 const isTooMuch = (weight: number, ofResource: number, limit: number, { degree, resourceDegree }: ConditionCost): boolean =>
   degree === 1 || resourceDegree > 1 ? weight + ofResource > limit : weight * ofResource > limit ** degree;
 
@@ -206,7 +203,7 @@ function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): Condi
   }
 }
 
-/** What the library says of an object whose `constructor` is data. */
+/** The library's errors for an object whose `constructor` is data. */
 const IS_MISTAKEN = /^(?:Unsupported type|Cannot read properties)/;
 
 function valueOf(parsed: ParseResult, variables: ConditionVariables): unknown {
@@ -223,7 +220,7 @@ function problemOf(error: unknown): ConditionProblem {
   return { offset: range?.start ?? 0, problem: reasonOf(error) };
 }
 
-/** The library's first line without its drawing of the expression, in the terms of the author. */
+/** The first line of the library's message, without its drawing of the expression, in words that an author knows. */
 function reasonOf(error: unknown): string {
   const [line = ''] = messageOf(error).split('\n', 1);
   return cutText(REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line), 300);

@@ -1,4 +1,4 @@
-/** A policy document as plain data, checked key by key. Where it came from, and on which line, is the adapter's to know. */
+/** A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns. */
 import { isMapping, unknownKey, type Mapping } from './mapping.ts';
 import { compileCondition, type Condition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
@@ -50,10 +50,10 @@ const RULE_KEYS = ['id', 'actions', 'resources', 'when', 'effect', 'reason'] as 
 
 type Problems = DocumentProblem[];
 
-/** `document` is there as soon as its name and scope are readable, without the rules that are not; use it only if no problem is left. */
+/** `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without problems. */
 export type ParsedDocument = { readonly document: PolicyDocument | undefined; readonly problems: readonly DocumentProblem[] };
 
-/** Reads a parsed YAML document. Every mistake is answered, not only the first. */
+/** Reads a parsed YAML document. Reports every mistake, not only the first. */
 export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument => finish(parsingPolicyDocument(raw, source));
 
 /** The same, one rule per step: compiling the conditions of thousands of rules takes longer than a check may wait. */

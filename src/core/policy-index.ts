@@ -1,7 +1,7 @@
 /**
- * Finds the rules that may have a say in a check. Two steps: the agent's triple leads to its chain, the documents that reach
- * it in the order of the cascade (three map look-ups at most); the chain's action and resource tables lead to the candidates.
- * Only patterns are tried; what is written out in full is looked up.
+ * Finds the rules that may have a say in a check, in two steps. The agent's triple leads to its chain: the rules that reach it,
+ * in the order of the cascade. The chain's tables of actions and resources lead to the candidates. Names written out in full
+ * are looked up, so only patterns have to be tried.
  */
 import type { AgentIdentity } from './ids.ts';
 import { covered, type CompiledDocument, type CompiledRule } from './policy-rule.ts';
@@ -14,7 +14,6 @@ export type Candidate = { readonly place: number; readonly compiled: CompiledRul
 export type ResourceTable = { readonly exact: ReadonlyMap<string, readonly Candidate[]>; readonly tried: readonly Candidate[] };
 
 export type Chain = {
-  readonly rules: readonly CompiledRule[];
   /** For an action that a rule writes out: all rules that match it, those with a pattern among them. */
   readonly byAction: { get(action: string): ResourceTable | undefined };
   /** For any other action: the rules with an action pattern, which is still to be tried. */
@@ -85,12 +84,12 @@ function buildChain(rules: readonly CompiledRule[]): Chain {
   for (const candidate of candidates) {
     for (const action of candidate.compiled.actions.exact) append(writtenOut, action, candidate);
   }
-  return { rules, byAction: new ActionTables(writtenOut, patterned), otherActions: buildTable(patterned) };
+  return { byAction: new ActionTables(writtenOut, patterned), otherActions: buildTable(patterned) };
 }
 
 /**
- * Each table is built when its action is first asked for. All of them at once is every action times every pattern: with
- * ten thousand rules the first check after a reload would hold up all others for seconds.
+ * Each table is built when its action is first asked for. Building all at once would try every pattern on every action: with
+ * ten thousand rules, the first check after a reload would hold up all others for seconds.
  */
 class ActionTables {
   readonly #writtenOut: ReadonlyMap<string, readonly Candidate[]>;

@@ -47,7 +47,7 @@ const compilePatterns = (patterns: readonly string[]): Patterns => ({
   globs: patterns.filter((pattern) => !isLiteral(pattern)).map(compileGlob),
 });
 
-/** Inlined loop rather than `some`: this runs for every candidate rule of every check. */
+/** A loop rather than `some`, because this runs for every candidate rule of every check. */
 export function covered({ exact, globs }: Patterns, text: string): boolean {
   if (exact.size > 0 && exact.has(text)) return true;
   for (let i = 0; i < globs.length; i += 1) if (globs[i]?.matches(text)) return true;
@@ -62,14 +62,14 @@ function reasonOf(rule: Rule, document: PolicyDocument): string {
   return rule.reason === undefined ? `${VERB[rule.effect]} by ${nameOf(rule, document)}` : `${rule.reason} (${nameOf(rule, document)})`;
 }
 
-/** What a rule whose action and resource match makes of the check; undefined: nothing, its condition does not hold. */
+/** The decision of a rule whose action and resource match; undefined when its condition does not hold. */
 export function verdictOf(compiled: CompiledRule, variables: ConditionVariables): PolicyDecision | undefined {
   const outcome = compiled.rule.when === undefined ? true : compiled.rule.when.evaluate(variables);
   if (outcome === true) return compiled.decision;
   return outcome === false ? undefined : failedDecision(compiled, outcome.error);
 }
 
-/** Neither an allow nor a deny can be trusted to a condition that could not be evaluated, so the check is denied. */
+/** What the rule would have said is unknown, so the check is denied. */
 function failedDecision({ rule, document }: CompiledRule, error: string): PolicyDecision {
   return { kind: 'deny', reason: `the condition of ${nameOf(rule, document)} failed: ${error}`, policy: document.name, ruleId: rule.id };
 }

@@ -1,4 +1,4 @@
-/** Rules that can be seen to do nothing, for a warning to their author. Only what is certain is told. */
+/** Rules that certainly have no effect, for a warning to their author. */
 import type { PolicyDocument, Rule } from './policy-document.ts';
 import { compileGlob, type Glob } from './policy-glob.ts';
 import { covers, type PolicyScope } from './policy-scope.ts';
@@ -21,7 +21,7 @@ export function unreachableAllows(documents: readonly PolicyDocument[]): readonl
 
 type Denial = { readonly place: number; readonly rule: Rule; readonly policy: string; readonly scope: PolicyScope; readonly actions: readonly Glob[]; readonly resources: readonly Glob[] };
 
-/** Looked up by how their patterns begin: to compare each allow with each deny of ten thousand rules would take seconds of a start. */
+/** Denials by how their patterns begin. Comparing each allow with each deny among ten thousand rules would take seconds of a start. */
 class Denials {
   readonly #byAction = new ByHead<ByHead<Denial[]>>();
 
@@ -35,7 +35,7 @@ class Denials {
     }
   }
 
-  /** The first rule that denies all that this one of a document of this scope matches. */
+  /** The first rule that denies all that this rule, in a document of this scope, matches. */
   takingAll({ actions, resources }: Rule, scope: PolicyScope): Denial | undefined {
     const reached = narrowestOf(scope);
     const takesAll = (denial: Denial): boolean => covers(denial.scope, reached) && coverAll(denial.actions, actions) && coverAll(denial.resources, resources);
@@ -66,7 +66,7 @@ class ByHead<T> {
     return made;
   }
 
-  /** The values of all heads of this text. */
+  /** The values of all heads that this text begins with. */
   headsOf(text: string): readonly T[] {
     const found: T[] = [];
     for (const length of this.#lengths) {
@@ -77,7 +77,7 @@ class ByHead<T> {
   }
 }
 
-/** The text with which everything begins that the pattern matches. */
+/** The text that everything the pattern matches begins with. */
 const headOf = (pattern: string): string => pattern.split(/[*?]/, 1)[0] ?? '';
 
 function sharedHead(one: string, other: string): string {
@@ -86,15 +86,15 @@ function sharedHead(one: string, other: string): string {
   return one.slice(0, length);
 }
 
-/** Somebody whom a scope reaches only if it reaches everybody that this one does. No tier has the name ''. */
+/** An agent that another scope reaches only if it reaches all agents of this one. No org, team or agent is named ''. */
 const narrowestOf = (scope: PolicyScope) => ({ orgId: '', teamId: '', agentId: '', ...scope });
 
 const coverAll = (globs: readonly Glob[], patterns: readonly string[]): boolean =>
   patterns.every((pattern) => globs.some((glob) => coversPattern(glob, pattern)));
 
 /**
- * True only if the glob matches all that the pattern does. It does when it matches the pattern as a text: what stands for
- * other characters there was taken in by a wildcard here. Only `?` may not take in a `*`, which is any number of them.
+ * True only if the glob matches all that the pattern matches. It does if it matches the pattern itself, read as text: then each
+ * wildcard of the pattern lies under one of the glob. The exception is a `?` over a `*`, which stands for any number of characters.
  */
 const coversPattern = (glob: Glob, pattern: string): boolean =>
   glob.source === pattern || (glob.matches(pattern) && !(glob.source.includes('?') && pattern.includes('*')));

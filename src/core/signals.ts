@@ -8,12 +8,12 @@ type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
 const MAX_REMEMBERED = 64;
 
 /**
- * The operators' signals on their way to agents. Per operation only the newest counts, because it says all an agent must
- * know; it is kept until the agent acknowledges it, so that one who connects late, or again, still gets it
- * (spec: gRPC, OpControlStream).
+ * The operators' signals on their way to agents (spec: gRPC, OpControlStream). Only the newest signal of an operation counts,
+ * because it says all that the agent must know. It is kept until the agent acknowledges it, so that an agent that connects
+ * late, or again, still gets it.
  */
 export class SignalBoxes {
-  /** Unacknowledged signals in the order of their numbers. An agent without any has no box. */
+  /** Unacknowledged signals in the order of their numbers. An agent without any has no entry. */
   readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
   readonly #sent = new Map<OpId, Sent>();
   readonly #acknowledgedAtMs = new Map<OpId, number>();

@@ -51,9 +51,9 @@ function takeBackRegistration({ agents }: Registries, { key, credential, before 
   const entry = agents.get(key);
   if (entry?.credential !== credential) return NO_EFFECTS;
   const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
-  // If another agent has registered with the token meanwhile, this one does not get it back.
+  // If another agent has registered with the old token meanwhile, this one does not get it back.
   if (before !== undefined && (holder === undefined || holder === entry)) {
-    // An agent that is its own ancestor would be looked up for ever.
+    // The old parent may descend from this agent by now, and a search for ancestors must not go in circles.
     const registration = before.parent !== undefined && agents.descends(before.parent, key) ? { ...before, parent: undefined } : before;
     agents.register(registration);
     return [{ kind: 'agent-saved', key, registration, rotated: credential !== undefined }];

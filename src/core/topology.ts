@@ -25,7 +25,7 @@ export type AgentPage = {
 };
 export type Overview = AgentPage & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
 
-/** An agent and its descendants. `isCut`: it has more than are shown; its lineage lists them. */
+/** An agent and its descendants. `isCut`: it has more children than are shown; its lineage lists them. */
 export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
 export type Tree = { readonly roots: readonly TreeNode[]; readonly next: string | undefined };
 
@@ -67,7 +67,7 @@ export function overview(agents: AgentRegistry, orgId: string | undefined, page:
   return ok({ ...counts, ...listed.value });
 }
 
-/** Registered agents of an org or of all, of a team name or of all: org by org, in each in the order of registration. */
+/** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
 export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<AgentPage> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
@@ -86,8 +86,8 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
 }
 
 /**
- * Agents without a registered parent, each with all that descend from it. Where roots are rare a page may be short, even
- * empty, and still have a `next` to go on from.
+ * Agents without a registered parent, each with all its descendants. Where roots are rare, a page may be short or even empty
+ * and still have a `next` to go on from.
  */
 export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Paged<Tree> {
   const after = readCursor(cursor);
@@ -119,7 +119,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
   return { agent: viewOfAgent(agent), children, isCut: children.length < below.size };
 }
 
-/** The lineages of every agent of this name, which may be one in each of several teams and orgs. */
+/** The lineages of every agent of this name: there may be one in each team of each org. */
 export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Paged<LineagePage> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
@@ -180,10 +180,10 @@ const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: nu
 const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
 
-/** An org by its members. Agents without an org have a group, which does not count as an org. */
+/** True for an org with a registered agent. The group of agents without an org does not count as an org. */
 const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.registered > 0;
 
-/** One org, or all from that of a place on. */
+/** The one org that was asked for, or all of them from the cursor's on. */
 function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<OrgMembers> {
   if (orgId === undefined) return agents.orgsAfter(sequence - 1);
   const org = agents.membersOf(orgId);
