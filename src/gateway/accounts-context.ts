@@ -48,7 +48,7 @@ export function announce(context: AccountsContext, change: AccountEvent['change'
   });
 }
 
-/** After a new epoch is committed: tokens of the old one must end in every thread before the caller is answered. */
+/** Call it once a new epoch is committed, and before the caller is answered: it ends the tokens of the old one in every thread. */
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
   context.tokens.revokeSubject(subjectOf(id), tokenEpoch);
 }

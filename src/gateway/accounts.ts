@@ -1,4 +1,4 @@
-/** All account use cases: those that the wire calls by name, and those that main calls periodically. */
+/** All account use cases: those that I/O threads call by name, and those that the main thread calls periodically. */
 import { ACCESS_TOKEN_SECS } from '../core/account.ts';
 import { networkOf } from '../core/client-address.ts';
 import type { Fault } from '../core/fault.ts';
@@ -44,7 +44,7 @@ export type AccountUseCases = {
 
 export type Accounts = {
   readonly useCases: AccountUseCases;
-  /** Prepares what the first login needs, so that its duration tells nothing. */
+  /** Prepares what the first login needs, so that its duration reveals nothing. */
   warmUp(): Promise<Result<unknown, Fault>>;
   /**
    * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on the
@@ -100,7 +100,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   };
 }
 
-/** Whose turn it is to have a password hashed: one address must not keep all others from signing in. */
+/** Turns at hashing go by network, so that one address cannot keep all others from signing in. */
 const callerOf = ({ address }: { readonly address: string | null }): string | null => (address === null ? null : networkOf(address));
 
 /** Every account use case on a gateway without an account store (spec: Errors). */
@@ -115,7 +115,7 @@ export function withoutAccountStore(): AccountUseCases {
   };
 }
 
-/** In many small transactions: a long one would delay others, and would time out before its end. */
+/** Works in many small transactions: a long one would delay others, and would time out before its end. */
 async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
   for (;;) {
     const isMoreLeft = await context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs())));

@@ -8,17 +8,17 @@ import type { Clock } from './ports.ts';
 export type ApiKeyDeletionDeps = {
   readonly store: Pick<ApiKeyStore, 'deleteLongOver'>;
   readonly clock: Clock;
-  /** Of the key that the operator has set, which is not deleted: once unknown, it would be taken for a new one and come back to life. */
+  /** The digest of the key that the operator has set. It is not deleted: once forgotten, it would be taken for a new key and work again. */
   readonly kept: SecretDigest | undefined;
 };
 
-/** The rest between two times that the store is gone through. */
-const REST_MS = 60 * 60_000;
+/** The pause between two passes over the store. */
+const PAUSE_MS = 60 * 60_000;
 
-/** Deletes the API keys from the store that ended long ago, in small steps. The audit log keeps what they were. */
+/** Deletes the API keys that ended long ago from the store, in small steps. The audit log keeps what they were. */
 export class ApiKeyDeletion {
   readonly #deps: ApiKeyDeletionDeps;
-  /** How far the store has been gone through; undefined between two times. */
+  /** How far the pass has come; undefined between two passes. */
   #upTo: string | undefined;
   #throughAtMs = -Infinity;
 
@@ -28,7 +28,7 @@ export class ApiKeyDeletion {
   async step(): Promise<Result<void, Fault>> {
     const { store, clock, kept } = this.#deps;
     const nowMs = clock.nowMs();
-    if (this.#upTo === undefined && nowMs - this.#throughAtMs < REST_MS) return ok(undefined);
+    if (this.#upTo === undefined && nowMs - this.#throughAtMs < PAUSE_MS) return ok(undefined);
     const step = await store.deleteLongOver({ nowMs, forMs: DELETED_WHEN_OVER_MS, kept, after: this.#upTo ?? '' });
     if (!step.ok) return step;
     this.#upTo = step.value;

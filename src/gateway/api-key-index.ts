@@ -8,7 +8,7 @@ export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
   readonly #idByDigest = new Map<SecretDigest, string>();
   readonly #idsByOrg = new Multimap<string, string>();
-  /** Oldest first, so that a new key is appended. What identifies a place in it never changes, so updates leave it alone. */
+  /** Oldest first, so that a new key is appended. The id and the time of creation never change, so an update leaves it alone. */
   #order: { readonly id: string; readonly createdAtMs: number }[] = [];
   #sorted = true;
 

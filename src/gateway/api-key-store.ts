@@ -16,14 +16,14 @@ export type ApiKeyStore = {
   /** All keys but those that `isLongOver` by then. */
   notLongOver(beforeMs: number): Promise<Result<readonly ApiKey[], Fault>>;
   /**
-   * Deletes some of the keys that are long over: since before `nowMs - forMs`, and by the store's own clock for `forMs` too. Never
-   * the one of the digest `kept`. Answers what to hand in as `after` to go on; undefined when it has been through.
+   * Deletes some of the keys that ended more than `forMs` ago, both by `nowMs` and by the store's own clock, but never the one
+   * with the digest `kept`. Answers the `after` to go on with; undefined at the end.
    */
   deleteLongOver(asked: { readonly nowMs: number; readonly forMs: number; readonly kept: SecretDigest | undefined; readonly after: string }): Promise<Result<string | undefined, Fault>>;
   find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
    * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that
-   * share a store: their clocks may differ from its and from one another. Each asks with room for writes that were slow to commit.
+   * share a store, whose clocks may differ. Each asks for a little more than has passed, because some writes are slow to commit.
    */
   changedWithin(ms: number): Promise<Result<readonly ApiKey[], Fault>>;
   /** `exists`: there is a key of this id or digest already, and nothing was written. */

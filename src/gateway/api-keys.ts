@@ -35,20 +35,20 @@ export type ApiKeysDeps = {
   readonly secrets: Secrets;
   /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
   readonly maxOrgKeys: number;
-  /** What lies between two looks for keys that other gateways have just made. Unset: there are no others on the store. */
+  /** The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store. */
   readonly pauseOfLooks?: (() => Promise<unknown>) | undefined;
 };
 
 const USE_RECORDED_EVERY_MS = 60_000;
-/** Keys that are long over are searched for when there are this many keys or, if that is more, twice as many as the last search left. */
-const LEAST_LOOKED_THROUGH = 1000;
-/** Longer than it may take until a write to a shared store is visible. */
+/** Keys that are long over are forgotten when there are this many keys or, if that is more, twice as many as the last time left. */
+const MIN_KEYS_TO_FORGET = 1000;
+/** Longer than a write to a shared store may take to become visible. */
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
  * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys but those that are long over
  * are held in memory by the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret. The
- * store keeps them for longer, and those that the gateway itself made for ever, so that none comes back.
+ * store keeps keys for longer, and those that the gateway itself made for ever, so that none of them comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
@@ -56,10 +56,10 @@ export class ApiKeys {
   readonly #unsaved: UnsavedKeyChanges;
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
-  #lookThroughAt = LEAST_LOOKED_THROUGH;
+  #forgetAtSize = MIN_KEYS_TO_FORGET;
   /** Keys of each org that are being created: they count already. */
   readonly #creating = new Map<string, number>();
-  /** However many unknown keys are presented, the store is asked once for all of them, and not all the time. */
+  /** However many unknown keys are presented, the store is asked once for all of them, and not too often. */
   readonly #look: () => Promise<Result<void, Fault>>;
 
   private constructor(deps: ApiKeysDeps) {
@@ -83,7 +83,7 @@ export class ApiKeys {
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
     const taken = await this.#takeOver();
-    await this.#unsaved.saveRevocations(); // after it, so that a store that only reads still tells; `flush` says what it does not take
+    await this.#unsaved.saveRevocations(); // last, because a store that refuses writes can still be read; `flush` reports the failure
     return taken;
   }
 
@@ -134,7 +134,7 @@ export class ApiKeys {
     return ok({ key, record });
   }
 
-  /** Creates a key unless its org has as many usable ones as it may. Of those that come at once none is overlooked. */
+  /** Creates a key unless its org has as many usable ones as it may, counting those that are being created. */
   async #withinOrg<T>(orgId: string | null, create: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
     if (orgId === null) return create();
     const { clock, maxOrgKeys } = this.#deps;
@@ -160,7 +160,7 @@ export class ApiKeys {
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
     if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
-    // Then it is not asked again, either: the time-out of each list would hold a connection that a login needs.
+    // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.keys.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
     return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
@@ -189,14 +189,14 @@ export class ApiKeys {
     return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
   }
 
-  /** Writes revocations that the store could not take, and noted times of last use. What it does not take now is written by the next call. */
+  /** Writes revocations that the store could not take before, and times of last use. What it cannot take now is written by the next call. */
   async flush(): Promise<Result<void, Fault>> {
     const revoked = await this.#unsaved.saveRevocations();
     const used = await this.#unsaved.saveUses();
     return revoked.ok ? used : revoked;
   }
 
-  /** When a key was made or used last; undefined where none ever was. */
+  /** When any key was last made or used; undefined when there is none. */
   get lastSeenAtMs(): number | undefined {
     const timesMs = this.#index.all().map(({ createdAtMs, lastUsedAtMs }) => lastUsedAtMs ?? createdAtMs);
     return timesMs.length === 0 ? undefined : timesMs.reduce((latest, ms) => Math.max(latest, ms));
@@ -315,7 +315,7 @@ export class ApiKeys {
   #adopt(row: ApiKey): void {
     const before = this.#index.byId(row.id);
     if (before === undefined && isLongOver(row, this.#longAgoMs())) return;
-    if (this.#index.size >= this.#lookThroughAt) this.#forgetLongOver();
+    if (this.#index.size >= this.#forgetAtSize) this.#forgetLongOver();
     const revokedAtMs = before?.revokedAtMs ?? row.revokedAtMs;
     this.#index.set({ ...row, revokedAtMs, lastUsedAtMs: later(row.lastUsedAtMs, before?.lastUsedAtMs) });
     if (before !== undefined && before.revokedAtMs === null && revokedAtMs !== null) {
@@ -323,11 +323,11 @@ export class ApiKeys {
     }
   }
 
-  /** Without the keys whose revocation the store does not know yet. */
+  /** Leaves the keys whose revocation the store does not know yet. */
   #forgetLongOver(): void {
     const longAgoMs = this.#longAgoMs();
     this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsaved.hasRevocationOf(key.id));
-    this.#lookThroughAt = Math.max(LEAST_LOOKED_THROUGH, 2 * this.#index.size);
+    this.#forgetAtSize = Math.max(MIN_KEYS_TO_FORGET, 2 * this.#index.size);
   }
 
   #usable(key: ApiKey | undefined): ApiKey | undefined {

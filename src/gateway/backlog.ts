@@ -1,8 +1,8 @@
-/** Work in the background: limited in what waits and in what runs, and finished before the end, within a time limit. */
+/** A queue of background jobs, with limits on how many wait and how many run. */
 export type BacklogOptions = {
   readonly capacity: number;
   readonly concurrency: number;
-  /** A job that rejects is a bug: jobs turn what can go wrong into values. */
+  /** Told when a job rejects. That is a bug: jobs turn what can go wrong into values. */
   readonly onError: (error: unknown) => void;
 };
 

@@ -16,9 +16,9 @@ export type Bounds = {
 };
 
 /**
- * Runs a use case a few times at once and queues further calls before they have cost anything: a queue further in would hold
- * them too, but only after all of them together had asked the database. The callers have turns, and none takes more than half
- * of the places; calls of nobody in particular, null, come in their order.
+ * Limits how many calls of a use case run at once. Further calls wait here, before they have cost anything: in a queue further
+ * in, all of them would have queried the database first. Callers take turns, and none takes more than half of the places. Calls
+ * without a caller, null, count as one caller and have no such limit.
  */
 export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, callerOf: (input: Input) => string | null, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
   const overloaded = fail({ kind: 'overloaded', what, retryAfterSecs: 1 } as const);

@@ -12,7 +12,7 @@ export type CachedAuthenticatorDeps = {
   readonly nowMs: () => number;
 };
 
-/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent requests with one bearer. */
+/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent requests of the same bearer. */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();
@@ -34,7 +34,7 @@ export class CachedAuthenticator {
     return asked;
   }
 
-  /** Call it for every revocation: what is known or being asked about the subject is asked again. */
+  /** Call it for every revocation, so that nothing that was known or asked before it is used any more. */
   drop(subject: string): void {
     this.#deps.cache.drop(subject);
     this.#asking.clear();

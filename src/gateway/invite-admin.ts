@@ -1,4 +1,4 @@
-/** Looking after invites that wait for an answer: list them, and take one back (admin scope). */
+/** Administration of open invites: list and revoke (admin scope). */
 import { isUuid, mayManageRole } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
@@ -13,7 +13,7 @@ import { listForAdmin } from './admin-listing.ts';
 export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'>;
 
 /**
- * Those neither used, taken back nor expired, in order of creation; an admin bound to an org sees those that bind to it.
+ * Invites neither used, revoked nor expired, in order of creation; an admin bound to an org sees those that bind to it.
  * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
 export async function listInvites(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {

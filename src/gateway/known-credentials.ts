@@ -3,21 +3,21 @@ import { Multimap } from '../core/multimap.ts';
 
 /** Enough for the agents that are busy at the same time. */
 const MAX_KNOWN = 20_000;
-/** Half of them, as of everything that orgs share: an org that shows ever more agents has its own forgotten, not those of others. */
+/** Half of them, as of everything that orgs share. An org with more agents than that has its own forgotten, not those of others. */
 const MAX_OF_ORG = MAX_KNOWN / 2;
-/** So many of the oldest go together where there is no room, so that this is rare. */
+/** When there is no room, this many of the oldest are forgotten together, so that it happens rarely. */
 const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 
 /**
- * The credentials of agents that one I/O thread has seen to hold, with their orgs. What may be had with them is decided elsewhere,
- * for each request anew: here one that was replaced since is known until it is refused.
+ * The valid agent credentials that one I/O thread has seen, with their orgs. This decides only whose place a request takes. What
+ * a credential allows is decided elsewhere, for each request, so one that was replaced may stay here until it is refused.
  */
 export class KnownCredentials {
   /** Both with the oldest first. */
   readonly #orgs = new Map<SecretDigest, string>();
   readonly #ofOrg = new Multimap<string, SecretDigest>();
 
-  /** Undefined for one that nobody has shown here, or that did not hold. */
+  /** Undefined for a credential that was not seen here, or was refused. */
   orgOf(credential: SecretDigest | undefined): string | undefined { return credential === undefined ? undefined : this.#orgs.get(credential); }
 
   add(credential: SecretDigest, orgId: string): void {

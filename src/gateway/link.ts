@@ -1,8 +1,8 @@
-/** What the doors of the wire may ask of the main thread. Threads carry it there. */
+/** What the protocols, in I/O threads, may ask of the main thread. */
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { InputOf, ReplyOf, UseCaseName } from './use-cases.ts';
 
-/** A reply and where the audit log holds what it says; undefined when nothing was to be recorded, or could not be. */
+/** A reply, and the id of its audit entry; undefined when there was nothing to record, or it could not be recorded. */
 export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
 
 export type Link = {

@@ -1,4 +1,4 @@
-/** What the use cases need of the outside world, each as small as its user. Adapters and threads implement them. */
+/** What the use cases need of the outside world. Adapters and threads implement it. */
 import type { Account } from '../core/account.ts';
 import type { AgentRegistration } from '../core/agents.ts';
 import type { AuditDraft } from '../core/audit.ts';
@@ -35,7 +35,7 @@ export type Passwords = {
 };
 
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
-/** Resolves when the mail is handed over or given up; never rejects, because no caller may depend on delivery. */
+/** Resolves when the mail is handed over or given up. Never rejects, because no caller may depend on delivery. */
 export type Mailer = { send(mail: Mail): Promise<void> };
 
 /** `expiresAtSecs` counts from the Unix epoch, as on the wire (contract: Errors, lists, times). */

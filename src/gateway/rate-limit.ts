@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '../core/result.ts';
 
 type Bucket = { tokens: number; filledAtMs: number };
 
-/** Callers remembered at once. Beyond it the longest idle are forgotten: their buckets are full again anyway. */
+/** Callers remembered at once. Beyond this, those idle for longest are forgotten: their buckets have filled up again anyway. */
 const MAX_BUCKETS = 100_000;
 const WINDOW_MS = 60_000;
 

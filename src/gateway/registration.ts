@@ -1,4 +1,4 @@
-/** Making accounts: the first one owns the workspace, later ones need an open door (spec: Registration). */
+/** Registration: the first account owns the workspace, later ones need open registration (spec: Registration). */
 import { randomUUID } from 'node:crypto';
 import type { Account, AccountId } from '../core/account.ts';
 import { parseEmail, type EmailAddress } from '../core/email.ts';
@@ -30,7 +30,7 @@ export async function register(context: AccountsContext, input: RegisterInput): 
   if (!passwordHash.ok) return passwordHash;
 
   const registered = await context.store.transact(async (transaction) => {
-    // Asked again while no other transaction can run: of two that were both first a moment ago, only one is now.
+    // Asked again under the lock: of two that were both first a moment ago, only one is now.
     await transaction.lockRoles();
     const isFirst = !(await transaction.hasAccounts());
     if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });

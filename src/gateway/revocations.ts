@@ -14,7 +14,7 @@ export type RevocationStore = {
 export type RevocationListDeps = {
   readonly store: RevocationStore;
   readonly clock: Clock;
-  /** Called when a revocation could not be written. It is in force all the same, until this process ends. */
+  /** Called when a revocation could not be written. It is in force until this process ends, all the same. */
   readonly onError: (message: string, error: unknown) => void;
 };
 
@@ -32,8 +32,8 @@ export class RevocationList {
   }
 
   /**
-   * In force when this returns. An epoch lower than the known one changes nothing. The same one again is only kept for longer:
-   * the caller knows of tokens that may still be in use, and no listener is called.
+   * In force when this returns. An epoch lower than the known one changes nothing. The same epoch again only keeps the
+   * revocation for longer, because some of its tokens may still be in use; no listener is called.
    */
   revoke(subject: string, epoch: number): void {
     const known = this.#bySubject.get(subject)?.epoch ?? 0;

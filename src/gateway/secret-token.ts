@@ -7,9 +7,9 @@ const SECRET_BYTES = 32;
 const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * SHA-256 in base64url, of every kind of secret. Fast on purpose: what is digested has many random bits and cannot be guessed.
- * A look-up by digest needs no comparison in constant time: what the timing of an index tells is a prefix of the
- * digest, and nobody can choose a secret by its digest.
+ * SHA-256 of a secret, in base64url. Fast on purpose: these secrets have many random bits and cannot be guessed. A look-up by
+ * digest need not take constant time: its timing can tell only a prefix of the digest, and nobody can choose a secret by its
+ * digest.
  */
 export const digestOf = (secret: string): SecretDigest => createHash('sha256').update(secret).digest('base64url') as SecretDigest;
 
@@ -19,4 +19,5 @@ export function mintSecret(): { readonly secret: string; readonly digest: Secret
   return { secret, digest: digestOf(secret) };
 }
 
+/** The digest of a secret that a caller presents; undefined for a text that cannot have been issued. */
 export const digestOfPresented = (secret: string): SecretDigest | undefined => (SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined);

@@ -1,7 +1,7 @@
 /**
- * Places that all callers share: the orgs, or the addresses that people sign in from. None gets more than half of them, so that
- * others always find some. For null, a credential that is bound to no org and so the operator's, there is no such limit. The
- * limit does not depend on what others have taken, so it tells nothing about them.
+ * A fair share of a limited number of places. Callers are orgs, or the addresses that people sign in from. None gets more than
+ * half of the places, so that there are always some for others. The caller null, a credential bound to no org and so the
+ * operator's, has no such limit. The limit does not depend on what others have taken, so it tells nothing about them.
  */
 export class Shares {
   readonly #share: number;
@@ -18,7 +18,7 @@ export class Shares {
     return true;
   }
 
-  /** Counts one that must not be refused, also beyond the share. It must be given back like any other. */
+  /** Takes a place that must not be refused, even beyond the share. It must be given back like any other. */
   add(caller: string | null): void {
     if (caller !== null) this.#taken.set(caller, (this.#taken.get(caller) ?? 0) + 1);
   }

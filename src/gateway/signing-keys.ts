@@ -11,7 +11,7 @@ export type PublicJwk = {
   readonly alg: 'EdDSA';
 };
 
-/** The keys that sign access tokens: one signs, those before it still verify until their tokens have ended. */
+/** The keys that sign access tokens. One signs; its predecessors still verify until their last tokens have expired. */
 export type SigningKeys = {
   signer(): { readonly kid: string; readonly privateKeyPem: string };
   /** The public key of that id, while it is in force. */

@@ -1,6 +1,7 @@
 /**
- * Work that many may ask for at the same time: it is done once for all of them, one run at a time, and the next begins only when
- * `pause`, called as the one before begins, has resolved. Whoever asks gets what comes of a run that begins after it asked.
+ * Shares one run of `work` among all who ask for it at the same time, and limits how often it runs. Runs do not overlap, and the
+ * next begins only once the `pause` that began with the one before is over. Each caller gets the result of a run that began
+ * after it asked.
  */
 export function spaced<T>(pause: () => Promise<unknown>, work: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined;

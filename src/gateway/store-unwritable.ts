@@ -1,12 +1,12 @@
 import { messageOf } from '../core/error-text.ts';
 
 /**
- * What a store on this machine's disk rejects with when the system takes nothing: the disk is full, say. It is no defect, so
- * whoever asked is told to come again, and the operator, in the log, what to do.
+ * Rejection of a store on this machine's disk when the system refuses a write, for example because the disk is full. It is no
+ * defect: the caller is told to try again later, and the log tells the operator what to do.
  */
 export class StoreUnwritable extends Error {
   override readonly name = 'StoreUnwritable';
-  /** As the system's error has them. */
+  /** Both as in the system's error. */
   readonly code: unknown;
   readonly path: unknown;
 

@@ -1,15 +1,15 @@
 import { Shares } from './shares.ts';
 
 export type TurnsOptions = {
-  /** Pieces of work that are done at the same time. */
+  /** How many pieces of work run at the same time. */
   readonly atOnce: number;
-  /** Those and what waits for its turn. Half of them, for one caller. */
+  /** How many may run or wait. One caller gets half of them. */
   readonly places: number;
 };
 
 /**
- * Work of which each piece takes long for everybody: little of it is done at the same time, and the callers have turns, be they
- * orgs or addresses. However much one asks for, any other waits until a piece of that is done, and no longer.
+ * A fair queue for work whose pieces would hold everybody up. Few pieces run at the same time, and the callers, orgs or
+ * addresses, take turns. However much one caller asks for, any other waits for one piece of that work and no longer.
  */
 export class Turns {
   readonly #places: number;
@@ -25,17 +25,17 @@ export class Turns {
     this.#shares = new Shares(places);
   }
 
-  /** What is being done or waits for its turn. */
+  /** How many pieces run or wait. */
   get taken(): number { return this.#taken; }
 
-  /** Undefined, and nothing is done, where there is no place. */
+  /** Undefined, and nothing is run, when there is no place left. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
     if (this.#taken >= this.#places || !this.#shares.take(caller)) return undefined;
     this.#taken += 1;
     return this.#do(caller, work);
   }
 
-  /** For a further piece of what was begun: it waits for its turn and takes a place from what is new, but is never refused. */
+  /** For a further piece of work that has begun. It takes a place and waits for its turn, but is never refused. */
   goOn<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     this.#shares.add(caller);
     this.#taken += 1;

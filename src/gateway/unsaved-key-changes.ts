@@ -2,7 +2,7 @@ import type { Fault } from '../core/fault.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 
-/** What the store of API keys has not been told yet. What it does not take now is written by the next call. */
+/** Changes that the store of API keys does not have yet. Those that cannot be written now are written by a later call. */
 export class UnsavedKeyChanges {
   readonly #store: Pick<ApiKeyStore, 'revoke' | 'touch'>;
   readonly #uses = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What I/O threads can ask of the main thread by name, answered asynchronously. What is answered at once are commands. */
+/** What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a command. */
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';
@@ -16,7 +16,7 @@ export type Authenticated = {
   readonly principal: Principal;
   /** Infinity for an API key without expiry. */
   readonly expiresAtMs: number;
-  /** `key:<id>` for a raw API key, `token:<jti>` for a token. What a limit is counted by is the principal's subject. */
+  /** `key:<id>` for a raw API key, `token:<jti>` for a token. Rate limits go by the principal's subject instead. */
   readonly credentialId: string;
 };
 

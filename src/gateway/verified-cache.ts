@@ -5,15 +5,15 @@ import type { Authenticated } from './use-cases.ts';
 
 export type VerifiedCacheOptions = {
   readonly maxEntries: number;
-  /** An entry is asked for again after this time, whatever its expiry, so that the use of a key is noted. */
+  /** After this time an entry is verified again, whatever its expiry, so that the use of a key is noted. */
   readonly maxAgeMs: number;
 };
 
 type Entry = { readonly authenticated: Authenticated; readonly freshUntilMs: number };
 
 /**
- * The credentials that one I/O thread has seen to be good, by the digest of the bearer: least recently used out first,
- * never past the expiry, dropped by subject on revocation. Refusals are not remembered, so they cost what they cost.
+ * The valid credentials that one I/O thread has seen, by the digest of the bearer. The least recently used goes first, none stays
+ * past its expiry, and a revocation drops those of its subject. Refusals are not cached.
  */
 export class VerifiedCache {
   readonly #options: VerifiedCacheOptions;
@@ -31,7 +31,7 @@ export class VerifiedCache {
     return this.#entries.size;
   }
 
-  /** Read it before asking who a bearer is, and pass it to {@link put}. */
+  /** Read this before asking who a bearer is, and pass it to {@link put}. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -48,7 +48,7 @@ export class VerifiedCache {
     return entry.authenticated;
   }
 
-  /** Does not keep an answer that was on its way during a revocation: it may be about the revoked credential. */
+  /** Drops an answer that was on its way during a revocation: it may be about the revoked credential. */
   put(bearer: SecretDigest, authenticated: Authenticated, nowMs: number, epochWhenAsked: number): void {
     if (epochWhenAsked !== this.#epoch) return;
     const freshUntilMs = Math.min(authenticated.expiresAtMs, nowMs + this.#options.maxAgeMs);
