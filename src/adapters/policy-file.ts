@@ -150,7 +150,7 @@ async function listPolicyFiles(path: string): Promise<Result<readonly string[], 
     const names = (await readdir(path)).filter(isPolicyFileName).sort();
     return ok(names.map((name) => join(path, name)));
   } catch (error) {
-    return fail([unreadable(path, reasonOf(error))]);
+    return fail([unreadable(path, reasonOf(error, path))]);
   }
 }
 
@@ -166,14 +166,15 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
     if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
   } catch (error) {
-    return fail(unreadable(file, reasonOf(error)));
+    return fail(unreadable(file, reasonOf(error, file)));
   }
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
-    case 'ENOENT': return 'does not exist';
+    // Node.js puts this character in the place of bytes that are no text, and then looks for another name than is there.
+    case 'ENOENT': return file.includes('\uFFFD') ? 'has a name that is not UTF-8: rename it' : 'does not exist';
     case 'EACCES': return 'may not be read by this user';
     case 'ERR_ENCODING_INVALID_ENCODED_DATA': return 'is not UTF-8 text';
     default: return `cannot be read: ${message}`;

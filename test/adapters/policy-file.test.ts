@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -199,6 +199,20 @@ test('a name that stands in two files is refused in the second', async () => {
   for (const file of ['a.yaml', 'b.yaml']) await writeFile(join(path, file), 'name: same\nscope: global\nrules: []');
   const loaded = await loadPolicies(path);
   expect(loaded.ok ? [] : loaded.fault.map(renderPolicyProblem)).toEqual([`${join(path, 'b.yaml')}:1:7: name: same is also the name of a policy in a.yaml; names are unique`]);
+});
+
+test.runIf(process.platform === 'linux')('a file or folder whose name is not UTF-8 is told so, and what to do', async () => {
+  const old = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from('b\u00fcro', 'latin1')]);
+  const policy = Buffer.concat([old, Buffer.from('/b\u00fcro.yaml', 'latin1')]);
+  await mkdir(old);
+  await writeFile(policy, '# nothing yet');
+  const refusals = async (path: string) => {
+    const loaded = await loadPolicies(path);
+    return loaded.ok ? [] : loaded.fault.map(renderPolicyProblem);
+  };
+  expect(await refusals(old.toString())).toEqual([`${folder}/b\ufffdro: has a name that is not UTF-8: rename it`]);
+  await rename(old, join(folder, 'latin'));
+  expect(await refusals(join(folder, 'latin'))).toEqual([`${folder}/latin/b\ufffdro.yaml: has a name that is not UTF-8: rename it`]);
 });
 
 test('a file that cannot be read as a policy says why', async () => {
