@@ -18,14 +18,21 @@ export class StartError extends Error {}
 
 /** For promises that reject with such a message. Errors of the system are left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw isFileTrouble(error) || isOutOfThreads(error) ? error : new StartError(messageOf(error)); });
+  starting.catch((error: unknown) => { throw isFileTrouble(error) || surroundingsTrouble(error) !== undefined ? error : new StartError(messageOf(error)); });
 
-const isOutOfThreads = (error: unknown): boolean => codeOf(error) === 'ERR_WORKER_INIT_FAILED';
+/** What the gateway was started in does not do for one: the limits of the system, or the current folder. */
+function surroundingsTrouble(error: unknown): string | undefined {
+  if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the folder it was started from has been deleted; start it from another';
+  switch (codeOf(error)) {
+    case 'ERR_WORKER_INIT_FAILED': return 'the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)';
+    case 'EMFILE': return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
+    default: return undefined;
+  }
+}
 
 /** Explains errors of the system; every other error is returned unchanged. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
-  if (isOutOfThreads(error)) return new StartError('the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)', { cause: error });
-  const trouble = fileTrouble(error, dataDir);
+  const trouble = surroundingsTrouble(error) ?? fileTrouble(error, dataDir);
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }
 

@@ -141,6 +141,26 @@ test('where the system allows no more threads, it is named with what to do', asy
   expect(thrown).toEqual(new StartError('the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)'));
 });
 
+test('where the system allows no more open files, it is named with what to do', () => {
+  const start = spawnSync('sh', ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'serve'], { env: { PATH: process.env.PATH ?? '', SVC_DATA_DIR: dataFolder() }, encoding: 'utf8', timeout: 60_000 });
+  expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)\n' });
+});
+
+test.each([['absolute', (folder: string) => join(folder, 'data')], ['relative', () => 'data']])('a current folder that has been deleted is told, the data directory being %s', (_, dataDirIn) => {
+  const folder = dataFolder();
+  const start = spawnSync('sh', ['-c', 'mkdir "$0/old" && cd "$0/old" && rmdir "$0/old" && exec "$@"', folder, process.execPath, SVC, 'serve'], { env: { PATH: process.env.PATH ?? '', SVC_DATA_DIR: dataDirIn(folder) }, encoding: 'utf8', timeout: 60_000 });
+  expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: the folder it was started from has been deleted; start it from another\n' });
+});
+
+test('the embedded database starts without a PATH', () => {
+  const folder = dataFolder();
+  const untilAudited = ['--import', new URL('../support/signal-when.mjs', import.meta.url).href];
+  const env = { SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data'), SIGNAL_WHEN: join(folder, 'data/audit') };
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', 'unset PATH; exec "$@"', 'sh', process.execPath, ...untilAudited, SVC, 'serve'], { env, encoding: 'utf8', timeout: 60_000 });
+  expect(stderr).not.toContain('cannot use');
+  expect(status).toBe(0);
+});
+
 /** Has a process believe that its Node.js is that one. */
 const underNode = (version: string): string =>
   `data:text/javascript,${encodeURIComponent(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`)}`;

@@ -113,7 +113,7 @@ export async function stopServer(server: ChildProcess, timeoutMs: number): Promi
 }
 
 /** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
-export const environment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' });
+export const environment = ({ PATH } = process.env): NodeJS.ProcessEnv => ({ ...(PATH === undefined ? {} : { PATH }), LC_ALL: 'C', TZ: 'UTC' }); // without one, the system has a default
 
 async function openLog(file: string) {
   const size = await stat(file).then((stats) => stats.size, () => 0);
