@@ -5,13 +5,13 @@ import { microToUsd } from './core/money.ts';
 import { OP_STATES } from './core/op-state.ts';
 import type { PolicyKeeper } from './gateway/policies.ts';
 import type { RateLimiter } from './gateway/rate-limit.ts';
-import { sumOfDurations } from './threads/durations.ts';
 import type { AuditLink } from './threads/audit-link.ts';
 import type { CryptoPool } from './threads/crypto-pool.ts';
-import { BUCKET_SECS, type IoStats } from './threads/protocol.ts';
-import type { StoreOutage } from './store-outage.ts';
+import { BUCKET_SECS, sumOfDurations } from './threads/durations.ts';
+import type { IoStats } from './threads/protocol.ts';
 import type { Supervisor } from './threads/supervisor.ts';
 import type { Switchboard } from './threads/switchboard.ts';
+import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
   readonly governor: Governor;

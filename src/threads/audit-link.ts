@@ -5,10 +5,10 @@ import type { Fault } from '../core/fault.ts';
 import { assertNever, fail, ok, type Result } from '../core/result.ts';
 import type { AuditLog, Clock } from '../gateway/ports.ts';
 import { encodeToAudit } from './codec.ts';
-import type { AuditToMain, IoIndex } from './protocol.ts';
+import type { AuditToMain, IoId } from './protocol.ts';
 
-/** Called with what became of a batch. */
-export type Told = {
+/** Hears what became of a batch. */
+export type BatchListener = {
   /** Whether its entries are in the log. */
   written(isWritten: boolean): void;
   /** The entries are written, but the audit thread died with the answers, so that nobody will get them from there. */
@@ -22,7 +22,7 @@ export type Trouble =
 
 type Port = Pick<MessagePort, 'postMessage'>;
 
-type Waiting = { readonly batch: number; readonly count: number; readonly told: Told };
+type Waiting = { readonly batch: number; readonly count: number; readonly listener: BatchListener };
 
 /** The number of the last batch written, how many have failed, and the number of the last batch whose answers are on their way. */
 export const WRITTEN = 0;
@@ -63,7 +63,7 @@ export class AuditLink implements AuditLog {
 
   /** Entries handed over and not yet known to be written. */
   get entriesInFlight(): number {
-    this.#settleWritten();
+    this.catchUp();
     return this.#entriesInFlight;
   }
 
@@ -87,29 +87,29 @@ export class AuditLink implements AuditLog {
   disconnect(): void {
     this.#port = undefined;
     this.#isWritable = false;
-    this.#settleWritten();
+    this.catchUp();
     this.#entriesLost += this.#entriesInFlight;
-    for (const waiting of this.#takeAll()) waiting.told.written(false);
-    for (const waiting of this.#stillUnreleased()) waiting.told.unreleased();
+    for (const waiting of this.#takeAll()) waiting.listener.written(false);
+    for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased();
     this.#unreleased = [];
     this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
   /**
    * Hands over entries, each a body of `audit-line.ts`. `replies` go on to the I/O thread `io` once the entries are written.
-   * Unless `isAwaited`, `told` may be called late.
+   * Unless `isAwaited`, `listener` may be called late.
    */
-  append(io: IoIndex | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, told: Told): void {
+  append(io: IoId | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, listener: BatchListener): void {
     if (this.#port === undefined) {
       this.#entriesLost += bodies.length;
-      return told.written(false);
+      return listener.written(false);
     }
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
-    this.#batches.push({ batch, count: bodies.length, told });
+    this.#batches.push({ batch, count: bodies.length, listener });
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
-    if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.#settleWritten();
+    if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
     const bytes = encodeToAudit({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies, isAwaited });
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
@@ -122,12 +122,9 @@ export class AuditLink implements AuditLog {
     });
   }
 
-  /** Learns what has been written by now. */
-  catchUp(): void { this.#settleWritten(); }
-
   receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
     switch (message.type) {
-      case 'written': return this.#settleWritten();
+      case 'written': return this.catchUp();
       case 'not-written':
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
@@ -141,7 +138,8 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  #settleWritten(): void {
+  /** Learns what has been written by now. */
+  catchUp(): void {
     const last = Atomics.load(this.#counters, WRITTEN);
     // A failed batch may also have a lower number than the last one written. Nothing is concluded until its message has come.
     if (Atomics.load(this.#counters, FAILED) !== this.#failuresHeard) return;
@@ -153,7 +151,7 @@ export class AuditLink implements AuditLog {
     this.#batches = this.#batches.slice(written);
     for (const waiting of settled) {
       this.#entriesInFlight -= waiting.count;
-      waiting.told.written(true);
+      waiting.listener.written(true);
     }
     this.#unreleased.push(...settled);
     this.#unreleased = this.#stillUnreleased();
@@ -170,7 +168,7 @@ export class AuditLink implements AuditLog {
     const [waiting] = this.#batches.splice(at, 1);
     this.#entriesInFlight -= waiting!.count;
     this.#entriesLost += waiting!.count;
-    waiting!.told.written(false);
+    waiting!.listener.written(false);
   }
 
   #takeAll(): readonly Waiting[] {

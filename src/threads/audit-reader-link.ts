@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
@@ -70,7 +71,7 @@ export class AuditReaderLink implements AuditReads {
       if (defect !== undefined) this.#onDefect(defect);
       this.#settle(id, reply);
     });
-    worker.on('error', (error) => this.#onDefect(error.stack ?? error.message));
+    worker.on('error', (error) => this.#onDefect(stackOf(error)));
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined;
       for (const id of [...this.#waiting.keys()]) this.#settle(id, fail({ kind: 'internal' }));

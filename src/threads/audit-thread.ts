@@ -6,7 +6,7 @@ import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
-import type { AuditToIo, AuditToMain, IoIndex, MainToAudit } from './protocol.ts';
+import type { AuditToIo, AuditToMain, IoId, MainToAudit } from './protocol.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
@@ -15,7 +15,7 @@ export type AuditThreadOptions = UpkeepOptions & {
 };
 
 /** Connects an I/O thread that was started, so that its answers can be released to it. */
-export type ConnectIo = { readonly io: IoIndex; readonly port: MessagePort };
+export type ConnectIo = { readonly io: IoId; readonly port: MessagePort };
 
 type Append = Extract<MainToAudit, { type: 'append' }>;
 type Incoming = Uint8Array | ConnectIo;
@@ -48,7 +48,7 @@ class AuditThread {
   readonly #directory: string;
   readonly #counters: Int32Array;
   readonly #upkeep: AuditUpkeep;
-  readonly #ios = new Map<IoIndex, MessagePort>();
+  readonly #ios = new Map<IoId, MessagePort>();
   readonly #waiting: Append[] = [];
   readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;

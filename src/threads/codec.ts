@@ -4,7 +4,7 @@ import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_STATES } from '../core/op-state.ts';
 import { ok } from '../core/result.ts';
 import { packEvents, unpackEvents, type PackedEvents } from './packed-events.ts';
-import type { AuditToIo, IoIndex, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
+import type { AuditToIo, IoId, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
 
 // Records: each shape's keys are written once per batch, and read back by a constructor made for it.
 const packr = new Packr({ useRecords: true });
@@ -43,7 +43,7 @@ export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message));
 }
 
-type PackedAppend = readonly [batch: number, io: IoIndex | null, bodies: string, count: number, replies: Uint8Array | null, isAwaited: boolean];
+type PackedAppend = readonly [batch: number, io: IoId | null, bodies: string, count: number, replies: Uint8Array | null, isAwaited: boolean];
 type PackedRelease = readonly [firstId: number, isRecorded: boolean, replies: Uint8Array];
 
 export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>

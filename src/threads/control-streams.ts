@@ -1,8 +1,8 @@
 import type { AgentKey } from '../core/ids.ts';
-import type { IoIndex } from './protocol.ts';
+import type { IoId } from './protocol.ts';
 
 /** The agent's end of a control stream: its I/O thread, and its number there. */
-type Place = { readonly io: IoIndex; readonly stream: number };
+type Place = { readonly io: IoId; readonly stream: number };
 
 /** The control streams that agents have open, in whichever I/O thread. An agent may have several. */
 export class ControlStreams {
@@ -21,7 +21,7 @@ export class ControlStreams {
   }
 
   /** Removes all streams of a thread that is gone. */
-  dropThread(io: IoIndex): void {
+  dropThread(io: IoId): void {
     for (const [agent, streams] of this.#byAgent) {
       for (const [id, place] of streams) if (place.io === io) streams.delete(id);
       if (streams.size === 0) this.#byAgent.delete(agent);

@@ -1,16 +1,16 @@
 import type { Effect } from '../core/effects.ts';
 import { microToUsd } from '../core/money.ts';
 import type { EventKind, GatewayEvent, Interest } from '../gateway/events.ts';
-import type { IoIndex } from './protocol.ts';
+import type { IoId } from './protocol.ts';
 
-type Deliver = (io: IoIndex, event: GatewayEvent) => void;
+type Deliver = (io: IoId, event: GatewayEvent) => void;
 
 /**
  * Gives every event its id, and sends to each I/O thread only the events that one of its readers may see. The payloads are
  * described where they become frames, in wire/ws/frames.ts: from here on their fields have the names of the wire.
  */
 export class EventBoard {
-  readonly #interests = new Map<IoIndex, 'all' | ReadonlySet<string>>();
+  readonly #interests = new Map<IoId, 'all' | ReadonlySet<string>>();
   readonly #deliver: Deliver;
   #lastId: number;
 
@@ -22,12 +22,12 @@ export class EventBoard {
 
   get isWatched(): boolean { return this.#interests.size > 0; }
 
-  setInterest(io: IoIndex, interest: Interest): void {
+  setInterest(io: IoId, interest: Interest): void {
     if (interest !== 'all' && interest.length === 0) this.#interests.delete(io);
     else this.#interests.set(io, interest === 'all' ? 'all' : new Set(interest));
   }
 
-  dropThread(io: IoIndex): void { this.#interests.delete(io); }
+  dropThread(io: IoId): void { this.#interests.delete(io); }
 
   /** Publishes the event of an effect. Most effects have none. */
   publishEffect(effect: Effect, atMs: number): void {

@@ -4,12 +4,10 @@ import type { Command, Replies, SignalMessage } from '../core/commands.ts';
 import type { AgentKey } from '../core/ids.ts';
 import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
+import type { DurationCounts } from './durations.ts';
 
-/**
- * Number of an I/O thread. Never used again: a message for a thread that died must not reach its successor, which numbers its
- * requests from 1 again.
- */
-export type IoIndex = number;
+/** Of an I/O thread, and never reused: a message for one that died must not reach its successor, which numbers its requests from 1 again. */
+export type IoId = number;
 
 export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }
@@ -20,7 +18,7 @@ export type IoToMain =
 
 export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
-/** What an I/O thread is started with. `data` is its entry's own. Port 0 takes a free one. */
+/** What an I/O thread is started with. Only the thread itself knows the type of `data`. Port 0 takes a free one. */
 export type IoStart = {
   /** The first thread is 0. */
   readonly place: number;
@@ -61,7 +59,7 @@ export type MainToAudit =
   | {
     readonly type: 'append';
     readonly batch: number;
-    readonly io: IoIndex | undefined;
+    readonly io: IoId | undefined;
     readonly bodies: string;
     readonly count: number;
     readonly replies: Uint8Array | undefined;
@@ -93,9 +91,3 @@ export type IoStats = {
   /** Since the thread started. */
   readonly checks: DurationCounts;
 };
-
-/** How long things took: how many took at most each of BUCKET_SECS, how many longer (last), and all together. */
-export type DurationCounts = { readonly counts: readonly number[]; readonly sumMs: number };
-
-/** From half a millisecond, where an idle gateway is, to the ten seconds after which most callers have gone. */
-export const BUCKET_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

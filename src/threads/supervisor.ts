@@ -4,7 +4,7 @@ import { assertNever } from '../core/result.ts';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
 import { decode, encodeToAudit } from './codec.ts';
-import type { AuditToMain, IoIndex, IoNotice, IoStart, Ports } from './protocol.ts';
+import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
 import type { Switchboard } from './switchboard.ts';
 import { workerFile } from './worker-file.ts';
 
@@ -36,7 +36,7 @@ const DRAIN_LATE_MS = 2_000;
 /** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #io = new Map<IoIndex, IoThread>();
+  readonly #io = new Map<IoId, IoThread>();
   #ports: Ports;
   #lastIo = -1;
   #auditWorker: Worker | undefined;
@@ -213,7 +213,7 @@ export class Supervisor {
   }
 
   /** The I/O thread's end of a new channel from the audit thread. */
-  #auditPortFor(io: IoIndex): MessagePort {
+  #auditPortFor(io: IoId): MessagePort {
     const { port1, port2 } = new MessageChannel();
     this.#auditWorker?.postMessage({ io, port: port1 } satisfies ConnectIo, [port1]);
     return port2;

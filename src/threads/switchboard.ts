@@ -20,7 +20,7 @@ import { CursorSeal } from './cursor-seal.ts';
 import { sumOfDurations } from './durations.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
-import type { IoIndex, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
+import type { IoId, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
 import { unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
 export type SwitchboardOptions = {
@@ -68,7 +68,7 @@ const CHANGES = {
 /** Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its caller. */
 export class Switchboard {
   readonly #options: SwitchboardOptions;
-  readonly #threads = new Map<IoIndex, Thread>();
+  readonly #threads = new Map<IoId, Thread>();
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
@@ -82,12 +82,12 @@ export class Switchboard {
     this.events = new EventBoard((io, event) => this.#tell(io, event), options.clock.nowMs());
   }
 
-  connect(io: IoIndex, port: Pick<MessagePort, 'postMessage'>): void {
+  connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
     this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
   }
 
   /** Call it when the thread is gone, with its sockets, readers and streams. */
-  disconnect(io: IoIndex): void {
+  disconnect(io: IoId): void {
     const last = this.#threads.get(io)?.stats;
     if (last !== undefined) this.#gone = { ...countsOf(this.#gone, last), pendingRequests: 0, webSockets: 0, controlStreams: 0 };
     this.#threads.delete(io);
@@ -104,7 +104,7 @@ export class Switchboard {
   }
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
-  receive(io: IoIndex, bytes: Uint8Array): void {
+  receive(io: IoId, bytes: Uint8Array): void {
     const { audit, clock } = this.#options;
     // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the signal.
     audit.catchUp();
@@ -124,7 +124,7 @@ export class Switchboard {
   }
 
   /** Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at once. */
-  #perform(io: IoIndex, id: number, command: Command, batch: Batch): void {
+  #perform(io: IoId, id: number, command: Command, batch: Batch): void {
     const { bodies, appliedAtMs } = batch;
     const auditIndex = bodies.length;
     const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
@@ -165,7 +165,7 @@ export class Switchboard {
     return { reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply, effects };
   }
 
-  #receiveOther(io: IoIndex, message: Exclude<IoToMain, { type: 'command' }>): void {
+  #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' }>): void {
     switch (message.type) {
       case 'call': return void this.#call(io, message.id, message.name, message.input);
       case 'interest':
@@ -182,7 +182,7 @@ export class Switchboard {
     }
   }
 
-  async #call(io: IoIndex, id: number, name: keyof UseCases, input: unknown): Promise<void> {
+  async #call(io: IoId, id: number, name: keyof UseCases, input: unknown): Promise<void> {
     try {
       const reply = await this.#options.useCases[name](input as never);
       this.#send(io, { type: 'call-reply', id, reply });
@@ -258,7 +258,7 @@ export class Switchboard {
     }
   }
 
-  async #answerWhenDurable(io: IoIndex, id: number, reply: AuditedReply['reply'], bodies: readonly string[], undo: Undo | undefined, durable: Promise<void>): Promise<void> {
+  async #answerWhenDurable(io: IoId, id: number, reply: AuditedReply['reply'], bodies: readonly string[], undo: Undo | undefined, durable: Promise<void>): Promise<void> {
     try {
       await durable;
     } catch (error) {
@@ -279,7 +279,7 @@ export class Switchboard {
   }
 
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
-  #settle(io: IoIndex, { commands, replies, undos, signals, appliedAtMs }: Batch, isWritten: boolean): void {
+  #settle(io: IoId, { commands, replies, undos, signals, appliedAtMs }: Batch, isWritten: boolean): void {
     if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of signals) this.#signal(signal);
     if (isWritten) return;
     if (this.#options.onAuditFailure === 'deny') {
@@ -304,17 +304,17 @@ export class Switchboard {
   }
 
   /** A live audit thread sends the same answer; whichever arrives second finds nobody waiting. */
-  #answerUnrecorded(io: IoIndex, id: number, reply: AuditedReply['reply']): void {
+  #answerUnrecorded(io: IoId, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
   }
 
   /** The entries are written, but their ids are lost with the audit thread. Callers that already have an answer ignore this one. */
-  #answerUnreleased(io: IoIndex, replies: readonly AuditedReply[]): void {
+  #answerUnreleased(io: IoId, replies: readonly AuditedReply[]): void {
     for (const reply of replies) this.#send(io, { ...reply, auditIndex: -1 });
   }
 
   /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
-  #tell(io: IoIndex, event: GatewayEvent): void {
+  #tell(io: IoId, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
     if (thread === undefined) return;
     if (thread.events !== undefined && thread.outbox.last === thread.events.message) return void thread.events.list.push(event);
@@ -323,7 +323,7 @@ export class Switchboard {
     thread.outbox.send(thread.events.message);
   }
 
-  #send(io: IoIndex, message: MainToIo): void {
+  #send(io: IoId, message: MainToIo): void {
     this.#threads.get(io)?.outbox.send(message);
   }
 }
