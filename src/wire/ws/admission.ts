@@ -4,7 +4,7 @@ import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout, seesOrg, type Principal } from '../../core/scope.ts';
 import { EVENT_KINDS, type EventKind } from '../../gateway/events.ts';
-import type { Interest } from './channel.ts';
+import type { ReaderInterest } from './channel.ts';
 
 export type StreamQuery = { readonly orgId: string | undefined; readonly kinds: ReadonlySet<EventKind> | undefined; readonly snapshot: boolean; readonly lineage: boolean };
 
@@ -31,7 +31,7 @@ function readFlag(query: URLSearchParams, name: 'snapshot' | 'lineage'): Result<
  * What this principal is shown of what it asked for. A credential that is bound to an org sees that org alone; `account`
  * events name people, so they are for administrators.
  */
-export function interestOf(principal: Principal, { orgId, kinds, lineage }: StreamQuery): Result<Interest, Fault> {
+export function interestOf(principal: Principal, { orgId, kinds, lineage }: StreamQuery): Result<ReaderInterest, Fault> {
   const noReader = refuseWithout('read', principal);
   if (noReader !== undefined) return noReader;
   if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });

@@ -23,20 +23,20 @@ export type Entry = {
  * What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none.
  * `lineage`: the team beside each operation.
  */
-export type Interest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind>; readonly lineage: boolean };
+export type ReaderInterest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind>; readonly lineage: boolean };
 
-export const channelKeyOf = ({ orgId, kinds, lineage }: Interest): string => `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
+export const channelKeyOf = ({ orgId, kinds, lineage }: ReaderInterest): string => `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
 
 export class Channel {
   readonly key: string;
-  readonly interest: Interest;
+  readonly interest: ReaderInterest;
   readonly readers = new Set<Reader>();
   /** In their order, the oldest first. */
   #entries: Entry[] = [];
   readonly #release: (entry: Entry) => void;
 
   /** `release` is called for every entry that this channel drops. */
-  constructor(interest: Interest, release: (entry: Entry) => void) {
+  constructor(interest: ReaderInterest, release: (entry: Entry) => void) {
     this.key = channelKeyOf(interest);
     this.interest = interest;
     this.#release = release;

@@ -4,9 +4,9 @@ import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
-import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
+import type { GatewayEvent, Interest } from '../../gateway/events.ts';
 import { Shares } from '../../gateway/shares.ts';
-import { Channel, channelKeyOf, type Entry, type Interest } from './channel.ts';
+import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
 
@@ -14,14 +14,14 @@ export type FanOutOptions = {
   /** How many readers there may be, and half as many of one org. */
   readonly maxReaders: number;
   /** Called whenever the set of orgs changes for whose events this thread has readers. */
-  readonly onInterest: (interest: ThreadInterest) => void;
+  readonly onInterest: (interest: Interest) => void;
   readonly listOps: (request: OrgFilter & PageRequest) => Promise<Result<Page<OpView>, Fault>>;
   readonly onError: (error: unknown) => void;
   /** Makes ids of snapshot frames differ from those of other threads and other runs. */
   readonly name: string;
 };
 
-export type Seat = { readonly principal: Principal; readonly expiresAtMs: number; readonly interest: Interest; readonly wantsSnapshot: boolean };
+export type Seat = { readonly principal: Principal; readonly expiresAtMs: number; readonly interest: ReaderInterest; readonly wantsSnapshot: boolean };
 
 /** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
 const MAX_CHANNEL_ENTRIES = 50_000;
@@ -51,19 +51,16 @@ export class FanOut {
   /** Readers that wait for the next page of their snapshot. */
   readonly #pageQueue = new Set<Reader>();
   readonly #timer: NodeJS.Timeout;
-  readonly #release: (entry: Entry) => void;
-  readonly #pump = (): void => this.#serve();
   #seq = 0;
   #held = 0;
   #snapshotFrames = 0;
   #droppedBefore = 0;
-  #isPumping = false;
+  #isServing = false;
   #isReadingPage = false;
 
   constructor(options: FanOutOptions) {
     this.#options = options;
     this.#shares = new Shares(options.maxReaders);
-    this.#release = (entry) => this.#let(entry);
     this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#timer.unref();
   }
@@ -130,7 +127,7 @@ export class FanOut {
     for (const reader of [...this.#readers]) reader.close(reason);
   }
 
-  #channelFor(interest: Interest): Channel {
+  #channelFor(interest: ReaderInterest): Channel {
     const key = channelKeyOf(interest);
     const known = this.#channels.get(key);
     if (known !== undefined) return known;
@@ -175,13 +172,14 @@ export class FanOut {
     return entry;
   }
 
-  #let(entry: Entry): void {
+  /** A channel has dropped the entry. */
+  readonly #release = (entry: Entry): void => {
     this.#held -= 1;
     entry.holders -= 1;
     if (entry.holders > 0 || entry.opId === undefined) return;
     const latest = this.#latestOf(entry);
     if (latest.get(entry.opId) === entry) latest.delete(entry.opId);
-  }
+  };
 
   #latestOf({ lineage }: Entry): Map<OpId, Entry> { return lineage ? this.#latest.lineage : this.#latest.bare; }
 
@@ -195,24 +193,24 @@ export class FanOut {
     const pass = this.#passes.get(channel);
     if (pass !== undefined) pass.isAgain = true;
     else this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
-    if (this.#isPumping) return;
-    this.#isPumping = true;
-    setImmediate(this.#pump);
+    if (this.#isServing) return;
+    this.#isServing = true;
+    setImmediate(this.#serve);
   }
 
   /** Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue. */
-  #serve(): void {
+  readonly #serve = (): void => {
     const untilMs = performance.now() + SLICE_MS;
     for (const [channel, pass] of this.#passes) {
-      if (!this.#walk(pass, untilMs)) return void setImmediate(this.#pump);
+      if (!this.#walk(pass, untilMs)) return void setImmediate(this.#serve);
       this.#passes.delete(channel);
       channel.trim();
       if (pass.isAgain && channel.readers.size > 0) this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
       if (performance.now() >= untilMs) break;
     }
-    if (this.#passes.size > 0) return void setImmediate(this.#pump);
-    this.#isPumping = false;
-  }
+    if (this.#passes.size > 0) return void setImmediate(this.#serve);
+    this.#isServing = false;
+  };
 
   /** True when every reader of the pass has had its turn. */
   #walk(pass: Pass, untilMs: number): boolean {

@@ -2,7 +2,7 @@
 import type { HttpRequest as UwsRequest, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import type { GatewayEvent, Interest as ThreadInterest } from '../../gateway/events.ts';
+import type { GatewayEvent, Interest } from '../../gateway/events.ts';
 import type { Authenticated } from '../../gateway/use-cases.ts';
 import type { Link } from '../../gateway/link.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from '../http/authorization.ts';
@@ -21,7 +21,7 @@ const STREAM_PATH = '/api/v1/stream';
 export type StreamOptions = {
   readonly link: Link;
   /** Says to the main thread whose events this thread has readers for. It must arrive before any later request. */
-  readonly tellInterest: (interest: ThreadInterest) => void;
+  readonly tellInterest: (interest: Interest) => void;
   readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
   /** Origins whose pages may open streams, beside the gateway's own. */
   readonly origins: readonly string[];
