@@ -20,7 +20,7 @@ import type { AccountsContext } from './gateway/accounts-context.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
 import { loginBounds } from './account-settings.ts';
-import { giveWay } from './threads/modest-pool.ts';
+import { lowerPoolPriority } from './threads/pool-priority.ts';
 
 export type Database = {
   readonly postgres: Postgres;
@@ -120,7 +120,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   return {
     useCases: accounts.useCases,
     start: async () => {
-      await giveWay(config.UV_THREADPOOL_SIZE);
+      await lowerPoolPriority(config.UV_THREADPOOL_SIZE);
       const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
       prune(); // after a long downtime there may be much to delete
       return timed.ok ? synced : timed;

@@ -109,7 +109,7 @@ async function assemble(resources: Resources, undo: Undo) {
   undo.push(() => storeOutage.stop());
   const onError = (error: unknown, doing: string): void => {
     const isStore = error instanceof StoreUnwritable;
-    if (isStore && !storeOutage.isNews(error, doing)) return;
+    if (isStore && !storeOutage.noteFailure(error, doing)) return;
     log.error(`failed: ${doing}`, { error: (isStore ? fileTrouble(error, config.SVC_DATA_DIR) : undefined) ?? stackOf(error) });
   };
   const agents = createLmdbAgents(store);

@@ -4,13 +4,13 @@ import type { StoreUnwritable } from './gateway/store-unwritable.ts';
 const PROBE_EVERY_MS = 2_000;
 
 /**
- * A time in which the embedded store takes nothing. What it keeps from being done is logged once for each kind, because there may
- * be thousands of requests, and then that it is over.
+ * An outage of the embedded store, during which it takes no writes. Each kind of work that fails is logged once, because there may
+ * be thousands of requests, and so is the end of the outage.
  */
 export class StoreOutage {
   readonly #log: Logger;
   readonly #probe: () => Promise<void>;
-  readonly #said = new Set<string>();
+  readonly #logged = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(probe: () => Promise<void>, log: Logger) {
@@ -20,13 +20,13 @@ export class StoreOutage {
 
   get isOn(): boolean { return this.#timer !== undefined; }
 
-  /** Whether this failure is news. */
-  isNews(error: StoreUnwritable, doing: string): boolean {
-    if (typeof error.code !== 'number') return true; // of another file: only the embedded store gives the number of the system
+  /** Notes that `doing` has failed; true when that is to be logged. */
+  noteFailure(error: StoreUnwritable, doing: string): boolean {
+    if (typeof error.code !== 'number') return true; // of another file: only the embedded store reports a number
     this.#timer ??= setInterval(() => void this.#look(), PROBE_EVERY_MS).unref();
-    const isNew = !this.#said.has(doing);
-    this.#said.add(doing);
-    return isNew;
+    const isFirst = !this.#logged.has(doing);
+    this.#logged.add(doing);
+    return isFirst;
   }
 
   stop(): void { clearInterval(this.#timer); }
@@ -35,12 +35,12 @@ export class StoreOutage {
     try {
       await this.#probe();
     } catch {
-      return; // still so, as was said
+      return; // not over yet
     }
     if (!this.isOn) return; // an earlier look took longer than the time between two
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#said.clear();
+    this.#logged.clear();
     this.#log.warn('the embedded store is written again');
   }
 }

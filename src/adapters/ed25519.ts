@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { messageOf } from '../core/error-text.ts';
 
 /** PEM texts as Node writes them, whatever was read: the token library is given nothing else. */
 export type VerifyingKey = { readonly kid: string; readonly publicKeyPem: string };
@@ -33,6 +34,6 @@ export function readSigningKeys(pem: string): { readonly signing: SigningKey; re
   try {
     return { signing: signingKeyOf(createPrivateKey(first.block)), verifying: others.map(({ block }) => verifyingKeyOf(createPublicKey(block))) };
   } catch (error) {
-    throw new Error(`it cannot be read: ${error instanceof Error ? error.message : 'unknown reason'}`);
+    throw new Error(`it cannot be read: ${messageOf(error)}`);
   }
 }

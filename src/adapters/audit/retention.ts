@@ -31,37 +31,37 @@ export type RetentionReport = {
 export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = Infinity, key, nowMs }: RetentionOptions): RetentionReport {
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
-  const goes = goingFrom(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
+  const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
   // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to name.
-  const firstKept = segments[goes];
-  const frame = goes === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
+  const firstKept = segments[count];
+  const frame = count === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
   if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
   // The anchor comes first: after a crash in between, what is before it is only deleted later.
   writeAnchor(directory, frame.id, frame.prevHash, key, nowMs);
-  const gone = segments.slice(0, goes);
+  const gone = segments.slice(0, count);
   for (const segment of gone) {
     unlinkSync(segment.path);
     rmSync(indexPath(segment), { force: true });
   }
   pruneCheckpoints(directory, frame.id);
-  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, goes).reduce((sum, size) => sum + size, 0), isCut: goes === maxSegments };
+  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, count).reduce((sum, size) => sum + size, 0), isCut: count === maxSegments };
 }
 
 /** How many of the oldest segments to delete. */
-function goingFrom(
+function countToDelete(
   segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
   const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, nowMs } = limits;
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
-  let goes = 0;
+  let count = 0;
   // The newest non-empty segment holds the head of the chain.
-  while (goes < segments.length - 1 && goes < maxSegments && (sizes[goes + 1] ?? 0) > 0) {
-    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, goes, nowMs) > maxAgeMs;
+  while (count < segments.length - 1 && count < maxSegments && (sizes[count + 1] ?? 0) > 0) {
+    const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, count, nowMs) > maxAgeMs;
     if (!isOld && bytes <= maxBytes) break;
-    bytes -= sizes[goes] ?? 0;
-    goes += 1;
+    bytes -= sizes[count] ?? 0;
+    count += 1;
   }
-  return goes;
+  return count;
 }
 
 /**

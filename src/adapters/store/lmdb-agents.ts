@@ -3,13 +3,12 @@ import { agentKeyOf, type AgentKey } from '../../core/ids.ts';
 import type { AgentStore } from '../../gateway/ports.ts';
 import type { EmbeddedStore } from './lmdb.ts';
 
-// Keys of the store are limited in bytes, and three names can be longer than that: the digest of the credential, which no
-// two agents share, is short and always there.
-type Row = AgentRegistration;
-
-/** Registrations in the embedded store. */
+/**
+ * Registrations in the embedded store. Its keys are limited in bytes, and three names can be longer than that: the digest of the
+ * credential, which no two agents share, is short and always there.
+ */
 export function createLmdbAgents(store: EmbeddedStore): AgentStore {
-  const table = store.table<string, Row>('agents');
+  const table = store.table<string, AgentRegistration>('agents');
   const keyInStore = new Map<AgentKey, string>();
   return {
     *load() {

@@ -35,7 +35,7 @@ export async function damagedStoreFile(dataDir: string): Promise<string | undefi
   if (size < LEAST_BYTES || !start.subarray(MARK_AT, MARK_AT + MARK.length).equals(MARK)) return path;
   const claim = claimOf(start);
   if (claim === undefined || size < claim.leastSize) return path;
-  if (size < claim.wholeSize && !(await isSoundWithout(folder, path, size, claim.wholeSize))) return path;
+  if (size < claim.wholeSize && !(await isSoundWhenExtended(folder, path, size, claim.wholeSize))) return path;
   return withOpenFile(path, 'r', (fd) => areSound(fd, claim.pageBytes, claim.trees)) ? undefined : path;
 }
 
@@ -62,7 +62,7 @@ function claimOf(start: Buffer): { readonly pageBytes: number; readonly trees: r
  * The last pages may never have been written, where they were free again when the library came to it. So the file is made as long
  * as it should be, of which a sound one takes no harm, and all of it is read: of zeros in place of what is used, the library says so.
  */
-async function isSoundWithout(folder: string, path: string, size: number, wholeSize: number): Promise<boolean> {
+async function isSoundWhenExtended(folder: string, path: string, size: number, wholeSize: number): Promise<boolean> {
   let isSound = false;
   truncateSync(path, wholeSize);
   try {

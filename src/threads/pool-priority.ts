@@ -12,7 +12,7 @@ const ROUNDS = 8;
  * 30 ms in one piece, and on a busy processor a check would wait for a whole time slice of it. On Linux only: elsewhere a single
  * thread has no priority of its own, or does not learn its number. There, and where it is forbidden, hashes compete with checks.
  */
-export async function giveWay(poolThreads: number): Promise<void> {
+export async function lowerPoolPriority(poolThreads: number): Promise<void> {
   if (process.platform !== 'linux') return;
   const threads = await threadsOf(poolThreads);
   try {
