@@ -1,4 +1,4 @@
-/** What the configuration says of accounts. Wanted also where there are none, and their libraries are not loaded. */
+/** What the configuration says of accounts, apart from them: it is needed also where their libraries are not loaded. */
 import { bracketed, type Config } from './config.ts';
 import type { Bounds } from './gateway/bounded.ts';
 import { passwordThreads } from './threads/crypto-pool.ts';

@@ -33,8 +33,8 @@ export type Database = {
 const START_TIMEOUT_MS = 30_000;
 
 /**
- * That of SVC_DATABASE_URL. Migrates, and takes over the API keys of the embedded store. Rejects with a message for the
- * operator; promptly, and with nothing left running, when `signal` is aborted.
+ * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with a message
+ * for the operator; promptly, and with nothing left running, when `signal` is aborted.
  */
 export async function openDatabase(url: string, config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database> {
   const own = url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
@@ -75,7 +75,7 @@ export type AccountsStart = {
   readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;
-  /** The database's time is read off it: one that does not notice when the wall clock is set. */
+  /** The database's time is derived from it, so it must not notice when the wall clock is set. */
   readonly clock: Clock;
   readonly log: Logger;
   readonly publicUrl: () => string;

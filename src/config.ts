@@ -41,13 +41,13 @@ const address: Parse<Address> = (value) => {
 
 const url = (...protocols: readonly string[]): Parse<string> => (value) => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined);
 
-/** Also without a host between user and database, as PostgreSQL's own tools take it, where the query names the folder of a socket. */
+/** The host may be left out where the query names the folder of a socket, as PostgreSQL's own tools allow. */
 const databaseUrl: Parse<string> = (value) => {
   const whole = /[?&]host=/.test(value) ? value.replace('@/', '@localhost/') : value;
   return url('postgres:', 'postgresql:')(whole) === undefined || hasBadEscape(value) ? undefined : value;
 };
 
-/** A stray % is taken as it is, but the driver cannot read bytes that are no text. */
+/** The driver takes a stray % as it is, but cannot read escapes that are not UTF-8. */
 function hasBadEscape(value: string): boolean {
   try {
     decodeURIComponent(value);
@@ -91,7 +91,7 @@ const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
 const threads = (meaning: string): Variable<number> => ({ ...count(1, MAX_THREADS, defaultThreads, meaning), fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}` });
 
-/** Measured: what one org may take of them, which is half, fits into any container of 256 MiB or more, each operation with an agent of its own. */
+/** Measured: the half of these that one org may take fits into any container of 256 MiB or more, with an agent of its own for each operation. */
 const OPS_PER_MIB = 1_000;
 const AGENTS_PER_MIB = 300;
 const MAX_HELD = 16_000_000;

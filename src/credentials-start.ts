@@ -39,7 +39,7 @@ export type Credentials = {
   readonly tickets: WsTickets;
 };
 
-/** So often, at most, the database is asked for a key that is not known here. Whoever presents a wrong one may have to wait that long. */
+/** The database is asked for keys that are not known here at most this often. Whoever presents a wrong one may wait that long. */
 const LOOK_EVERY_MS = 250;
 
 /** Faults: those of reading the store of API keys. */

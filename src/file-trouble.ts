@@ -7,7 +7,7 @@ type Trouble = { readonly reason: string; readonly remedy: string };
 const uid = process.getuid?.();
 const ACCOUNT = `the account that runs the gateway${uid === undefined ? '' : ` (user ${uid})`}`;
 const NOT_OURS: Trouble = { reason: `${ACCOUNT} may not`, remedy: 'give it to that account' };
-/** What holds it may belong to others, rightly: that is not to be given away. */
+/** The folder that is to hold it may rightly belong to others, who should not give it away. */
 const NOT_OURS_TO_MAKE: Trouble = { reason: `${ACCOUNT} may not make it`, remedy: 'make it and give it to that account' };
 const FULL: Trouble = { reason: 'the disk is full', remedy: 'make room' };
 const IN_THE_WAY: Trouble = { reason: 'there is a file where a folder must be', remedy: 'move that file away' };

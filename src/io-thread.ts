@@ -20,7 +20,7 @@ import { staticRoutes } from './wire/http/static.ts';
 import { LargeBatches } from './wire/large-batches.ts';
 import type { WirePorts } from './wire/ports.ts';
 
-/** What the main thread gives each I/O thread of the configuration. */
+/** The part of the configuration that each I/O thread gets. */
 export type IoData = {
   readonly httpHost: string;
   readonly grpcHost: string;
@@ -179,8 +179,8 @@ class IoThread {
   }
 
   /**
-   * Resolves with true when all was answered at one look and nothing has been asked until the next, so that the last answers are
-   * written by then. Whoever closes in that very turn cuts off nothing that was taken.
+   * Resolves with true once everything is answered at one look and nothing new has been asked by the next, when the last answers
+   * are written, too. Closing the connections in that same turn cuts off no request that was accepted.
    */
   async #isQuiet(untilMs: number): Promise<boolean> {
     let askedWhenIdle: number | undefined;

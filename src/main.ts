@@ -56,7 +56,7 @@ const LEAST_DATABASE_GRACE_MS = 500;
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
-/** What closes what a start has opened so far, in the order of opening. */
+/** The steps that close what a start has opened so far, in the order of opening. */
 type Undo = (() => unknown)[];
 type Resources = Awaited<ReturnType<typeof openResources>>;
 type Parts = Awaited<ReturnType<typeof assemble>>;
@@ -95,7 +95,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const clock = createClock();
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const url = config.SVC_DATABASE_URL;
-  // Loaded where there is a database only: the libraries of accounts are a tenth of what a start takes.
+  // Loaded only where there is a database: the libraries of accounts take a tenth of a start.
   const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase(url, config, store, log, signal));
   undo.push(() => database?.close());
   signal.throwIfAborted();
@@ -204,7 +204,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
   };
 }
 
-/** In the order in which nothing is lost. */
+/** Stops the parts in the order in which nothing is lost. */
 async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (waitsFor: string) => void): Promise<void> {
   const { accounts, apiKeys, auditReader, config, crypto, database, lock, log, onError, policyChanges, store, storeOutage, supervisor, switchboard } = parts;
   for (const timer of timers) clearInterval(timer);

@@ -1,4 +1,4 @@
-/** What the main thread gives the others of the configuration: plain data. */
+/** The parts of the configuration that the other threads get: plain data. */
 import { join } from 'node:path';
 import { loginBounds } from './account-settings.ts';
 import { usableMemoryMib } from './adapters/memory.ts';
@@ -9,7 +9,7 @@ import type { AuditThreadOptions } from './threads/audit-thread.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1024 * 1024;
-/** Of a thread: what clients send over HTTP, what they send over gRPC, and what they do not read there may each take as much. */
+/** In each thread, half-sent HTTP requests, half-sent gRPC messages and unread gRPC answers may each take this much. */
 const MAX_HALF_SENT_MIB = 128;
 /** Two of the largest batches. */
 const LEAST_HALF_SENT_MIB = 8;
@@ -39,7 +39,7 @@ export function ioDataOf(config: Config): IoData {
   };
 }
 
-/** So that a small container does not end by what anybody sends, who needs no credential for it. */
+/** By the memory there is: to send half a request takes no credential, and it must not exhaust a small container. */
 export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =>
   MIB * Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
 

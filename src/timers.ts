@@ -15,7 +15,7 @@ import type { Switchboard } from './threads/switchboard.ts';
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
 const DELETE_EVERY_MS = 10_000;
-/** How often it is looked whether the process may open another file. */
+/** How often to check that the process can open another file. */
 const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
@@ -39,7 +39,7 @@ type Timed = {
 /** The timers run until the caller clears them. */
 export function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, keyDeletion, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
   const lastSeenAtMs = apiKeys.lastSeenAtMs;
-  // Keys are also at rest for days where no clock is wrong: no reason for a word. What is to be deleted waits for a day.
+  // A leap is not logged: keys may go unused for days where no clock is wrong. It only makes the deletion wait for a day.
   const guard = createClockGuard({ witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs], onLeap: () => undefined });
   const watchDescriptors = createDescriptorWatch(log);
   return [
@@ -52,7 +52,7 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
     setInterval(() => {
-      // That the database is away is said once by its pool, and the next turn makes up for this one.
+      // The pool logs once that the database is away, and the next turn makes up for this one.
       if (guard.isBelieved()) void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
     }, DELETE_EVERY_MS),
   ];

@@ -36,7 +36,7 @@ async function written(path: string, text: string): Promise<void> {
 export function replaceFileSync(path: string, text: string): void {
   const next = `${path}.tmp`;
   withOpenFile(next, 'w', (fd) => {
-    writeFileSync(fd, text); // all of it: a disk that is nearly full takes the first part of a single write
+    writeFileSync(fd, text); // writes all of it or throws: of a single write, a disk that is nearly full may take only the first part
     fsyncSync(fd);
   });
   renameSync(next, path);

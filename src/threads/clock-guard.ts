@@ -3,7 +3,7 @@ const DAY_MS = 24 * 60 * 60_000;
 export type ClockGuardOptions = {
   /** Times that were written down before, by this clock or one that was right; in their order. */
   readonly witnessedMs: readonly number[];
-  /** Called when a leap is seen: from where to where, and until when the clock is not believed. Milliseconds since 1970. */
+  /** Called when a leap is seen, with the times before and after it, in milliseconds since the Unix epoch. */
   readonly onLeap: (fromMs: number, toMs: number) => void;
   readonly wallMs?: () => number;
   readonly monotonicMs?: () => number;
@@ -12,9 +12,9 @@ export type ClockGuardOptions = {
 export type ClockGuard = { isBelieved(): boolean };
 
 /**
- * Whether the clock may be believed when something is deleted for its age. A clock that has leapt ahead by more than a day
- * is one that is wrong, or the gateway was away; what is deleted does not come back, so both wait until the gateway has run
- * for a day with it. A leap of less costs no more than that much of the age.
+ * Whether the clock may be believed when something is deleted for its age. Where it has leapt ahead by more than a day, it is wrong
+ * or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the gateway has run for a
+ * day. A smaller leap makes nothing older than it is by more than that.
  */
 export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monotonicMs = () => performance.now() }: ClockGuardOptions): ClockGuard {
   let lastWallMs = wallMs();

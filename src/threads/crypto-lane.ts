@@ -21,7 +21,7 @@ export type LaneOptions = {
    */
   readonly whenLate: 'replace-thread' | 'wait-for-thread';
   readonly onError: (message: string, cause: string) => void;
-  /** A thread that loads another file: for tests of crashes. */
+  /** Another worker file, for tests of crashes. */
   readonly filename?: string | undefined;
 };
 

@@ -24,7 +24,7 @@ export type IoLinkOptions = {
   readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
 };
 
-/** In place of when a request was asked. */
+/** Stands for the time of asking where nobody measures how long the answer takes. */
 const UNTIMED = 0;
 
 type Settle = (recorded: Recorded<unknown>) => void;
@@ -34,9 +34,9 @@ type Asked = { readonly principal?: Principal | undefined; readonly bearer?: str
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
-/** Whose share the agents take that are not known here: no org has this name. They could claim any, and leave it without places. */
+/** Agents that are not known here share one share; no org has this name. Counted to the org they claim, they could take all its places. */
 const STRANGERS = '/';
-/** Likewise of bearers that are yet to be known, and those may be nobody's. Apart, so that neither keeps the other out. */
+/** Likewise for bearers that are not verified yet, and may be nobody's. Apart, so that neither group keeps the other out. */
 const BEARERS = '/bearers';
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
@@ -50,9 +50,9 @@ export class IoLink implements Link {
   readonly #credentials = new KnownCredentials();
   /** From asking to the answer. */
   readonly checks = new Durations();
-  /** When the batch was begun that waits to be sent: one look at the clock does for all of its checks. */
+  /** When the batch that waits to be sent was begun: all of its checks share one look at the clock. */
   #batchMs = 0;
-  /** What every request is answered at once; undefined until the end. */
+  /** Answers every request at once, from `refuseAll` on; undefined before. */
   #lastWord: Recorded<unknown> | undefined;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
@@ -92,7 +92,7 @@ export class IoLink implements Link {
    */
   refuseAll(fault: Fault): void {
     this.#lastWord = { reply: fail(fault), auditId: undefined };
-    this.#openPlaces = 0; // beyond which it is looked at
+    this.#openPlaces = 0; // so that every request meets the check of it
     for (const settle of this.#waiting.takeAll()) settle(this.#lastWord);
   }
 
@@ -130,7 +130,7 @@ export class IoLink implements Link {
     return this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined);
   }
 
-  /** Whether the credential has held: only then there is an operation. */
+  /** Notes whether the credential has held: only then is there an operation. */
   #learn({ credential, agent, dryRun }: CheckCommand, reply: Replies['check']): void {
     if (credential === undefined || !reply.ok || dryRun) return;
     if (reply.value.opState === undefined) this.#credentials.forget(credential);

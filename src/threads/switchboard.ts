@@ -72,7 +72,7 @@ export class Switchboard {
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
-  /** What threads that are gone have counted: a counter that fell would look like a start of the gateway, and all of it like news. */
+  /** What threads that are gone have counted. Without it a counter would fall, which looks like a restart of the gateway. */
   #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
   readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
@@ -96,7 +96,7 @@ export class Switchboard {
     this.#controlStreams.dropThread(io);
   }
 
-  /** What the threads have counted, with what those have that are gone. */
+  /** What the threads have counted, those that are gone included. */
   get stats(): readonly IoStats[] { return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])]; }
 
   broadcast(message: MainToIo): void {
@@ -337,7 +337,7 @@ const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit lo
 
 const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
 
-/** What only grows, of both together. */
+/** The sums of what only grows. */
 const countsOf = (a: IoStats, b: IoStats): Pick<IoStats, 'droppedEvents' | 'requests' | 'checks'> => ({
   droppedEvents: a.droppedEvents + b.droppedEvents,
   requests: { http: a.requests.http + b.requests.http, grpc: a.requests.grpc + b.requests.grpc, connect: a.requests.connect + b.requests.connect },

@@ -5,7 +5,7 @@ import { Turns } from '../gateway/turns.ts';
  * its whole message in memory while it waits.
  */
 const KNOWN = { atOnce: 2, places: 32 };
-/** All of these checks will be denied, most likely. They are answered all the same, when nobody has to wait longer for it. */
+/** Most likely all of these checks will be denied. They are answered all the same, as long as nobody else has to wait for it. */
 const STRANGERS = { atOnce: 1, places: 4 };
 
 /** The batches of more than one slice that are worked on in one I/O thread, or wait for their turn. */

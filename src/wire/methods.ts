@@ -96,7 +96,7 @@ function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse
   };
 }
 
-/** The org whose turn a batch with this first check takes; undefined where no credential holds that it comes with. */
+/** The org whose turn a batch takes, by its first check; undefined where the credential of that does not hold. */
 async function orgBehind(ports: WirePorts, request: CheckActionRequest, authorization: string | undefined): Answer<string | undefined> {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;
@@ -109,7 +109,7 @@ async function orgBehind(ports: WirePorts, request: CheckActionRequest, authoriz
   return reply.ok ? ok(reply.value.isIts ? agent.orgId : undefined) : reply;
 }
 
-/** What a batch ends with whose caller has gone. */
+/** Ends a batch whose caller has gone: nobody reads it. */
 const UNREAD = fail({ kind: 'internal' } as const);
 
 async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined, caller: Caller): Answer<BatchCheckActionsResponse> {
@@ -133,8 +133,9 @@ async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckAct
   return respondToBatch(requests, commands, answers);
 }
 
-/** With so many requests waiting, a batch asks so many more checks only when those before are answered: others come in between. */
+/** While this many requests wait, a batch asks for a piece only once the one before is answered, so that others come in between. */
 const BUSY = 1_000;
+/** In checks. */
 const PIECE = 128;
 
 /** Undefined when the caller has gone meanwhile: what was asked is decided, and stands. */

@@ -9,6 +9,6 @@ export type WirePorts = {
   readonly link: Link & { /** Requests that wait for an answer. */ readonly pending: number };
   /** `bearer` is the credential without the word before it: an API key or a token. */
   readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
-  /** While these are read, the link knows nothing of them. */
+  /** Not counted by the link while they are being read. */
   readonly largeBatches: LargeBatches;
 };

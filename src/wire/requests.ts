@@ -77,7 +77,7 @@ export function checkResponseOf(command: CheckCommand, correlationId: string, an
   };
 }
 
-/** In place of an answer, among those of others. */
+/** Stands for the answer to a check that got none, among the answers of a batch or a stream. */
 export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
   decision: 'unspecified', reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId,
   error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },

@@ -1,6 +1,6 @@
 /**
  * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten chain, and
- * the anchor, which says what retention has deleted. Somebody who can change the log but has not the key cannot make them.
+ * the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
@@ -72,7 +72,7 @@ export type Checkpointer = {
 export function createCheckpointer(options: { readonly directory: string; readonly key: KeyObject; readonly nowMs: () => number }): Checkpointer {
   const { directory, key, nowMs } = options;
   const path = join(directory, CHECKPOINTS_FILE);
-  // Only this one is read: in two years a hundred thousand come together.
+  // Only the last one is parsed: two years bring a hundred thousand.
   const last = checkpointLines(directory).at(-1);
   let lastId = last === undefined ? 0 : parsed(CHECKPOINT, last)?.id ?? 0;
   // A crash or a full disk may have left half a line at the end.

@@ -40,7 +40,7 @@ const DELIVERY_TIMEOUT_MS = 60_000;
 /** What nodemailer calls a failure that only another configuration, or another mail, would mend. */
 const PERMANENT = new Set(['EAUTH', 'ENOAUTH', 'ECONFIG', 'EENVELOPE', 'EMESSAGE']);
 
-/** What it calls an answer to the greeting or to HELO that is none of welcome. */
+/** What it calls it when the relay greets, or answers HELO, with a refusal. */
 const NOT_SERVING = 'EPROTOCOL';
 
 /** A sentence when these options can never make a transport; undefined when they may. */

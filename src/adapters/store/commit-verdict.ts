@@ -1,11 +1,11 @@
-/** What became of a transaction of which the database was asked to commit it, and was cut off before it said so. */
+/** What became of a transaction whose connection was lost between COMMIT and the answer to it. */
 import { codeOf } from '../../core/error-text.ts';
 import { assert } from '../../core/result.ts';
 import type { Queryable } from './postgres.ts';
 
 export type Verdict = 'committed' | 'aborted' | 'in progress';
 
-/** Resolves with the id of the transaction. Not asked for together with COMMIT: the answer would be lost with that to COMMIT. */
+/** Begins a transaction and resolves with its id. Asked for now: together with COMMIT, its answer would be lost with that to COMMIT. */
 export async function begin(connection: Queryable): Promise<string> {
   const [, { rows: [row] }] = await Promise.all([
     connection.query('BEGIN'),
@@ -15,7 +15,7 @@ export async function begin(connection: Queryable): Promise<string> {
   return row.id;
 }
 
-/** A server that has forgotten the transaction, as one of long ago, or has never heard of it, has not committed it. */
+/** A server that has never heard of the transaction, or has forgotten it as one of long ago, counts as not having committed it. */
 export async function verdictOn(transactionId: string, database: Queryable): Promise<Verdict> {
   try {
     const { rows: [row] } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);

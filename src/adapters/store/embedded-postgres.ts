@@ -165,7 +165,7 @@ async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProc
     try {
       return { server: await startServer(home, port), port };
     } catch (error) {
-      // Between asking for a port and taking it, anybody else may have taken it, of which the server ends.
+      // Somebody else may take the port before the server does, which then ends.
       if (!(error instanceof ServerEnded) || attempt === PORT_TRIES || home.signal?.aborted) throw error;
     }
   }

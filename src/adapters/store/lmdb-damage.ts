@@ -1,4 +1,4 @@
-/** Tells, before the embedded store is opened, whether its file is one: the library maps it into memory as it is. */
+/** Finds a damaged file of the embedded store before it is opened. */
 import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
@@ -22,9 +22,9 @@ const HEAD_BYTES = TURN_AT + 8;
 const MAX_PAGE_BYTES = 65_536;
 
 /**
- * The file of the store where it is none: cut short by a full disk or a copy that broke off, written over, or with pages that
- * are none, as half a restore leaves them. Ask before opening
- * it: the library maps it into memory as it is, and the process dies of that without a word.
+ * The path of the store's file where that is damaged: cut short by a full disk or a copy that broke off, overwritten, or with pages
+ * that are something else, as half a restore leaves them. Ask before opening it: the library maps the file into memory as it is,
+ * and the process dies of a damaged one without a word.
  */
 export async function damagedStoreFile(dataDir: string): Promise<string | undefined> {
   const folder = join(dataDir, 'store');
@@ -48,7 +48,10 @@ function readStart(path: string): { readonly size: number; readonly start: Buffe
   });
 }
 
-/** How long it is with every page that it has given a number to, and with those that all others hang on; undefined where it says what cannot be. */
+/**
+ * What the newer head claims: `wholeSize` is how long the file is with every page that has a number, `leastSize` with the roots of
+ * its trees. Undefined where it claims what cannot be.
+ */
 function claimOf(start: Buffer): { readonly pageBytes: number; readonly trees: readonly Tree[]; readonly wholeSize: number; readonly leastSize: number } | undefined {
   const pageBytes = start.readUInt32LE(PAGE_SIZE_AT);
   if (pageBytes < HEAD_BYTES || pageBytes > MAX_PAGE_BYTES) return undefined;
@@ -59,8 +62,8 @@ function claimOf(start: Buffer): { readonly pageBytes: number; readonly trees: r
 }
 
 /**
- * The last pages may never have been written, where they were free again when the library came to it. So the file is made as long
- * as it should be, of which a sound one takes no harm, and all of it is read: of zeros in place of what is used, the library says so.
+ * The last pages may never have been written, if they were free again before the library came to it. So the file is made as long as
+ * it should be, which does a sound one no harm, and all of it is read: the library reports zeros in place of a page that is used.
  */
 async function isSoundWhenExtended(folder: string, path: string, size: number, wholeSize: number): Promise<boolean> {
   let isSound = false;

@@ -1,6 +1,6 @@
 /**
- * Looks at every page of the embedded store that can be reached, as the library lays them out. It trusts them: of one that is
- * something else, as half a restore or a copy of a store that is written to leaves it, an assertion ends the process.
+ * Looks at every page of the embedded store that can be reached, as the library lays them out. The library itself trusts them: one
+ * that is something else, as half a restore or a copy of a live store leaves it, fails an assertion that ends the process.
  */
 import { fstatSync, readSync } from 'node:fs';
 

@@ -64,10 +64,10 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
 
 /** The library's part of a store in this folder, without the tables. */
 export function openEnvironment(path: string): RootDatabase<unknown, Key> {
-  // The library has an error for data that it may not write; of a lock file that it may not, the process dies without a word.
+  // The library reports data that it may not write, but of a lock file that it may not write the process dies without a word.
   const lock = join(path, 'lock.mdb');
   if (existsSync(lock)) closeSync(openSync(lock, 'r+'));
-  // Nor has it a word for one that has no room: it maps the file into memory before there are blocks for it.
+  // So it does of one for which there is no room: the library maps it into memory before there are blocks for it.
   else if (freeBytes(path) < LEAST_FREE_BYTES) throw Object.assign(new Error('no space left for the store'), { code: 'ENOSPC', path: lock });
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   return open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
@@ -79,8 +79,8 @@ function freeBytes(path: string): number {
 }
 
 /**
- * A commit that fails, on a full disk say, rejects with a `StoreUnwritable` what its callers wait for, and they deal with it. But the library also
- * rejects promises of its own, and Node.js ends the process for one that nobody handles. Any other ends it as before.
+ * Who waits for a commit that fails, on a full disk for instance, gets a `StoreUnwritable` and deals with it. But the library also
+ * rejects promises of its own, and Node.js ends the process for a rejection that nobody handles. Any other still ends it.
  */
 function passOverFailedCommit(reason: unknown): void {
   if (!isFailedCommit(reason)) throw reason;

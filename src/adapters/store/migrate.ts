@@ -22,7 +22,7 @@ export async function migrate(client: pg.ClientBase, migrations: readonly Migrat
   try {
     await client.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}; SET LOCAL lock_timeout = 0`);
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    // Asked first: `IF NOT EXISTS` wants the right to create all the same, and a role that only reads and writes rows has none.
+    // Asked first: `IF NOT EXISTS` needs the right to create even where the table exists, and a role for rows alone lacks it.
     const { rows: [found] } = await client.query<{ isThere: boolean }>(`SELECT to_regclass('svc_migrations') IS NOT NULL AS "isThere"`);
     if (found?.isThere !== true) {
       await client.query('CREATE TABLE svc_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())');

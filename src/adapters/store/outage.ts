@@ -10,7 +10,7 @@ type OutageOptions = {
   readonly log: StoreLog;
   /** Whether the database answers now; `lost` is told why not. */
   readonly probe: () => Promise<boolean>;
-  /** From then on nothing more is told. */
+  /** Once true, nothing more is logged. */
   readonly isClosing: () => boolean;
 };
 

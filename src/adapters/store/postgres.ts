@@ -93,13 +93,13 @@ export class Postgres {
     }
   }
 
-  /** Whether an outage is known of; it is asked nothing for this. */
+  /** Whether an outage is known of. The database itself is not asked. */
   get isAway(): boolean { return this.#outage.isOn; }
 
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#outage.trouble; }
 
-  /** For the readiness probe: whether the database answers now, without long thought, takes writes, and has its tables. */
+  /** For the readiness probe: whether the database answers promptly, takes writes, and has its tables. */
   async isReachable(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => { timer = setTimeout(() => resolve(false), PROBE_MS); });

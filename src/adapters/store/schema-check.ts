@@ -1,7 +1,7 @@
-/** Whether a database has what the migrations made: a backup is put back in part, a fail-over leads to an empty database. */
+/** Whether a database has what the migrations made: a backup may have been put back in part, a fail-over may lead to an empty one. */
 import type { Queryable } from './postgres.ts';
 
-/** Of every table, the columns by which a row is found once at most. A later step adds its own. */
+/** The columns of each table whose values are unique in it. A later migration adds its own. */
 const UNIQUE_COLUMNS = {
   svc_migrations: ['number'],
   accounts: ['id', 'email_key'],

@@ -142,7 +142,7 @@ class Arrival {
     this.account(piece.length + PIECE_BYTES);
   }
 
-  /** Some of what was to be read has left: a slow link is no silent one. Nor is it late with what is not read meanwhile. */
+  /** Part of the answer has left: the link is slow, not silent. Nor is the client late with what the gateway does not read meanwhile. */
   tookAnswer(): void {
     this.#unreadSinceMs = undefined;
     if (this.#sinceMs !== undefined && this.#isStream && this.#stream.isPaused()) this.#sinceMs = performance.now();

@@ -7,9 +7,9 @@ type Chunks = readonly { readonly chunk: Buffer; readonly encoding: BufferEncodi
 type Done = (error?: Error | null) => void;
 
 /**
- * Has a stream hand on what is written to it in pieces of at most `PIECE_BYTES`, and calls `onLeft` as each has left. Otherwise all
- * that has gathered while the client was slow goes as one, and nothing tells a client that reads from one that does not. Only for
- * streams that end with trailers, as those of gRPC do: with the last write of any other the library ends the stream.
+ * Makes a stream pass on what is written to it in pieces of at most `PIECE_BYTES`, and calls `onLeft` as each has left. Otherwise
+ * everything that has gathered while the client was slow goes as one, and a client that reads cannot be told from one that does
+ * not. Only for streams that end with trailers, as those of gRPC do: any other is ended by the library with its last write.
  */
 export function writeInPieces(stream: ServerHttp2Stream, onLeft: () => void): void {
   const handOn = stream._writev!.bind(stream);

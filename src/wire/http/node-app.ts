@@ -30,8 +30,8 @@ const ABNORMAL = 1006;
 export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
-  // Known to Node.js from 22.21 and 24.9 on. From 26 on it is needed: the body of an offer to upgrade does not come with the
-  // connection there. Without a body the offer is taken, because what is pipelined behind one that is not would be lost.
+  // `shouldUpgradeCallback` exists from Node.js 22.21 and 24.9 on. From 26 on it is needed: there the body of a request that offers
+  // an upgrade does not come with the connection. An offer without a body is taken: what is pipelined behind a declined one is lost.
   const options = { headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS, shouldUpgradeCallback: hasNoBody };
   const server = createServer(options, (request, response) => {
     if (request.socket.destroyed) return; // it came in one piece with a request that ended the connection
@@ -86,7 +86,7 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    response.once('finish', () => socket.destroySoon()); // as node:http, which looks after this connection no more: its client may never close it
+    response.once('finish', () => socket.destroySoon()); // as node:http would, which has let go of this connection: its client may never close it
     return response;
   };
   const upgrade = (data: unknown): void => {

@@ -41,7 +41,7 @@ export type HttpReply = Result<HttpResponse, Fault>;
 /** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
 export type Answer = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
-/** How many requests of a row an I/O thread passes on at once, half of them from one address, and what is at its limit beyond that. */
+/** How many requests of a row an I/O thread passes on at once, at most half of them from one address; `what` names the limit in the refusal. */
 export type Crowding = { readonly limit: number; readonly what: string };
 
 type Common = {
@@ -50,7 +50,7 @@ type Common = {
   readonly limit?: Limit;
   /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
   readonly atOnce?: Crowding;
-  /** Its answers may be long work for the main thread: few at a time are asked for, for the orgs in turn, so that the checks of all come in between. */
+  /** Its answers may take the main thread long: few are asked for at a time, and orgs take turns, so that checks come in between. */
   readonly inTurn?: true;
   // From here on: the description of the row in the API description.
   /** One line. */
@@ -64,11 +64,11 @@ type Common = {
   readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
   readonly refusals?: readonly number[];
-  /** What a public row reads by itself, any one of them. */
+  /** The credentials that a public row reads by itself; any one of them will do. */
   readonly credentials?: readonly ('bearer' | 'refresh_cookie' | 'none')[];
 };
 
 /** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */
 export type Route =
-  | (Common & { readonly access: 'public'; /** Answers the same whatever is sent, even what is no JSON. */ readonly isBodyIgnored?: true; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
+  | (Common & { readonly access: 'public'; /** Ignores the body, even one that is not JSON. */ readonly isBodyIgnored?: true; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
   | (Common & { readonly access: { readonly scope: Scope }; readonly handle: (request: Authorized, link: Link) => Promise<HttpReply> });

@@ -10,7 +10,7 @@ type Pattern<R> = { readonly segments: readonly string[]; readonly rows: Map<Met
 const NO_PATH = { kind: 'no-path' } as const;
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
-/** Finds the row of a path. A literal segment wins over a `:name`, whatever the order of the rows. */
+/** Finds the row of a path. A path without a `:name` wins over one with it; among those with one, the first row wins. */
 export class Router<R extends Pick<Route, 'method' | 'path'>> {
   readonly #literal = new Map<string, Pattern<R>>();
   readonly #patterns: Pattern<R>[] = [];

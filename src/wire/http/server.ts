@@ -19,7 +19,7 @@ import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Listings at once: a second one would double how long checks wait for this thread, which has more work with a page than the main thread. */
+/** One listing at a time: a second would double how long checks wait for this thread, which has more work with a page than the main thread. */
 const IN_TURN = { atOnce: 1, places: 1024 };
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;

@@ -13,7 +13,7 @@ type Header = readonly [name: string, value: string];
 /** The highest quality takes thirty times as long, at each start of an I/O thread, and saves a tenth: 4 KB of the whole dashboard. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
-/** What is none of these stays in the folder: notes and settings are not published. */
+/** Files of other types, such as notes and settings, are not published. */
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

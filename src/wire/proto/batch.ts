@@ -26,7 +26,7 @@ const SLICE_BYTES = 64 * 1024;
 
 export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
 
-/** The sizes are others only in a test. */
+/** Only tests give other sizes. */
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
   body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);

@@ -31,7 +31,7 @@ export type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
 const MAX_UNSENT_BYTES = 32 * 1024;
 /** Sent to one reader before it is the next one's turn. */
 const VISIT_BYTES = 32 * 1024;
-/** A reader that has this much before it gets only the latest state of each operation. */
+/** A reader that is this far behind gets only the latest state of each operation. */
 const BEHIND_ENTRIES = 1_000;
 
 export class Reader {
