@@ -36,6 +36,19 @@ export class Reservations {
     return op < this.#envelopes.length && this.#envelopes[op] === envelope ? this.#microUsd[op]! : 0;
   }
 
+  amountOf(op: OpNumber): number {
+    return op < this.#envelopes.length && this.#envelopes[op] !== undefined ? this.#microUsd[op]! : 0;
+  }
+
+  /** Gives back what the operation holds beyond this. The rest expires when all of it would have. */
+  lower(op: OpNumber, microUsd: number): void {
+    const held = this.amountOf(op);
+    if (microUsd >= held) return;
+    if (microUsd === 0) return void this.release(op);
+    this.#microUsd[op] = microUsd;
+    hold(this.#envelopes[op]!, microUsd - held);
+  }
+
   /** Replaces whatever the operation holds. */
   take(op: OpNumber, envelope: Envelope, microUsd: number, nowMs: number): void {
     assert(microUsd > 0, 'nothing is not held');

@@ -117,6 +117,18 @@ export class BudgetTracker {
     return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
   }
 
+  /** What the operation holds. */
+  heldBy(op: OpNumber): number { return this.#reservations.amountOf(op); }
+
+  /** Gives back what the operation holds beyond this. */
+  holdAtMost(op: OpNumber, microUsd: number): void { this.#reservations.lower(op, microUsd); }
+
+  /** Holds for the operation what was given back too early, even where others hold it by now. */
+  holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, microUsd: number, nowMs: number): void {
+    this.#advance(nowMs);
+    if (microUsd > 0) this.#reservations.take(op, this.#resolve(agent), microUsd, this.#timeMs);
+  }
+
   /** Gives back what the operation holds, because it has ended. True when it held anything. */
   release(op: OpNumber): boolean {
     return this.#reservations.release(op);

@@ -57,13 +57,16 @@ export function checkAction(state: CheckState, command: CheckCommand, nowMs: num
   const closed = CLOSED[opState];
   if (closed !== undefined) return answer(state, command, identified, closed, opState, []);
   if (command.dryRun) return rehearse(state, command, identified, slot, nowMs);
-  return opState === 'pending' ? checkWaiting(state, command, identified, slot, nowMs) : evaluate(state, command, identified, slot, nowMs, []);
+  return checkKnown(state, command, identified, slot, opState, nowMs);
 }
 
-/** The first check of an operation that was registered beforehand. Only its move can be taken back. */
-function checkWaiting(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Outcome<'check'> {
+/** A check of an operation that runs, or was registered beforehand. */
+function checkKnown(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, from: OpState, nowMs: number): Outcome<'check'> {
+  const heldMicroUsd = state.budgets.heldBy(slot);
   const outcome = evaluate(state, command, speaker, slot, nowMs, []);
-  return { ...outcome, undo: { kind: 'move', opId: command.opId, from: 'pending', to: state.ops.stateOf(slot), atMs: nowMs, acknowledgedAtMs: undefined } };
+  if (from === 'running' && state.budgets.heldBy(slot) === heldMicroUsd) return outcome;
+  const held = { opId: command.opId, number: state.ops.numberOf(slot), heldMicroUsd };
+  return { ...outcome, undo: from === 'running' ? { kind: 'hold', ...held } : { kind: 'move', ...held, from, to: state.ops.stateOf(slot), acknowledgedAtMs: undefined } };
 }
 
 function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {

@@ -65,6 +65,9 @@ export class OpsRegistry {
   /** How many operations are in each state right now. */
   get counts(): Readonly<OpCounts> { return this.#counts; }
 
+  /** The number of the latest operation. Each gets a higher one than all before it. */
+  get lastNumber(): number { return this.#ingested; }
+
   find(opId: OpId): OpSlot | undefined {
     return this.#index.find(opId) as OpSlot | undefined;
   }
@@ -98,6 +101,8 @@ export class OpsRegistry {
   stateOf(slot: OpSlot): OpState {
     return OP_STATES[this.#chunkOf(slot).states[slot & SLOT_MASK]!]!;
   }
+
+  numberOf(slot: OpSlot): number { return this.#chunkOf(slot).numbers[slot & SLOT_MASK]!; }
 
   ownerOf(slot: OpSlot): AgentEntry {
     const owner = this.#chunkOf(slot).owners[slot & SLOT_MASK];

@@ -4,23 +4,23 @@ import type { Command, CommandOf, CommandType, PageRequest, Replies } from '../c
 import { BAD_CURSOR } from '../core/cursor.ts';
 import { NO_EFFECTS, type Effect } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
-import { agentKeyOf, type OpId } from '../core/ids.ts';
+import { agentKeyOf } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { assertNever, fail, ok } from '../core/result.ts';
-import type { Undo } from '../core/take-back.ts';
 import type { GatewayEvent } from '../gateway/events.ts';
 import type { AgentStore, BudgetStore, Clock } from '../gateway/ports.ts';
 import type { RateLimiter } from '../gateway/rate-limit.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
+import { checkedIn, newBatch, UnsettledBatches, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
 import { sumOfDurations } from './durations.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
-import type { IoId, IoStats, IoToMain, MainToIo, Reply } from './protocol.ts';
+import type { IoId, IoStats, IoToMain, MainToIo } from './protocol.ts';
 import { unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
 export type SwitchboardOptions = {
@@ -45,19 +45,6 @@ type Thread = {
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
 };
 type ListCommand = Extract<Command, PageRequest>;
-type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
-type SignalEffect = Extract<Effect, { kind: 'signal' }>;
-
-/** What the commands of one batch have changed, to be recorded together or taken back together. */
-type Batch = {
-  readonly bodies: string[];
-  readonly replies: AuditedReply[];
-  readonly commands: Command[];
-  readonly undos: Undo[];
-  readonly signals: SignalEffect[];
-  readonly appliedAtMs: number;
-};
-
 /** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
 const CHANGES = {
   check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
@@ -72,6 +59,7 @@ export class Switchboard {
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
+  readonly #unsettled = new UnsettledBatches();
   /** What threads that are gone have counted. Without it a counter would fall, which looks like a restart of the gateway. */
   #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
@@ -105,16 +93,17 @@ export class Switchboard {
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoId, bytes: Uint8Array): void {
-    const { audit, clock } = this.#options;
+    const { audit, clock, governor } = this.#options;
     // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the signal.
     audit.catchUp();
-    const batch = emptyBatch(clock.nowMs());
+    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
     for (const message of decodeToMain(bytes)) {
       if (message.type === 'command') this.#perform(io, message.id, message.command, batch);
       else this.#receiveOther(io, message);
     }
     const { bodies, replies, signals } = batch;
     if (replies.length > 0) {
+      this.#unsettled.add(batch);
       audit.append(io, bodies, encodeToIo(replies), signals.length > 0, {
         written: (isWritten) => this.#settle(io, batch, isWritten),
         unreleased: () => this.#answerUnreleased(io, replies),
@@ -132,7 +121,9 @@ export class Switchboard {
     const durable = this.#carryOut(effects, appliedAtMs, batch);
     if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
-      void this.#answerWhenDurable(io, id, reply, bodies.splice(auditIndex), undo, durable);
+      const alone = { ...newBatch(appliedAtMs, batch.since), bodies: bodies.splice(auditIndex), undos: undo === undefined ? [] : [undo] };
+      this.#unsettled.add(alone);
+      void this.#answerWhenDurable(io, id, reply, alone, durable);
     } else if (bodies.length === auditIndex) {
       this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
     } else {
@@ -258,35 +249,39 @@ export class Switchboard {
     }
   }
 
-  async #answerWhenDurable(io: IoId, id: number, reply: AuditedReply['reply'], bodies: readonly string[], undo: Undo | undefined, durable: Promise<void>): Promise<void> {
+  async #answerWhenDurable(io: IoId, id: number, reply: AuditedReply['reply'], batch: Batch, durable: Promise<void>): Promise<void> {
+    const { bodies } = batch;
     try {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
-      this.#undo(undo === undefined ? [] : [undo], [], 0);
+      this.#undo(batch);
       return this.#send(io, { type: 'command-reply', id, reply: refusalOf(error), auditIndex: -1 });
     }
-    if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+    if (bodies.length === 0) {
+      this.#unsettled.delete(batch);
+      return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+    }
     const replies: readonly AuditedReply[] = [{ type: 'command-reply', id, reply, auditIndex: 0 }];
     this.#options.audit.append(io, bodies, encodeToIo(replies), false, {
       written: (isWritten) => {
-        if (isWritten) return;
-        if (this.#options.onAuditFailure === 'deny' && undo !== undefined) this.#undo([undo], [], 0);
-        this.#answerUnrecorded(io, id, reply);
+        this.#close(batch, isWritten);
+        if (!isWritten) this.#answerUnrecorded(io, id, reply);
       },
       unreleased: () => this.#answerUnreleased(io, replies),
     });
   }
 
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
-  #settle(io: IoId, { commands, replies, undos, signals, appliedAtMs }: Batch, isWritten: boolean): void {
-    if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of signals) this.#signal(signal);
-    if (isWritten) return;
-    if (this.#options.onAuditFailure === 'deny') {
-      const checked = commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
-      this.#undo(undos, checked, appliedAtMs);
-    }
-    for (const { id, reply } of replies) this.#answerUnrecorded(io, id, reply);
+  #settle(io: IoId, batch: Batch, isWritten: boolean): void {
+    if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
+    this.#close(batch, isWritten);
+    if (!isWritten) for (const { id, reply } of batch.replies) this.#answerUnrecorded(io, id, reply);
+  }
+
+  #close(batch: Batch, isWritten: boolean): void {
+    if (isWritten || this.#options.onAuditFailure === 'allow') this.#unsettled.delete(batch);
+    else this.#undo(batch);
   }
 
   #signal(signal: SignalEffect): void {
@@ -295,11 +290,14 @@ export class Switchboard {
     for (const { io, stream } of this.#controlStreams.of(signal.agent)) this.#send(io, { type: 'signal', stream, message });
   }
 
-  #undo(undos: readonly Undo[], checked: readonly OpId[], appliedAtMs: number): void {
-    const nowMs = this.#options.clock.nowMs();
-    for (const effect of this.#options.governor.takeBack(undos, checked, appliedAtMs, nowMs)) {
+  #undo(batch: Batch): void {
+    const { clock, governor } = this.#options;
+    const nowMs = clock.nowMs();
+    const later = this.#unsettled.behind(batch);
+    this.#unsettled.delete(batch);
+    for (const effect of governor.takeBack(batch.undos, checkedIn(batch), batch.since, nowMs, later)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
-      this.#carryOut([effect], nowMs, emptyBatch(nowMs))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
+      this.#carryOut([effect], nowMs, newBatch(nowMs, batch.since))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
     }
   }
 
@@ -327,8 +325,6 @@ export class Switchboard {
     this.#threads.get(io)?.outbox.send(message);
   }
 }
-
-const emptyBatch = (appliedAtMs: number): Batch => ({ bodies: [], replies: [], commands: [], undos: [], signals: [], appliedAtMs });
 
 const INTERNAL = fail({ kind: 'internal' } as const);
 const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);

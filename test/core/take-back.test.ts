@@ -34,7 +34,7 @@ describe('what could not be recorded has not happened', () => {
     const op = 'opId' in batch[0]! ? batch[0].opId! : 't:s';
     const undos = applyAll(governor, batch, 2_000);
     expect(stateOf(governor, op)).not.toBe(expected);
-    governor.takeBack(undos, [], 2_000, 2_500);
+    governor.takeBack(undos, [], 0, 2_500);
     expect(stateOf(governor, op)).toBe(expected);
     // Asked again, it is done as if for the first time.
     expect(batch.map((command) => governor.apply(command as never, 3_000)).map(({ reply, undo }) => [reply.ok, undo !== undefined])).toEqual(batch.map(() => [true, true]));
@@ -44,7 +44,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
   });
 
   test.each([['later', 2_100], ['in the same millisecond', 2_000]])('what came after it stands: %s', (_when, terminatedAtMs) => {
@@ -52,7 +52,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
     applyAll(governor, [controlOf('t:s', 'terminate')], terminatedAtMs);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
     expect(stateOf(governor, 't:s')).toBe('terminated');
   });
 
@@ -60,8 +60,8 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    applyAll(governor, [controlOf('t:s', 'resume'), controlOf('t:s', 'pause')], 2_100);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    const later = { undos: applyAll(governor, [controlOf('t:s', 'resume'), controlOf('t:s', 'pause')], 2_100), allowed: new Map() };
+    expect(governor.takeBack(undos, [], 0, 2_500, [later])).toEqual([]);
     expect(stateOf(governor, 't:s')).toBe('paused');
   });
 
@@ -70,7 +70,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:first'), 1_000);
     const undos = applyAll(governor, [registerOp('t:new')], 2_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_100);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
     expect([stateOf(governor, 't:first'), stateOf(governor, 't:new')]).toEqual(['running', 'running']);
   });
 
@@ -80,7 +80,7 @@ describe('what could not be recorded has not happened', () => {
     applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
     governor.sweep(200_000);
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
-    expect(governor.takeBack(undos, [opId('t:gone')], 2_000, 200_000)).toEqual([]);
+    expect(governor.takeBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
     expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
   });
 
@@ -89,7 +89,7 @@ describe('what could not be recorded has not happened', () => {
     const ghost = { ...CRAWLER, agentId: 'ghost' };
     const undos = applyAll(governor, [{ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: ghost }], 2_000);
     expect(governor.agents.get(agentKeyOf(ghost))).toBeDefined();
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.get(agentKeyOf(ghost))).toBeUndefined();
   });
 
@@ -98,7 +98,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 2_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
     applyAll(governor, [controlOf('t:ended', 'terminate')], 2_100);
-    expect(governor.takeBack([], [opId('t:s'), opId('t:ended')], 2_000, 2_500)).toEqual([
+    expect(governor.takeBack([], [opId('t:s'), opId('t:ended')], 0, 2_500)).toEqual([
       { kind: 'op-changed', op: { opId: 't:s', state: 'terminated', registeredAtMs: 2_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
     ]);
   });
@@ -108,7 +108,7 @@ describe('what could not be recorded has not happened', () => {
     applyAll(governor, [registerOp('t:waiting')], 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:waiting', { resource, estimatedCostMicroUsd: 5_000_000 })], 2_000);
     expect(stateOf(governor, 't:waiting')).toBe(resource === 'forbidden' ? 'terminated' : 'running');
-    expect(governor.takeBack(undos, [opId('t:waiting')], 2_000, 2_500)).toEqual([
+    expect(governor.takeBack(undos, [opId('t:waiting')], 1, 2_500)).toEqual([
       { kind: 'op-changed', op: { opId: 't:waiting', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
     ]);
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
@@ -117,7 +117,7 @@ describe('what could not be recorded has not happened', () => {
   test('an operation that is registered and checked in one batch is gone, and so is the money it held', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })], 2_000);
-    governor.takeBack(undos, [opId('t:s')], 2_000, 2_500);
+    governor.takeBack(undos, [opId('t:s')], 0, 2_500);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
   });
 
@@ -125,7 +125,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
-    expect(governor.takeBack(undos, [opId('t:s')], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 5_000_000 }]);
   });
 
@@ -138,7 +138,7 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [controlOf('t:s', 'resume')], 2_000);
     const shown = () => governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:s') }, 3_000).reply;
     expect(shown()).toMatchObject({ value: { acknowledgedAtMs: undefined } });
-    governor.takeBack(undos, [], 2_000, 2_500);
+    governor.takeBack(undos, [], 0, 2_500);
     expect(shown()).toMatchObject({ value: { state: 'paused', acknowledgedAtMs: 1_300 } });
   });
 });
@@ -150,14 +150,14 @@ describe('a registration of an agent that could not be recorded', () => {
   test('of a new one leaves none', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
     expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([undefined, undefined]);
   });
 
   test('with a new token leaves the old one in force', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
     expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([agentKeyOf(CRAWLER), undefined]);
   });
 
@@ -165,14 +165,14 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
-    governor.takeBack(undos, [], 2_000, 2_500);
+    governor.takeBack(undos, [], 0, 2_500);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
   });
 
   test('that changed all but the token leaves everything as it was', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 2_000);
-    governor.takeBack(undos, [], 2_000, 2_500);
+    governor.takeBack(undos, [], 0, 2_500);
     expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual([agentKeyOf(CRAWLER), undefined]);
   });
 
@@ -186,7 +186,7 @@ describe('a registration of an agent that could not be recorded', () => {
     applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
     const undos = applyAll(governor, [unrecorded], 2_000);
     expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
-    governor.takeBack(undos, [], 2_000, 2_500);
+    governor.takeBack(undos, [], 0, 2_500);
     expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([undefined, agentKeyOf(between), agentKeyOf(CRAWLER)]);
   });
 
@@ -194,7 +194,7 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
     governor.apply<'register-agent'>(register(CRAWLER, 'later') as never, 2_100);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.ownerOf('later' as never)?.key).toBe(agentKeyOf(CRAWLER));
   });
 
@@ -202,7 +202,7 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
     governor.apply<'register-agent'>(register(NEW, digestOf(CRAWLER)) as never, 2_100);
-    expect(governor.takeBack(undos, [], 2_000, 2_500)).toEqual([]);
+    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(NEW));
   });
 });
@@ -221,7 +221,7 @@ test('after any history of batches, some of them taken back, counts and sweep ar
       nowMs += 10_000;
       const undos = applyAll(governor, commands, nowMs);
       if (isWritten) applyAll(model, commands, nowMs);
-      else governor.takeBack(undos, [], nowMs, nowMs + 1);
+      else governor.takeBack(undos, [], 0, nowMs + 1);
       expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
       expect(governor.ops.counts).toEqual(model.ops.counts);
       nowMs += 1_000;

@@ -1,69 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import type { Command } from '../../src/core/commands.ts';
-import type { AgentStore } from '../../src/gateway/ports.ts';
-import type { UseCases } from '../../src/gateway/use-cases.ts';
-import { AuditLink, FAILED, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
-import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
-import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
-import { Switchboard } from '../../src/threads/switchboard.ts';
+import { expect, test } from 'vitest';
+import { decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
+import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, opId, SIBLING } from '../support/governor.ts';
+import { openSwitchboard } from '../support/switchboard.ts';
 
 const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
-
-type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number };
-
-/** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
-function open({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100 }: Options = {}) {
-  const clock = { nowMs: () => 1_000 };
-  const troubles: object[] = [];
-  const defects: unknown[] = [];
-  const audit = new AuditLink(clock, (trouble) => troubles.push(trouble));
-  const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
-  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decodeToAudit(bytes) as (typeof batches)[number]) };
-  audit.connect(auditPort as never);
-  const governor = openGovernor();
-  const switchboard = new Switchboard({
-    governor, audit, onAuditFailure, maxUnrecorded, clock,
-    agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
-    budgets: { save: () => Promise.resolve() } as never,
-    useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
-    onError: (error) => void defects.push(error),
-  });
-  const sent: MainToIo[] = [];
-  switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
-  onTestFinished(() => switchboard.disconnect(0));
-  let lastId = 0;
-  const fail = (): void => void Atomics.add(new Int32Array(audit.counters), FAILED, 1);
-  const tellOfFailed = (batch: number): void => audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
-  return {
-    audit, governor, switchboard, batches, sent, troubles, defects, auditPort,
-    ask: (...commands: Command[]): number[] => {
-      const ids = commands.map(() => (lastId += 1));
-      switchboard.receive(0, encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))));
-      return ids;
-    },
-    replyTo: (id: number) => eventually(() => {
-      const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
-      if (reply === undefined) throw new Error(`request ${id} has no answer`);
-      return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
-    }),
-    write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
-    release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
-    fail,
-    tellOfFailed,
-    refuse: (batch: number) => {
-      fail();
-      tellOfFailed(batch);
-    },
-  };
-}
 
 const register = { type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'new' }, credential: 'digest-of-new' as never, parent: undefined } as const;
 
 test('the answers to what must be recorded go to the audit thread, in the order of the commands and with the place of their entry', async () => {
-  const { ask, batches, sent } = open();
+  const { ask, batches, sent } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'), checkOf(SIBLING, 't:2', { resource: 'forbidden' }), { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
   expect(batches).toHaveLength(1);
   expect(batches[0]).toMatchObject({ batch: 1, io: 0, count: 2 });
@@ -77,7 +24,7 @@ test('the answers to what must be recorded go to the audit thread, in the order 
 });
 
 test('checks of a batch that could not be written are denied, and the operations they began are over', async () => {
-  const { ask, refuse, replyTo, governor, troubles } = open();
+  const { ask, refuse, replyTo, governor, troubles } = openSwitchboard();
   const [first] = ask(checkOf(CRAWLER, 't:1'), controlOf('t:1', 'pause'));
   refuse(1);
   expect(await replyTo(first!)).toMatchObject({ ok: true, value: { decision: 'deny', reason: UNWRITABLE } });
@@ -92,7 +39,7 @@ test('checks of a batch that could not be written are denied, and the operations
 });
 
 test('a control that could not be recorded is answered 503, has no effect, and its signal reaches no agent', async () => {
-  const { ask, write, refuse, replyTo, governor, sent } = open();
+  const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
   const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   write(1);
@@ -104,7 +51,7 @@ test('a control that could not be recorded is answered 503, has no effect, and i
 });
 
 test('a batch that could not be written is not taken for written because a later one was, though the word of it has not come', async () => {
-  const { ask, write, fail, tellOfFailed, replyTo, audit, sent } = open();
+  const { ask, write, fail, tellOfFailed, replyTo, audit, sent } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   write(1);
   const [paused] = ask(controlOf('t:1', 'pause'));
@@ -118,7 +65,7 @@ test('a batch that could not be written is not taken for written because a later
 });
 
 test('a signal leaves once its entry is written, and not before', async () => {
-  const { ask, write, audit, batches, sent } = open();
+  const { ask, write, audit, batches, sent } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   ask(controlOf('t:1', 'pause'));
   expect(batches.map(({ isAwaited }) => isAwaited)).toEqual([false, true]);
@@ -130,7 +77,7 @@ test('a signal leaves once its entry is written, and not before', async () => {
 });
 
 test('an agent that connects after the operator has an answer finds the signal, though the word of the write has not come', async () => {
-  const { ask, write, replyTo } = open();
+  const { ask, write, replyTo } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'));
   ask(controlOf('t:1', 'pause'));
   write(2);
@@ -139,7 +86,7 @@ test('an agent that connects after the operator has an answer finds the signal, 
 });
 
 test('with allow a control takes effect and its signal leaves, recorded or not', async () => {
-  const { ask, refuse, replyTo, sent } = open({ onAuditFailure: 'allow' });
+  const { ask, refuse, replyTo, sent } = openSwitchboard({ onAuditFailure: 'allow' });
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   const [paused] = ask(controlOf('t:1', 'pause'));
   refuse(1);
@@ -150,7 +97,7 @@ test('with allow a control takes effect and its signal leaves, recorded or not',
 
 test('a rotation that could not be recorded leaves the old token in force, here and in the store', async () => {
   const saved: unknown[] = [];
-  const { ask, refuse, replyTo, governor, batches } = open({ agents: { save: (registration) => { saved.push(registration.credential); return Promise.resolve(); } } });
+  const { ask, refuse, replyTo, governor, batches } = openSwitchboard({ agents: { save: (registration) => { saved.push(registration.credential); return Promise.resolve(); } } });
   const [id] = ask({ ...register, agent: CRAWLER });
   await eventually(() => expect(batches).toHaveLength(1));
   refuse(1);
@@ -159,8 +106,33 @@ test('a rotation that could not be recorded leaves the old token in force, here 
   expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
 });
 
+test('of two checks at once of an operation that waited, the second is recorded and allowed: the operation runs, and holds what the second may spend', async () => {
+  const { ask, write, refuse, replyTo, governor, audit } = openSwitchboard();
+  ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
+  const [first] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 5_000_000 }));
+  ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 2_000_000 }));
+  write(1);
+  refuse(2);
+  write(3);
+  audit.catchUp();
+  expect(await replyTo(first!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+  expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
+  expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 2_000_000 });
+});
+
+test('of two rotations at once, neither of which could be recorded, the token of before is in force', async () => {
+  const { ask, refuse, replyTo, governor, batches } = openSwitchboard();
+  const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
+  const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
+  await eventually(() => expect(batches).toHaveLength(2));
+  refuse(1);
+  refuse(2);
+  for (const id of [first, second]) expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
+});
+
 test('what an earlier batch has recorded stays, when a later one fails', async () => {
-  const { ask, write, refuse, governor, audit } = open();
+  const { ask, write, refuse, governor, audit } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'));
   write(1);
   expect(audit.entriesInFlight).toBe(0);
@@ -172,7 +144,7 @@ test('what an earlier batch has recorded stays, when a later one fails', async (
 
 test.each([['deny', { ok: false, fault: { kind: 'audit_unavailable' } }], ['allow', { ok: true, value: { rotated: false } }]] as const)(
   'a registration whose record is lost with the audit thread is answered all the same (%s)', async (onAuditFailure, expected) => {
-    const { ask, replyTo, audit, batches } = open({ onAuditFailure });
+    const { ask, replyTo, audit, batches } = openSwitchboard({ onAuditFailure });
     const [id] = ask(register);
     await eventually(() => expect(batches).toHaveLength(1));
     audit.disconnect();
@@ -181,7 +153,7 @@ test.each([['deny', { ok: false, fault: { kind: 'audit_unavailable' } }], ['allo
 );
 
 test('answers whose entries are written, but which are lost with the audit thread, are given all the same, once', async () => {
-  const { ask, replyTo, audit, write, release, sent } = open();
+  const { ask, replyTo, audit, write, release, sent } = openSwitchboard();
   const [released] = ask(checkOf(CRAWLER, 't:1'));
   const [lost] = ask(checkOf(CRAWLER, 't:2'));
   write(2);
@@ -194,7 +166,7 @@ test('answers whose entries are written, but which are lost with the audit threa
 
 test('a registration that is still on its way to the store when the audit thread dies is answered too', async () => {
   let saved: () => void = () => {};
-  const { ask, replyTo, audit } = open({ agents: { save: () => new Promise((resolve) => { saved = resolve; }) } });
+  const { ask, replyTo, audit } = openSwitchboard({ agents: { save: () => new Promise((resolve) => { saved = resolve; }) } });
   const [id] = ask(register);
   audit.disconnect();
   saved();
@@ -202,7 +174,7 @@ test('a registration that is still on its way to the store when the audit thread
 });
 
 test('with allow, checks are allowed while there is no audit thread, and every one is counted', async () => {
-  const { ask, replyTo, audit } = open({ onAuditFailure: 'allow' });
+  const { ask, replyTo, audit } = openSwitchboard({ onAuditFailure: 'allow' });
   audit.disconnect();
   const [id] = ask(checkOf(CRAWLER, 't:1'));
   expect(await replyTo(id!)).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
@@ -210,7 +182,7 @@ test('with allow, checks are allowed while there is no audit thread, and every o
 });
 
 test('an agent that could not be stored is answered with an error, and not recorded as registered', async () => {
-  const { ask, replyTo, batches, defects } = open({ agents: { save: () => Promise.reject(new Error('the disk is gone')) } });
+  const { ask, replyTo, batches, defects } = openSwitchboard({ agents: { save: () => Promise.reject(new Error('the disk is gone')) } });
   const [id] = ask(register);
   expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'internal' } });
   expect(batches).toEqual([]);
@@ -218,7 +190,7 @@ test('an agent that could not be stored is answered with an error, and not recor
 });
 
 test('more than may wait for the log is refused at once, until it has caught up', async () => {
-  const { ask, replyTo, write, governor } = open({ maxUnrecorded: 3 });
+  const { ask, replyTo, write, governor } = openSwitchboard({ maxUnrecorded: 3 });
   const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
   for (const id of ids.slice(3)) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } });
   expect(governor.ops.size).toBe(3);
@@ -228,14 +200,14 @@ test('more than may wait for the log is refused at once, until it has caught up'
 });
 
 test('a use case that fails is answered `internal`, and its cause is told to the gateway alone', async () => {
-  const { switchboard, sent, defects } = open();
+  const { switchboard, sent, defects } = openSwitchboard();
   switchboard.receive(0, encodeToMain([{ type: 'call', id: 7, name: 'listPolicies', input: {} }]));
   await eventually(() => expect(sent).toEqual([{ type: 'call-reply', id: 7, reply: { ok: false, fault: { kind: 'internal' } } }]));
   expect(defects).toEqual([new Error('a defect')]);
 });
 
 test('answers for a thread that is gone are dropped', async () => {
-  const { ask, switchboard, sent, refuse } = open();
+  const { ask, switchboard, sent, refuse } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'));
   switchboard.disconnect(0);
   refuse(1);

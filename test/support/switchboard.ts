@@ -1,0 +1,58 @@
+import { onTestFinished } from 'vitest';
+import type { Command } from '../../src/core/commands.ts';
+import type { AgentStore } from '../../src/gateway/ports.ts';
+import type { UseCases } from '../../src/gateway/use-cases.ts';
+import { AuditLink, FAILED, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
+import { Switchboard } from '../../src/threads/switchboard.ts';
+import { eventually } from './eventually.ts';
+import { openGovernor } from './governor.ts';
+
+type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number; readonly nowMs?: () => number };
+
+/** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
+export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100, nowMs = () => 1_000 }: Options = {}) {
+  const clock = { nowMs };
+  const troubles: object[] = [];
+  const defects: unknown[] = [];
+  const audit = new AuditLink(clock, (trouble) => troubles.push(trouble));
+  const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
+  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decodeToAudit(bytes) as (typeof batches)[number]) };
+  audit.connect(auditPort as never);
+  const governor = openGovernor();
+  const switchboard = new Switchboard({
+    governor, audit, onAuditFailure, maxUnrecorded, clock,
+    agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
+    budgets: { save: () => Promise.resolve() } as never,
+    useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
+    onError: (error) => void defects.push(error),
+  });
+  const sent: MainToIo[] = [];
+  switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
+  onTestFinished(() => switchboard.disconnect(0));
+  let lastId = 0;
+  const fail = (): void => void Atomics.add(new Int32Array(audit.counters), FAILED, 1);
+  const tellOfFailed = (batch: number): void => audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
+  return {
+    audit, governor, switchboard, batches, sent, troubles, defects, auditPort,
+    ask: (...commands: Command[]): number[] => {
+      const ids = commands.map(() => (lastId += 1));
+      switchboard.receive(0, encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))));
+      return ids;
+    },
+    replyTo: (id: number) => eventually(() => {
+      const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
+      if (reply === undefined) throw new Error(`request ${id} has no answer`);
+      return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
+    }),
+    write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
+    release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
+    fail,
+    tellOfFailed,
+    refuse: (batch: number) => {
+      fail();
+      tellOfFailed(batch);
+    },
+  };
+}
