@@ -3,9 +3,10 @@ import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, ty
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
-import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage, type BudgetStatusRow } from './budget-status.ts';
+import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage } from './budget-status.ts';
 import { EnvelopeTree } from './budget-tree.ts';
 import { USAGE_MEMORY_LIMITS, UsageMemory, type UsageMemoryLimits } from './budget-usage.ts';
+import { firstPage } from './cursor.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { assert, fail, ok, type Result } from './result.ts';
@@ -188,14 +189,8 @@ export class BudgetTracker {
   /** Global first, then orgs, teams and agents; a page at a time. */
   status(filter: BudgetFilter, nowMs: number): BudgetPage {
     this.#advance(nowMs);
-    const rows: BudgetStatusRow[] = [];
-    let last: Envelope | undefined;
-    for (const envelope of envelopesAfter(this.#tree.root, filter)) {
-      if (last !== undefined && rows.length >= (filter.limit ?? DEFAULT_PAGE)) return { rows, nextCursor: cursorOf(last) };
-      rows.push(statusRow(envelope, this.#window, this.#epoch));
-      last = envelope;
-    }
-    return { rows, nextCursor: undefined };
+    const { items, next } = firstPage(envelopesAfter(this.#tree.root, filter), filter.limit ?? DEFAULT_PAGE, cursorOf);
+    return { rows: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch)), nextCursor: next };
   }
 
   /**

@@ -1,3 +1,4 @@
+/** Listings a page at a time (contract: Errors, lists, times). */
 import { fail, type Result } from './result.ts';
 
 export type CursorFault = { readonly kind: 'invalid_argument'; readonly field: 'cursor'; readonly problem: string };
@@ -8,4 +9,15 @@ export const BAD_CURSOR: Result<never, CursorFault> = fail({ kind: 'invalid_argu
 export function numberOf(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return 0;
   return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
+}
+
+/** The first `perPage` items, at least one, and the cursor after the last of them; undefined when there are no more. */
+export function firstPage<T, Cursor>(all: Iterable<T>, perPage: number, cursorAfter: (last: T) => Cursor): { readonly items: readonly T[]; readonly next: Cursor | undefined } {
+  const items: T[] = [];
+  for (const item of all) {
+    const last = items.at(-1);
+    if (last !== undefined && items.length >= perPage) return { items, next: cursorAfter(last) };
+    items.push(item);
+  }
+  return { items, next: undefined };
 }

@@ -2,7 +2,7 @@
 import type { AgentGroup } from './agent-groups.ts';
 import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
-import { BAD_CURSOR, numberOf, type CursorFault } from './cursor.ts';
+import { BAD_CURSOR, firstPage, numberOf, type CursorFault } from './cursor.ts';
 import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { ok, type Result } from './result.ts';
 
@@ -71,17 +71,8 @@ export function overview(agents: AgentRegistry, orgId: string | undefined, page:
 export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<AgentPage> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
-  const shown: AgentEntry[] = [];
-  let last = after;
-  let next: string | undefined;
-  for (const { org, agent } of agentsAfter(agents, orgId, teamId, after)) {
-    if (shown.length === perPage) {
-      next = cursorOf(last);
-      break;
-    }
-    shown.push(agent);
-    last = { org: org.sequence, registration: agent.registration };
-  }
+  const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.sequence, registration: agent.registration }));
+  const shown = items.map(({ agent }) => agent);
   return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
 }
 
@@ -123,14 +114,9 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Paged<LineagePage> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
-  const found: Lineage[] = [];
-  let last = after;
-  for (const agent of orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after)) {
-    if (found.length === perPage) return ok({ lineages: found, next: String(last) });
-    found.push(lineageOf(agents, agent));
-    last = agent.registration;
-  }
-  return ok({ lineages: found, next: undefined });
+  const namesakes = orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
+  const { items, next } = firstPage(namesakes, perPage, ({ registration }) => String(registration));
+  return ok({ lineages: items.map((agent) => lineageOf(agents, agent)), next });
 }
 
 function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
@@ -159,19 +145,12 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
-  const shown: AgentGroup[] = [];
-  let next: string | undefined;
-  for (const group of (orgId === undefined ? groups.orgs : org?.teams)?.after(after) ?? []) {
-    if (shown.length === perPage) {
-      next = String(shown.at(-1)?.sequence);
-      break;
-    }
-    shown.push(group);
-  }
+  const listed = orgId === undefined ? groups.orgs : org?.teams;
+  const { items, next } = firstPage(listed?.after(after) ?? [], perPage, ({ sequence }) => String(sequence));
   const totals = orgId === undefined
     ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
     : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
-  return ok({ ...totals, groups: shown.map((group) => statsOf(group, nowMs)), next });
+  return ok({ ...totals, groups: items.map((group) => statsOf(group, nowMs)), next });
 }
 
 const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
