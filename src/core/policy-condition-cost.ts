@@ -79,11 +79,12 @@ export type ConditionSurvey = {
 
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
-  surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, parts: RESOURCE });
-  const { problems, factor, degree, resourceDegree, countsCharacters, resourceSeparators, matchesCalls, numbers } = surveyor;
+  surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, resourceNames: RESOURCE });
+  const { problems, cost, matchesCalls, numbers } = surveyor;
+  const { factor, degree } = cost;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost: { factor, degree, resourceDegree, countsCharacters, resourceSeparators }, matchesCalls, numbers };
+  return { problems, cost, matchesCalls, numbers };
 }
 
 /**
@@ -131,31 +132,31 @@ type Loops = {
   readonly variable: string | undefined;
   readonly resourceDegree: number;
   /** The variables that may stand for the resource or for a part of it. */
-  readonly parts: readonly string[];
+  readonly resourceNames: readonly string[];
 };
 
 class Surveyor {
   readonly problems: ConditionProblem[] = [];
   readonly matchesCalls: MatchesCall[] = [];
   readonly numbers: (readonly NumberNode[])[] = [];
-  factor = 1;
-  degree = 0;
-  resourceDegree = 0;
-  countsCharacters = false;
+  #factor = 1;
+  #degree = 0;
+  #resourceDegree = 0;
+  #countsCharacters = false;
   #isResourceLooped = false;
   #isMatchedInLoop = false;
   readonly #separators = new Set<string>();
 
-  /** Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each character. */
-  get resourceSeparators(): readonly string[] {
-    if (!this.#isResourceLooped) return [];
-    return this.#isMatchedInLoop ? [''] : [...this.#separators];
+  get cost(): ConditionCost {
+    // Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each character.
+    const resourceSeparators = !this.#isResourceLooped ? [] : this.#isMatchedInLoop ? [''] : [...this.#separators];
+    return { factor: this.#factor, degree: this.#degree, resourceDegree: this.#resourceDegree, countsCharacters: this.#countsCharacters, resourceSeparators };
   }
 
   visit(node: ASTNode, loops: Loops): void {
-    this.factor = Math.max(this.factor, loops.factor);
-    this.degree = Math.max(this.degree, loops.degree);
-    this.resourceDegree = Math.max(this.resourceDegree, loops.resourceDegree);
+    this.#factor = Math.max(this.#factor, loops.factor);
+    this.#degree = Math.max(this.#degree, loops.degree);
+    this.#resourceDegree = Math.max(this.#resourceDegree, loops.resourceDegree);
     switch (node.op) {
       case 'value': return;
       case 'id': {
@@ -195,14 +196,23 @@ class Surveyor {
     }
     this.#checkLiteral(name, args[0]);
     this.#checkZone(name, args[0], loops);
-    const isOfResource = receiver !== undefined && reaches(receiver, RESOURCE) && !reaches(receiver, ATTRIBUTES);
-    if (!isOfResource && (name === 'split' || (name === 'matches' && loops.degree > 0))) this.countsCharacters = true;
-    if (name === 'matches' && loops.degree > 0 && receiver !== undefined && reaches(receiver, loops.parts)) this.#isMatchedInLoop = true;
-    if (name === 'split' && receiver !== undefined && (reaches(receiver, RESOURCE) || !reaches(receiver, SENT))) this.#separators.add(textIn(args[0]) ?? '');
+    if (name === 'split') this.#noteSplit(receiver, args[0]);
+    if (name === 'matches' && loops.degree > 0) this.#noteMatchInLoop(receiver, loops);
     if (receiver !== undefined) this.visit(receiver, loops);
     if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);
     this.#charge(cost, receiver === undefined ? args : [receiver, ...args], loops);
     for (const arg of args) this.visit(arg, loops);
+  }
+
+  /** Splitting makes as many values as there are separators, or characters. The variable of a loop may be a part of the resource. */
+  #noteSplit(text: ASTNode | undefined, separator: ASTNode | undefined): void {
+    if (!isOfResourceAlone(text)) this.#countsCharacters = true;
+    if (text !== undefined && (reaches(text, RESOURCE) || !reaches(text, SENT))) this.#separators.add(textIn(separator) ?? '');
+  }
+
+  #noteMatchInLoop(text: ASTNode | undefined, { resourceNames }: Loops): void {
+    if (!isOfResourceAlone(text)) this.#countsCharacters = true;
+    if (text !== undefined && reaches(text, resourceNames)) this.#isMatchedInLoop = true;
   }
 
   #visitLoop(over: ASTNode, [variable, ...body]: readonly ASTNode[], loops: Loops): void {
@@ -212,10 +222,10 @@ class Surveyor {
   }
 
   #loopsWithin(over: ASTNode, variable: string | undefined, loops: Loops): Loops {
-    const { factor, degree, variable: outer, resourceDegree, parts } = loops;
-    const ofResource = reaches(over, parts)
-      ? { resourceDegree: resourceDegree + 1, parts: variable === undefined ? parts : [...parts, variable] }
-      : { resourceDegree, parts };
+    const { factor, degree, variable: outer, resourceDegree, resourceNames } = loops;
+    const ofResource = reaches(over, resourceNames)
+      ? { resourceDegree: resourceDegree + 1, resourceNames: variable === undefined ? resourceNames : [...resourceNames, variable] }
+      : { resourceDegree, resourceNames };
     // A list written in the expression has the length it has, and its elements may all be the same large value.
     if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined, ...ofResource };
     // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over the attributes.
@@ -224,14 +234,14 @@ class Surveyor {
   }
 
   /** Inside a loop, reading something from outside of it in every round counts as another loop. */
-  #charge(cost: Cost, operands: readonly ASTNode[], { degree, resourceDegree, variable, parts }: Loops): void {
+  #charge(cost: Cost, operands: readonly ASTNode[], { degree, resourceDegree, variable, resourceNames }: Loops): void {
     if (degree === 0) return;
     const isRepeated = (names: readonly string[]): boolean => {
       const outside = operands.filter((operand) => reaches(operand, names)).length;
       return cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
     };
-    if (isRepeated(SENT)) this.degree = Math.max(this.degree, degree + 1);
-    if (isRepeated(parts.filter((name) => name !== variable))) this.resourceDegree = Math.max(this.resourceDegree, resourceDegree + 1);
+    if (isRepeated(SENT)) this.#degree = Math.max(this.#degree, degree + 1);
+    if (isRepeated(resourceNames.filter((name) => name !== variable))) this.#resourceDegree = Math.max(this.#resourceDegree, resourceDegree + 1);
   }
 
   #checkLiteral(name: string, operand: ASTNode | undefined): void {
@@ -285,6 +295,8 @@ const textIn = (node: ASTNode | undefined): string | undefined => (node?.op === 
 const SENT: readonly string[] = ['attributes', 'resource'];
 const RESOURCE: readonly string[] = ['resource'];
 const ATTRIBUTES: readonly string[] = ['attributes'];
+
+const isOfResourceAlone = (text: ASTNode | undefined): boolean => text !== undefined && reaches(text, RESOURCE) && !reaches(text, ATTRIBUTES);
 
 /** True when the value comes out of one of the variables directly, not by way of the variable of a loop. */
 function reaches(node: ASTNode, variables: readonly string[]): boolean {

@@ -84,18 +84,15 @@ async function verify(context: AccountsContext, decoy: DecoyHash, { account, inp
   return ok({ matches: false, rehash: false });
 }
 
-/** What the transaction at the end of an attempt found. */
-type Settled =
-  | { readonly kind: 'locked'; readonly lockedSecs: number }
-  | { readonly kind: 'refused'; readonly locksNow: boolean }
-  | { readonly kind: 'signed-in' };
+/** What the transaction at the end of an attempt found, if the account had been locked meanwhile. */
+type Locked = { readonly kind: 'locked'; readonly lockedSecs: number };
 
 /**
  * The attempt is decided while the row is locked. However many run at once, the first five failures count, and all that come
  * after them learn only that the account is locked, whether their password is right or wrong.
  */
 async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
-  const settled = await context.store.transact<Settled>(async (transaction) => {
+  const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(async (transaction) => {
     const nowMs = context.clock.nowMs();
     const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
     const lockedSecs = lockedForSecs(lockout, nowMs);
@@ -104,13 +101,13 @@ async function countFailure(context: AccountsContext, attempt: Attempt): Promise
     await transaction.saveLockout(attempt.attempts, next, nowMs);
     const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
     if (!recorded.ok) return recorded;
-    if (next.lockedUntilMs === null) return ok({ kind: 'refused', locksNow: false });
+    if (next.lockedUntilMs === null) return ok({ kind: 'counted', locksNow: false });
     const lockRecorded = await context.audit.record(failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`));
-    return lockRecorded.ok ? ok({ kind: 'refused', locksNow: true }) : lockRecorded;
+    return lockRecorded.ok ? ok({ kind: 'counted', locksNow: true }) : lockRecorded;
   });
-  if (!settled.ok) return settled;
-  if (settled.value.kind === 'locked') return refuseLocked(context, attempt, settled.value.lockedSecs);
-  if (settled.value.kind === 'refused' && settled.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
+  if (!counted.ok) return counted;
+  if (counted.value.kind === 'locked') return refuseLocked(context, attempt, counted.value.lockedSecs);
+  if (counted.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
   return wrongCredentials();
 }
 
@@ -123,13 +120,13 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
 
   const { secret, digest } = mintSecret();
   const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
-  const settled = await context.store.transact<Settled>(async (transaction) => {
+  const settled = await context.store.transact<Locked | { readonly kind: 'changed' } | { readonly kind: 'signed-in' }>(async (transaction) => {
     const nowMs = context.clock.nowMs();
     const [lockout, current] = await Promise.all([transaction.lockLockout(attempt.attempts, nowMs), transaction.lockAccount(account.id)]);
     const lockedSecs = lockedForSecs(lockout, nowMs);
     if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
     // Disabled, given another role or another password since it was read: this token is already dead.
-    if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'refused', locksNow: false });
+    if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'changed' });
     const session = { id: randomUUID(), accountId: account.id, rememberMe: attempt.input.rememberMe, createdAtMs: nowMs, revokedAtMs: null };
     await Promise.all([
       transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
@@ -144,7 +141,7 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
   if (!settled.ok) return settled;
   switch (settled.value.kind) {
     case 'locked': return refuseLocked(context, attempt, settled.value.lockedSecs);
-    case 'refused': return wrongCredentials();
+    case 'changed': return wrongCredentials();
     case 'signed-in':
       announce(context, 'signed_in', account);
       return ok({ access: access.value, refreshToken: secret, refreshLifetimeMs: lifetimeMs });

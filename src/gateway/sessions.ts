@@ -29,7 +29,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
   if (!read.ok) return read;
   if (read.value.kind === 'dead') return sessionEnded();
   if (read.value.kind === 'replayed') {
-    const ended = await endSessionOf(context, digest, REPLAY);
+    const ended = await endSessionOf(context, digest, 'replay');
     return ended.ok ? sessionEnded() : ended;
   }
 
@@ -44,7 +44,7 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
     const token = await transaction.lockRefreshToken(digest);
     const standing = standingOf(token, token && (await transaction.accountById(token.session.accountId)), nowMs);
     if (standing.kind === 'dead') return ok('ended');
-    if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, REPLAY);
+    if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
     if (standing.account.tokenEpoch !== before.account.tokenEpoch) return fail({ kind: 'conflict', detail: 'the account has just been changed; try again' });
     await Promise.all([
       transaction.rotateRefreshToken(digest, nowMs),
@@ -67,7 +67,9 @@ export async function logout(context: AccountsContext, { refreshToken }: LogoutI
   return ended.ok ? ok(undefined) : ended;
 }
 
-const REPLAY = 'a refresh token that had been exchanged was presented again';
+/** Why a session ends before its time, as the audit log says it. Nobody knows who replays a cookie. */
+const ENDINGS = { logout: 'logout', replay: 'a refresh token that had been exchanged was presented again' } as const;
+type Ending = keyof typeof ENDINGS;
 
 function standingOf(token: RefreshToken | undefined, account: StoredAccount | undefined, nowMs: number): Standing {
   if (token === undefined || account === undefined) return { kind: 'dead' };
@@ -76,19 +78,19 @@ function standingOf(token: RefreshToken | undefined, account: StoredAccount | un
 }
 
 /** Succeeds when there is nothing to end. */
-const endSessionOf = (context: AccountsContext, digest: RefreshToken['digest'], reason: string): Promise<Result<'ended', Fault>> =>
+const endSessionOf = (context: AccountsContext, digest: RefreshToken['digest'], ending: Ending): Promise<Result<'ended', Fault>> =>
   context.store.transact(async (transaction) => {
     const token = await transaction.lockRefreshToken(digest);
-    return token === undefined ? ok('ended') : endSession(context, transaction, token, reason);
+    return token === undefined ? ok('ended') : endSession(context, transaction, token, ending);
   });
 
-async function endSession(context: AccountsContext, transaction: AccountTransaction, token: RefreshToken, reason: string): Promise<Result<'ended', Fault>> {
+async function endSession(context: AccountsContext, transaction: AccountTransaction, token: RefreshToken, ending: Ending): Promise<Result<'ended', Fault>> {
   const account = await transaction.accountById(token.session.accountId);
   if (token.session.revokedAtMs !== null || account === undefined) return ok('ended');
   await transaction.revokeSession(token.session.id, context.clock.nowMs());
   const payload = { session_id: token.session.id };
-  const actor = reason === REPLAY ? 'anonymous' : ownActor(account);
-  const recorded = await context.audit.record(auditEntry('SessionRevoked', actor, account, { reason, payload }));
+  const actor = ending === 'replay' ? 'anonymous' : ownActor(account);
+  const recorded = await context.audit.record(auditEntry('SessionRevoked', actor, account, { reason: ENDINGS[ending], payload }));
   return recorded.ok ? ok('ended') : recorded;
 }
 
