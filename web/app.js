@@ -24,7 +24,7 @@ const model = new OpsModel();
 const listeners = new Set();
 const operations = {
   model,
-  status: () => stream?.status.kind ?? 'connecting',
+  status: () => stream?.status ?? 'connecting',
   onChange: (/** @type {() => void} */ listener) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -105,12 +105,11 @@ function showInside() {
     },
     onStatus: (state) => {
       changed();
-      status.className = `live ${state.kind}`;
-      if (state.kind === 'live') {
+      status.className = `live ${state}`;
+      if (state === 'live') {
         setText(status, 'Live');
         void view?.renew?.();
-      }
-      else if (state.kind === 'connecting') setText(status, 'Connecting …');
+      } else if (state === 'connecting') setText(status, 'Connecting …');
       else replace(status, 'Connection lost – ', button('retry', () => stream?.retry(), { class: 'link' }));
     },
   });

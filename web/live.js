@@ -5,7 +5,7 @@ import { call } from './session.js';
 
 /** @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string, payload: any }} Frame */
 /** @typedef {{ opCount: number, finishedTtlMs: number }} Snapshot how many operations are to come, and how long the finished ones are kept */
-/** @typedef {{ kind: 'connecting' } | { kind: 'live' } | { kind: 'waiting', untilMs: number }} LiveStatus */
+/** @typedef {'connecting' | 'live' | 'waiting'} LiveStatus */
 
 /** A stream that lived this long was no failure: the next wait is short again. */
 const HEALTHY_AFTER_MS = 10_000;
@@ -33,7 +33,7 @@ export class LiveStream {
   #watchdog;
   #handlers;
   /** @type {LiveStatus} */
-  status = { kind: 'connecting' };
+  status = 'connecting';
 
   /** @param {{ onOpen: (snapshot: Snapshot) => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) => void }} handlers `onOpen`: a whole snapshot follows */
   constructor(handlers) {
@@ -49,7 +49,7 @@ export class LiveStream {
 
   /** Tries at once instead of when the wait is over. */
   retry = () => {
-    if (this.#isStopped || this.status.kind !== 'waiting') return;
+    if (this.#isStopped || this.status !== 'waiting') return;
     clearTimeout(this.#timer);
     void this.#connect();
   };
@@ -75,7 +75,7 @@ export class LiveStream {
   /** A browser does not tell a page of pings, and holds a dead line for open until it has something to send. */
   async #probe() {
     const socket = this.#socket;
-    if (this.status.kind !== 'live' || Date.now() - this.#heardAtMs < QUIET_MS) return;
+    if (this.status !== 'live' || Date.now() - this.#heardAtMs < QUIET_MS) return;
     try {
       await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     } catch {
@@ -85,7 +85,7 @@ export class LiveStream {
 
   /** What is shown is live no more, although the line has not been closed. */
   #lose = () => {
-    if (this.#isStopped || this.status.kind !== 'live') return;
+    if (this.#isStopped || this.status !== 'live') return;
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close();
@@ -94,7 +94,7 @@ export class LiveStream {
   };
 
   async #connect() {
-    this.#tell({ kind: 'connecting' });
+    this.#tell('connecting');
     try {
       const [{ ticket }, { ops, ops_ttl_secs: ttlSecs }] = await Promise.all([call('POST', '/api/v1/auth/ws-ticket'), call('GET', '/api/v1/topology/stats?per_page=1')]);
       if (this.#isStopped) return;
@@ -115,7 +115,7 @@ export class LiveStream {
       this.#openedAtMs = Date.now();
       this.#heardAtMs = this.#openedAtMs;
       this.#handlers.onOpen(snapshot);
-      this.#tell({ kind: 'live' });
+      this.#tell('live');
     };
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return;
@@ -140,16 +140,15 @@ export class LiveStream {
     const restMs = Math.max(0, LAG_REST_MS - (Date.now() - this.#openedAtMs));
     this.#socket = undefined;
     socket.close();
-    this.#tell({ kind: 'connecting' });
+    this.#tell('connecting');
     this.#timer = setTimeout(() => void this.#connect(), restMs);
   }
 
   #wait() {
     if (this.#isStopped) return;
-    const waitMs = backoffMs(this.#attempts);
+    this.#tell('waiting');
+    this.#timer = setTimeout(() => void this.#connect(), backoffMs(this.#attempts));
     this.#attempts += 1;
-    this.#tell({ kind: 'waiting', untilMs: Date.now() + waitMs });
-    this.#timer = setTimeout(() => void this.#connect(), waitMs);
   }
 
   /** @param {LiveStatus} status */

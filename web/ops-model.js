@@ -141,11 +141,9 @@ export class OpsModel {
     if (op !== undefined && op.asked === action) op.asked = undefined;
   }
 
-  /** Forgets what has been finished for as long as the gateway keeps it. True when something went. @param {number} nowMs */
+  /** Forgets what has been finished for as long as the gateway keeps it. @param {number} nowMs */
   expire(nowMs) {
-    const before = this.#ops.size;
     for (const [opId, op] of this.#ops) if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(opId);
-    return this.#ops.size !== before;
   }
 
   /** The newest first. @param {Filter} filter */

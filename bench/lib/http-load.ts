@@ -15,16 +15,14 @@ export type Load = {
 };
 
 export type LoadResult = {
-  readonly client: 'wrk' | 'autocannon';
   readonly perSecond: number;
-  readonly p50Ms: number;
   readonly p99Ms: number;
   readonly failed: number;
 };
 
 const isThere = (command: string): boolean => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
 
-export const httpClient: LoadResult['client'] = isThere('wrk') ? 'wrk' : 'autocannon';
+export const httpClient: 'wrk' | 'autocannon' = isThere('wrk') ? 'wrk' : 'autocannon';
 
 export function loadHttp(load: Load): Promise<LoadResult> {
   return httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load);
@@ -53,9 +51,7 @@ async function loadWithWrk({ url, headers, body, connections, seconds }: Load): 
   try {
     const output = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]);
     return {
-      client: 'wrk',
       perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
-      p50Ms: msOf(/50%\s+([\d.]+)(us|ms|s)/.exec(output)),
       p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
       failed: Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0),
     };
@@ -85,7 +81,7 @@ async function loadWithAutocannon({ url, headers, body, connections, seconds }: 
       client.on('response', next);
     },
   });
-  return { client: 'autocannon', perSecond: result.requests.average, p50Ms: result.latency.p50, p99Ms: result.latency.p99, failed: result.non2xx + result.errors };
+  return { perSecond: result.requests.average, p99Ms: result.latency.p99, failed: result.non2xx + result.errors };
 }
 
 export function run(command: string, args: readonly string[]): Promise<string> {

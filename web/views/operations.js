@@ -24,7 +24,7 @@ const COUNT_EVERY_MS = 1_000;
 const NARROW = matchMedia('(max-width: 760px)');
 
 /**
- * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus['kind'], onChange: (listener: () => void) => () => void }} operations
+ * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus, onChange: (listener: () => void) => () => void }} operations
  * @param {URLSearchParams} asked what the address wants to see
  */
 export function operationsView({ model, status, onChange }, asked) {
@@ -161,7 +161,7 @@ function keepPlaces(shown, found, model) {
 
 /** @typedef {{ isLive: boolean, isReading: boolean, isKnown: boolean }} Knowledge whether what is here is how it is now, still on its way, or known at all */
 
-/** @param {OpsModel} model @param {import('../live.js').LiveStatus['kind']} status @returns {Knowledge} */
+/** @param {OpsModel} model @param {import('../live.js').LiveStatus} status @returns {Knowledge} */
 function knowledgeOf(model, status) {
   const isLive = status === 'live';
   const isReading = isLive ? model.isFilling(nowMs()) : status === 'connecting' && model.size === 0;
