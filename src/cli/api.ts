@@ -18,7 +18,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   invalid_transition: 'See where the operation is with `svc ops show`.',
   invalid_argument: 'See --help of this command for what it takes.',
   policy_invalid: 'The policies before stay in force; find every mistake with `svc policy validate`.',
-  account_store_unavailable: 'Start the gateway with SVC_DATABASE_URL.',
   internal: 'The log of the gateway says more.',
 };
 

@@ -140,7 +140,7 @@ const READING: readonly CommandRow[] = [
   {
     synopsis: 'topology [view]',
     summary: 'see orgs, teams and agents: overview (the default), tree or stats',
-    options: [{ flags: '--org <org>', meaning: 'only of this org' }, { flags: '--team <team>', meaning: 'this team, instead of a view' }, { flags: '--lineage <agent>', meaning: 'who this agent id descends from, and who from it' }, LIMIT],
+    options: [ORG, { flags: '--team <team>', meaning: 'this team, instead of a view' }, { flags: '--lineage <agent>', meaning: 'who this agent id descends from, and who from it' }, LIMIT],
     argumentWords: ['overview', 'tree', 'stats'],
     example: 'svc topology tree --org acme',
     load: async () => (await import('./commands/topology.ts')).run,

@@ -20,6 +20,12 @@ export async function readCliConfig(): Promise<CliConfig> {
   return config;
 }
 
+export function unknownContext(name: string, { contexts }: CliConfig, next = ''): CliError {
+  const names = [...contexts.keys()].join(', ');
+  const known = contexts.size === 0 ? 'There are no contexts yet' : `The ${contexts.size === 1 ? 'only context is' : 'contexts are'} ${names}`;
+  return new CliError(`there is no context ${name}`, `${known}${next}.`);
+}
+
 /** Replaces the whole context. The first one becomes the one in use. Answers whether there was one of this name. */
 export async function putContext(name: string, { apiUrl, apiKey }: Context): Promise<{ readonly replaced: boolean; readonly isCurrent: boolean }> {
   let answer = { replaced: false, isCurrent: false };

@@ -1,5 +1,5 @@
 /** Which gateway a command speaks to, as whom, and under which name its session is kept. */
-import { CONTEXT_NAME_RULE, isContextName, readCliConfig, type CliConfig } from './config-file.ts';
+import { CONTEXT_NAME_RULE, isContextName, readCliConfig, unknownContext, type CliConfig } from './config-file.ts';
 import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
 import { isLoopback, proxyFor, type ProxySetting } from './proxy-choice.ts';
@@ -56,11 +56,9 @@ function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefin
 export const malformedKey = (): CliError => new CliError('the API key holds characters that no key has', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
 
 /** A name that is not in the file is fine when its URL is given with it. */
-function refuseUnknown(name: string, url: string | undefined, { contexts }: CliConfig): void {
+function refuseUnknown(name: string, url: string | undefined, config: CliConfig): void {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
-  if (url !== undefined) return;
-  const known = contexts.size === 0 ? 'There are no contexts yet' : `The contexts are ${[...contexts.keys()].join(', ')}`;
-  throw new CliError(`there is no context ${name}`, `${known}; add one with \`svc context add ${name} <url>\`.`);
+  if (url === undefined) throw unknownContext(name, config, `; add one with \`svc context add ${name} <url>\``);
 }
 
 /** Without the slash at its end, so that one gateway has one spelling. */

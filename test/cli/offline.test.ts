@@ -154,7 +154,7 @@ test('of a log that was tampered with the first broken entry is named', async ()
   expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
   expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are whole\n$/);
   expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, entries: 2, first_broken: { id: 3, problem: 'changed', line: 3 } });
-  for (const path of [join(cli.home, 'nowhere'), cli.home]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: there is no audit log in /) });
+  for (const path of [join(cli.home, 'nowhere'), cli.home, segment]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: there is no audit log in /) });
 });
 
 test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {

@@ -1,11 +1,14 @@
 /** `svc accounts ls|role|disable|enable|invite|invites|uninvite`: the people of a gateway with an account store. */
 import { Api } from '../api.ts';
-import type { Invocation, Run } from '../invocation.ts';
 import { CliError } from '../errors.ts';
+import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column, type Row } from '../table.ts';
 import { showList } from './listing.ts';
+
+const ACCOUNTS = '/api/v1/accounts';
+const INVITES = '/api/v1/auth/invites';
 
 const COLUMNS: readonly Column[] = [
   { title: 'E-MAIL', cell: 'email', isWhole: true },
@@ -17,7 +20,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
 ];
 
-export const ls: Run = (invocation) => showList(invocation, { path: '/api/v1/accounts', key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
+export const ls: Run = (invocation) => showList(invocation, { path: ACCOUNTS, key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
 
 export async function role(invocation: Invocation): Promise<void> {
   const { args: [who = '', word = ''], globals } = invocation;
@@ -72,16 +75,14 @@ export async function uninvite(invocation: Invocation): Promise<void> {
   await show(globals.output, { revoked: ids }, () => [`Took back ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} of ${printable(who)}.`]);
 }
 
-const INVITES = '/api/v1/auth/invites';
-
 const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
 
 /** People say an e-mail address, the API an id. */
 async function pathOf(api: Api, who: string): Promise<string> {
-  if (!who.includes('@')) return `/api/v1/accounts/${encodeURIComponent(who)}`;
-  const [id] = await idsByEmail(api, '/api/v1/accounts', 'accounts', who);
+  if (!who.includes('@')) return `${ACCOUNTS}/${encodeURIComponent(who)}`;
+  const [id] = await idsByEmail(api, ACCOUNTS, 'accounts', who);
   if (id === undefined) throw new CliError(`there is no account ${printable(who)}`, 'See `svc accounts ls`.');
-  return `/api/v1/accounts/${encodeURIComponent(id)}`;
+  return `${ACCOUNTS}/${encodeURIComponent(id)}`;
 }
 
 async function idsByEmail(api: Api, path: string, name: string, who: string): Promise<readonly string[]> {

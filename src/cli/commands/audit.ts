@@ -83,7 +83,8 @@ async function checkpointKeyOf(path: string | undefined) {
 function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
-  return new CliError(`cannot read ${printable(path)}: ${code === 'ENOTDIR' ? 'it is not a folder' : fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
+  if (code === 'ENOTDIR') return noLogIn(path);
+  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */

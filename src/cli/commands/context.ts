@@ -1,6 +1,6 @@
 /** `svc context add|use|ls|rm`: named gateways. */
 import { hintOf } from '../../core/api-key.ts';
-import { CONTEXT_NAME_RULE, isContextName, putContext, readCliConfig, removeContext, useContext } from '../config-file.ts';
+import { CONTEXT_NAME_RULE, isContextName, putContext, readCliConfig, removeContext, unknownContext, useContext } from '../config-file.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
@@ -32,12 +32,12 @@ async function keyToStore(given: string | undefined): Promise<string> {
 }
 
 export async function use({ args: [name = ''], globals }: Invocation): Promise<void> {
-  if (!(await useContext(name))) throw await unknownContext(name);
+  if (!(await useContext(name))) throw unknownContext(name, await readCliConfig());
   await show(globals.output, { current: name }, () => [`Context ${name} is the one in use.`]);
 }
 
 export async function rm({ args: [name = ''], globals }: Invocation): Promise<void> {
-  if (!(await removeContext(name))) throw await unknownContext(name);
+  if (!(await removeContext(name))) throw unknownContext(name, await readCliConfig());
   const hadSession = await removeSession(name);
   await show(globals.output, { removed: name, was_logged_in: hadSession }, () => [`Removed context ${name}${hadSession ? ' and its session' : ''}.`]);
 }
@@ -65,8 +65,3 @@ export async function ls({ globals }: Invocation): Promise<void> {
 /** A session that another gateway gave is of no use to this one. */
 const stateOf = (session: Session | undefined, apiUrl: string, nowMs: number): string =>
   session?.apiUrl !== apiUrl ? 'none' : session.expiresAtSecs * 1000 <= nowMs ? 'expired' : 'valid';
-
-async function unknownContext(name: string): Promise<CliError> {
-  const known = [...(await readCliConfig()).contexts.keys()];
-  return new CliError(`there is no context ${name}`, known.length === 0 ? 'There are no contexts yet; add one with `svc context add <name> <url>`.' : `The contexts are ${known.join(', ')}.`);
-}
