@@ -15,7 +15,7 @@ import { statIfThere } from './stat-if-there.ts';
 const FOLDER_MODE = 0o700;
 const LOCK_RETRY_MS = 15;
 const LOCK_PATIENCE_MS = 10_000;
-/** A lock is held for the milliseconds of one write; one that is this old was left behind by a crash. */
+/** A lock is held for the milliseconds of one write; one that is this old was left by a command that crashed or is stopped. */
 const LOCK_STALE_MS = 5_000;
 
 /** Undefined for an account without a home, as a number that no user has in a container. */
@@ -35,10 +35,18 @@ export async function readPrivateFile(name: string): Promise<string | undefined>
   if (homeFolder() === undefined) return undefined;
   const path = pathInFolder(name);
   try {
+    return await textIfThere(path);
+  } catch (error) {
+    throw cannot('read', path, error);
+  }
+}
+
+async function textIfThere(path: string): Promise<string | undefined> {
+  try {
     return await readFile(path, 'utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
-    throw cannot('read', path, error);
+    throw error;
   }
 }
 
@@ -66,16 +74,24 @@ export async function changePrivateFile(name: string, change: (text: string | un
   const path = pathInFolder(name);
   try {
     await makePrivateFolder();
-    const unlock = await lock(`${path}.lock`);
-    try {
-      const next = await change(await readPrivateFile(name));
-      if (next !== undefined) await replaceFile(path, next);
-    } finally {
-      await unlock();
-    }
+    while (!(await changedInTurn(name, path, change)));
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw cannot('write', path, error);
+  }
+}
+
+/** False, with nothing written, where the command was stopped for so long that another has taken its turn: the text may be another by now. */
+async function changedInTurn(name: string, path: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<boolean> {
+  const turn = await lock(`${path}.lock`);
+  try {
+    const next = await change(await readPrivateFile(name));
+    if (next === undefined) return true;
+    if (!(await turn.isOurs())) return false;
+    await replaceFile(path, next);
+    return true;
+  } finally {
+    await turn.end();
   }
 }
 
@@ -86,11 +102,14 @@ async function makePrivateFolder(): Promise<void> {
   if (((await stat(folder)).mode & 0o777) !== FOLDER_MODE) await chmod(folder, FOLDER_MODE);
 }
 
-/** Resolves with the way to give the lock up again. */
-async function lock(path: string): Promise<() => Promise<void>> {
-  const own = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+/** Holds the lock until `end`, or until others think that it was left behind. Its text is the name of its holder. */
+type Turn = { readonly isOurs: () => Promise<boolean>; readonly end: () => Promise<void> };
+
+async function lock(path: string): Promise<Turn> {
+  const holder = `${process.pid}.${randomBytes(8).toString('hex')}`;
+  const own = `${path}.${holder}`;
   const giveUpAtMs = Date.now() + LOCK_PATIENCE_MS;
-  await writeFile(own, '', { flag: 'wx', mode: 0o600 });
+  await writeFile(own, holder, { flag: 'wx', mode: 0o600 });
   try {
     while (!(await linkedFresh(own, path))) {
       await clearWhenStale(path, `${own}.stale`);
@@ -100,7 +119,8 @@ async function lock(path: string): Promise<() => Promise<void>> {
   } finally {
     await rm(own, { force: true });
   }
-  return () => rm(path, { force: true });
+  const isOurs = async (): Promise<boolean> => (await textIfThere(path)) === holder;
+  return { isOurs, end: async () => { if (await isOurs()) await rm(path, { force: true }); } };
 }
 
 /** A lock has the age of the file that it is a link to: one that was waited for must not look as if it had been held that long. */

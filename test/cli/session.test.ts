@@ -226,6 +226,38 @@ test('a command that has waited long for its turn keeps it: the next one that wa
   expect(credentials()).toBe('first\nsecond\n');
 });
 
+test('a command that was stopped while it had its turn, and lost it, takes the turn of no other, and undoes nothing that others have written', async () => {
+  vi.stubEnv('HOME', cli.home);
+  onTestFinished(() => { vi.unstubAllEnvs(); });
+  const steps: string[] = [];
+  const command = (name: string) => {
+    let finish = (): void => {};
+    const mayEnd = new Promise<void>((resolve) => { finish = resolve; });
+    const ended = changePrivateFile('credentials.yaml', async (text) => {
+      steps.push(`${name} begins`);
+      await mayEnd;
+      steps.push(`${name} ends`);
+      return `${text ?? ''}${name}\n`;
+    });
+    return { ended, finish };
+  };
+  const stopped = command('stopped');
+  await eventually(() => expect(steps).toEqual(['stopped begins']));
+  utimesSync(join(cli.folder, 'credentials.yaml.lock'), 1, 1); // as if it had been stopped for long
+  const second = command('second');
+  await eventually(() => expect(steps).toContain('second begins'));
+  stopped.finish();
+  await eventually(() => expect(steps).toContain('stopped ends'));
+  const third = command('third');
+  await sleep(200);
+  expect(steps).toEqual(['stopped begins', 'second begins', 'stopped ends']);
+  second.finish();
+  third.finish();
+  await Promise.all([stopped.ended, second.ended, third.ended]);
+  expect(credentials().trim().split('\n').sort()).toEqual(['second', 'stopped', 'third']);
+  expect(readdirSync(cli.folder)).toEqual(['credentials.yaml']);
+});
+
 test('a renewal that comes late brings back no session that has ended, and takes the place of none that was made with another key', async () => {
   vi.stubEnv('HOME', cli.home);
   onTestFinished(() => { vi.unstubAllEnvs(); });
