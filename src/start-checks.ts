@@ -43,6 +43,7 @@ export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string |
   throw new StartError(isDatabase ? `the database of SVC_DATABASE_URL cannot be used: ${trouble}` : explain(result.fault));
 }
 
+/** Makes the data directory (0700) and locks it for this process. Rejects with a `StartError` where another gateway holds it. */
 export async function holdDataDir(path: string): Promise<DataDirLock> {
   makeDataDir(path);
   const lock = await lockDataDir(path);
@@ -55,6 +56,7 @@ function makeDataDir(path: string): void {
   chmodSync(path, 0o700);
 }
 
+/** Rejects with a `StartError` where the store is damaged, and with the error of the system where it has one. */
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   const damaged = await damagedStoreFile(dataDir);
   if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);

@@ -45,6 +45,7 @@ const verifierFor = memoized((spec): Verify => {
   });
 });
 
+/** The claims; undefined for a token that is not genuine or not for this gateway. Its times are not judged. */
 export function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
   const check = verifierFor(JSON.stringify({ publicKeyPem, frame }));
   try {

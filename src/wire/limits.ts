@@ -1,4 +1,6 @@
 /** Largest message of a method, in bytes; also the largest single check of a batch. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
-/** Largest batch, in bytes: it holds up to a thousand checks. */
+/** Largest batch, in bytes. */
 export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
+/** Most checks in a batch, which is the only list of a request. */
+export const MAX_BATCH_ITEMS = 1000;

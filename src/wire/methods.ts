@@ -5,12 +5,11 @@ import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { Recorded } from '../gateway/link.ts';
-import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from './limits.ts';
+import { MAX_BATCH_BYTES, MAX_BATCH_ITEMS, MAX_MESSAGE_BYTES } from './limits.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
-import { MAX_ITEMS } from './proto/malformed.ts';
 import type {
   AckOpControlRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
   CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
@@ -76,7 +75,7 @@ const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the 
 function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
   return async (batch, authorization, caller) => {
     const [readFirst, ...rest] = batch.slices;
-    if (readFirst === undefined) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_ITEMS} items` });
+    if (readFirst === undefined) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH_ITEMS} items` });
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);

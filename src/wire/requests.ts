@@ -1,6 +1,6 @@
 /**
  * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found here,
- * before the main thread is asked (contract: gRPC, rule 5).
+ * before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the field.
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, type Fault } from '../core/fault.ts';
@@ -64,6 +64,7 @@ export function checkCommandOf(request: CheckActionRequest, principal: Principal
   });
 }
 
+/** An `auditId` of undefined, where nothing was recorded, is 0 on the wire. */
 export function checkResponseOf(command: CheckCommand, correlationId: string, answer: CheckAnswer, auditId: number | undefined): CheckActionResponse {
   return {
     decision: answer.decision,

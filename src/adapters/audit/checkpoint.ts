@@ -69,6 +69,7 @@ export type Checkpointer = {
   record(head: ChainHead): void;
 };
 
+/** Appends signed checkpoints to the file in `directory`, each of them on the disk before `record` returns. */
 export function createCheckpointer(options: { readonly directory: string; readonly key: KeyObject; readonly nowMs: () => number }): Checkpointer {
   const { directory, key, nowMs } = options;
   const path = join(directory, CHECKPOINTS_FILE);

@@ -40,6 +40,7 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
   return filled;
 }
 
+/** Undefined where there is no such file; throws what the system says of any other. */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

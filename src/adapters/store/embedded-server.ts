@@ -121,9 +121,11 @@ async function openLog(file: string) {
   return open(file, 'a', 0o600);
 }
 
+/** Holds the password. */
 export const urlOf = (home: Pick<Home, 'password'>, port: number, database = DATABASE): string =>
   `postgres://${USER}:${home.password}@127.0.0.1:${port}/${database}`;
 
+/** Connects, works, and disconnects. Rejects with what the driver says where it cannot connect, else as `work` does. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
   client.on('error', () => undefined); // the query that it breaks rejects

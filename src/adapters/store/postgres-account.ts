@@ -16,6 +16,7 @@ export type RunAs =
 
 const INTO_NAMESPACE = ['--user', '--map-user=65534', '--map-group=65534', '--'] as const;
 
+/** Rejects where the gateway is root and there is nobody else to run it as. */
 export async function chooseRunAs(): Promise<RunAs> {
   if (process.getuid?.() !== 0) return { kind: 'self' };
   if (await succeeds('unshare', [...INTO_NAMESPACE, 'true'])) return { kind: 'namespace' };
@@ -58,6 +59,7 @@ export async function handOver(path: string, runAs: RunAs): Promise<void> {
 /** Root in a namespace still owns what is root's, and may no more than that. */
 const ownerOf = (runAs: Exclude<RunAs, { readonly kind: 'self' }>) => (runAs.kind === 'account' ? runAs : { uid: 0, gid: 0 });
 
+/** Whether it may enter `path` and every folder above. */
 export const reaches = async (path: string, runAs: RunAs): Promise<boolean> => (await firstClosedFolder(path, runAs)) === undefined;
 
 async function firstClosedFolder(path: string, runAs: RunAs): Promise<string | undefined> {

@@ -7,6 +7,7 @@ import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { COST_RULE } from '../requests.ts';
 
+/** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
   const parsed = schema.safeParse(body === undefined ? {} : body, { error: explainType });
   if (parsed.success) return ok(parsed.data);
@@ -44,10 +45,12 @@ export const agentIdentity = z
   .strictObject({ org_id: optionalOr(ruled((text) => text === '' || isOrgName(text), ORG_RULE), ''), team_id: name, agent_id: name })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
 
+/** US dollars, to be read with `usdToMicro`. */
 export const moneyUsd = z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).meta({ minimum: 0, maximum: MAX_COST_USD });
 
 export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
 
+/** Fault: `invalid_argument`, which names `field`. */
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   const opId = parseOpId(text);
   return opId === undefined ? fail({ kind: 'invalid_argument', field, problem: OP_ID_RULE }) : ok(opId);
@@ -61,7 +64,7 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
 export const DEFAULT_PER_PAGE = 50;
 export const MAX_PER_PAGE = 1_000;
 
-/** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). */
+/** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). Fault: `invalid_argument`. */
 export function readPage(query: URLSearchParams): Result<{ readonly perPage: number; readonly cursor: string | undefined }, Fault> {
   const given = query.get('per_page');
   const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;

@@ -5,6 +5,7 @@ type Headers = readonly (readonly [string, string])[];
 
 const NO_HEADERS: Headers = [];
 
+/** The headers that let a page of `origin` read the answer; none where that is not one of the `allowed` origins. */
 export function corsHeaders(allowed: readonly string[], origin: string | undefined): Headers {
   if (origin === undefined || !allowed.includes(origin)) return NO_HEADERS;
   return [

@@ -133,6 +133,7 @@ function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | un
   return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: remoteAddressOf(req, exchange, addressOf), bearer: bearerOf(headers.get('authorization')) };
 }
 
+/** The peer of the connection, or the client that trusted proxies name in its place. */
 export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): string {
   const peer = exchange.remoteAddress();
   return addressOf === undefined ? peer : addressOf(peer, req);

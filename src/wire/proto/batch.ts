@@ -4,13 +4,13 @@
  */
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
-import { MAX_MESSAGE_BYTES } from '../limits.ts';
+import { MAX_BATCH_ITEMS, MAX_MESSAGE_BYTES } from '../limits.ts';
 import { binaryCodec, readItem } from './binary.ts';
 import { readCheckActionRequestJson } from './check-json.ts';
 import { jsonCodec } from './json.ts';
 import { cutList, type ItemSpan } from './json-list.ts';
 import { parseJsonText, textOf } from './json-body.ts';
-import { attempt, Malformed, MAX_ITEMS, tooMany } from './malformed.ts';
+import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 import { Reader, WIRE_BYTES } from './reader.ts';
 
@@ -30,9 +30,9 @@ export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
   body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);
-    const items = cutList(text, 'requests', MAX_ITEMS);
+    const items = cutList(text, 'requests', MAX_BATCH_ITEMS);
     if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
-    if (items.length > MAX_ITEMS) throw tooMany('requests');
+    if (items.length > MAX_BATCH_ITEMS) throw tooMany('requests');
     const read = ({ from, to }: ItemSpan, index: number): CheckActionRequest => readCheckActionRequestJson(parseJsonText(text.slice(from, to), from), `requests[${index}].`);
     return inSlices(items, sliceBytes, read);
   });
@@ -80,7 +80,7 @@ function spansOf(body: Buffer): readonly ItemSpan[] {
       reader.skip(tag);
       continue;
     }
-    if (spans.length === MAX_ITEMS) throw tooMany('requests');
+    if (spans.length === MAX_BATCH_ITEMS) throw tooMany('requests');
     const outer = reader.open();
     spans.push({ from: reader.position, to: reader.end });
     reader.position = reader.end;

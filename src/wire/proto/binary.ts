@@ -3,10 +3,11 @@
  */
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
+import { MAX_BATCH_ITEMS } from '../limits.ts';
 import {
   readCheckActionRequest, readCheckActionResponse, writeCheckActionRequest, writeCheckActionResponse, writeStreamCheckActionsResponse,
 } from './check-binary.ts';
-import { Malformed, malformed, MAX_ITEMS, tooMany } from './malformed.ts';
+import { Malformed, malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
 import { Reader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './reader.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
@@ -94,7 +95,7 @@ function readFields(reader: Reader, shape: MessageShape, message: Message, path:
       continue;
     }
     const list = message[field.name] as unknown[];
-    if (list.length === MAX_ITEMS) throw tooMany(path + field.protoName);
+    if (list.length === MAX_BATCH_ITEMS) throw tooMany(path + field.protoName);
     list.push(readValue(reader, field, undefined, `${path}${field.protoName}[${list.length}]`));
   }
   return message;

@@ -6,13 +6,14 @@
 import type { Fault } from '../../core/fault.ts';
 import { quote } from '../../core/json-text.ts';
 import type { Result } from '../../core/result.ts';
+import { MAX_BATCH_ITEMS } from '../limits.ts';
 import { emptyMessage } from './binary.ts';
 import { readCheckActionRequestJson, writeCheckActionResponseJson } from './check-json.ts';
 import { parseJson } from './json-body.ts';
 import {
   jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
 } from './json-values.ts';
-import { attempt, Malformed, MAX_ITEMS, tooMany } from './malformed.ts';
+import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { MessageName, Messages } from './messages.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
 
@@ -46,7 +47,7 @@ function readMessage(value: unknown, shape: MessageShape, path: string): object 
 
 function readList(value: unknown, field: FieldShape, path: string): unknown[] {
   const items = jsonList(value, path + field.protoName);
-  if (items.length > MAX_ITEMS) throw tooMany(path + field.protoName);
+  if (items.length > MAX_BATCH_ITEMS) throw tooMany(path + field.protoName);
   return items.map((item, index) => {
     const name = `${field.protoName}[${index}]`;
     if (item === null) throw new Malformed(path + name, 'must not be null');

@@ -1,5 +1,6 @@
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
+import { MAX_BATCH_ITEMS } from '../limits.ts';
 
 /** What a decoder throws out of its recursion. It never leaves this folder: `attempt` turns it into a value. */
 export class Malformed extends Error {
@@ -12,9 +13,7 @@ export class Malformed extends Error {
   }
 }
 
-/** The most that a list of a message may hold; the lists are those of batches. */
-export const MAX_ITEMS = 1000;
-export const tooMany = (field: string): Malformed => new Malformed(field, `must have 1 to ${MAX_ITEMS} items`);
+export const tooMany = (field: string): Malformed => new Malformed(field, `must have 1 to ${MAX_BATCH_ITEMS} items`);
 
 /** Runs a decoder; what it found malformed is a fault that names the field. */
 export function attempt<T>(decode: () => T): Result<T, Fault> {

@@ -1,4 +1,7 @@
-/** Reads the protobuf wire format: strict about lengths and UTF-8, and never past the end of what it was given. */
+/**
+ * Reads the protobuf wire format: strict about lengths and UTF-8, and never past the end of what it was given. Whatever is
+ * malformed is thrown as `Malformed`.
+ */
 import { Malformed } from './malformed.ts';
 
 export const WIRE_VARINT = 0;

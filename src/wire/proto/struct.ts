@@ -11,10 +11,11 @@ const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
 const MAX_ITEMS = 10_000;
 
-/** Counts what one attributes value has used up of its limits. */
+/** What one value of attributes has left of its limits. */
 export type Allowance = { field: string; keys: number; items: number };
 export const allowanceFor = (field: string): Allowance => ({ field, keys: MAX_KEYS, items: MAX_ITEMS });
 
+/** This and the next two throw `Malformed` where that goes beyond a limit. */
 export function enter(allowance: Allowance, depth: number): void {
   if (depth > MAX_DEPTH) throw new Malformed(allowance.field, `is nested more than ${MAX_DEPTH} deep`);
 }

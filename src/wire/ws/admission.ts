@@ -8,6 +8,7 @@ import type { ReaderInterest } from './channel.ts';
 
 export type StreamQuery = { readonly orgId: string | undefined; readonly kinds: ReadonlySet<EventKind> | undefined; readonly snapshot: boolean; readonly lineage: boolean };
 
+/** Fault: `invalid_argument`. */
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
   const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
   if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');

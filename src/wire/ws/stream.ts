@@ -34,8 +34,8 @@ export type StreamOptions = {
 
 type Data = { readonly reader: Reader };
 
-/** Longer messages are refused; clients have nothing to say, but some say "ping". */
-const MAX_MESSAGE_BYTES = 1024;
+/** A client that sends more in one message is disconnected: it has nothing to say, but some say "ping". */
+const MAX_HEARD_BYTES = 1024;
 const IDLE_SECS = 60;
 /** Never reached by the fan-out, which looks before it sends. */
 const MAX_BACKPRESSURE_BYTES = 1024 * 1024;
@@ -68,7 +68,7 @@ export class Stream {
       name: options.name,
     });
     app.ws<Data>(STREAM_PATH, {
-      maxPayloadLength: 16 * MAX_MESSAGE_BYTES,
+      maxPayloadLength: 16 * MAX_HEARD_BYTES,
       maxBackpressure: MAX_BACKPRESSURE_BYTES,
       idleTimeout: IDLE_SECS,
       sendPingsAutomatically: true,
@@ -83,7 +83,7 @@ export class Stream {
       drain: (ws) => this.#fanOut.drained(ws.getUserData().reader),
       message: (ws, message) => {
         const { reader } = ws.getUserData();
-        if (message.byteLength > MAX_MESSAGE_BYTES) reader.close(CLOSE.tooLong);
+        if (message.byteLength > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
         else this.#fanOut.heard(reader);
       },
       close: (ws) => {
