@@ -181,7 +181,7 @@ function payloadOf(state: CheckState, command: CheckCommand): Readonly<Record<st
   const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
   if (attributes !== undefined) payload.attributes = state.redact(attributes);
   if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
-  if (caller !== undefined) payload.caller = { org_id: caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
+  if (caller !== undefined) payload.caller = { org_id: caller.orgId === '' ? null : caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
   if (dryRun) payload.dry_run = true;
   return payload;
 }

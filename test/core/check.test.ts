@@ -65,6 +65,11 @@ test('an allow on behalf of a caller is intercepted, a deny is a deny, and both 
   }
 });
 
+test('a caller without an org is recorded as of none, as its own lineage would be', () => {
+  const { draft } = decide(checkOf(CRAWLER, 't:s', { caller: { ...STRANGER, orgId: '' } }));
+  expect(draft.payload.caller).toEqual({ org_id: null, team_id: 'search', agent_id: 'crawler' });
+});
+
 test('an entry says what was asked, with its attributes as they may be told, and a reason that repeats what was asked without its secrets', () => {
   const asked = { attributes: { size: 1, password: 'hunter2' }, estimatedCostMicroUsd: 1_500_000, dryRun: true };
   const redact = ({ size }: Readonly<Record<string, unknown>>) => ({ size });
