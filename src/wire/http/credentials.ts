@@ -8,8 +8,8 @@ import type { Link } from '../../gateway/link.ts';
 import { name, optional, readBody, readPage, rfc3339, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 
-const SCOPES_RULE = `must be a list of ${SCOPES.join(', ')}`;
-const scopes = z.array(z.enum(SCOPES, SCOPES_RULE), SCOPES_RULE).meta({ minItems: 1 });
+const SCOPE_WORDS = SCOPES.join(', ');
+const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`).meta({ minItems: 1 });
 
 const exchangeRequest = z.strictObject({ scopes: optional(scopes) });
 

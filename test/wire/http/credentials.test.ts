@@ -141,6 +141,14 @@ test('a body that does not fit is 400 and names its field', async () => {
   }
 });
 
+test('a scope that does not exist is told the scopes that do, and what is no list that it must be one', async () => {
+  const { call, mint } = await serve();
+  const { key } = await mint({});
+  const told = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;
+  expect(await told(['read', 'root'])).toBe('scopes.1: must be one of read, write, admin');
+  expect(await told('read')).toBe('scopes: must be a list of read, write, admin');
+});
+
 test('the key set shows the old and the new key after a rotation, and no private part', async () => {
   const { call, mint } = await serve();
   const { key } = await mint({});
