@@ -15,7 +15,7 @@ import { messageShape } from '../../src/wire/proto/schema.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
-import { openDashboard } from '../support/stream.ts';
+import { openStream } from '../support/stream.ts';
 
 /** `nowher` stands for an org that does not exist; its name is as long, so that answers are. */
 const ORGS = ['acme', 'globex'] as const;
@@ -232,14 +232,14 @@ test('a control stream of an agent of another org is refused as one of an org th
 });
 
 test('a dashboard of acme sees no event of globex, and cannot ask for any', async () => {
-  const dashboard = await openDashboard(gateway, '?snapshot=true', { bearer: admins.acme! });
+  const dashboard = await openStream(gateway, '?snapshot=true', { bearer: admins.acme! });
   await live('globex');
   await live('acme');
   await dashboard.next((frame) => frame.event_type === 'ops_change' && (frame.payload.op_id as string) === `more-acme-${made}:span` && frame.payload.state === 'paused');
   expect(JSON.stringify(dashboard.frames)).not.toContain('globex');
   expect(new Set(dashboard.frames.map(({ org_id }) => org_id))).toEqual(new Set(['acme']));
   await dashboard.close();
-  const refused = async (org: string) => (await openDashboard(gateway, `?org_id=${org}`, { bearer: admins.acme! }).then(() => 'let in', String)).replaceAll(org, '<org>');
+  const refused = async (org: string) => (await openStream(gateway, `?org_id=${org}`, { bearer: admins.acme! }).then(() => 'let in', String)).replaceAll(org, '<org>');
   expect(await refused('globex')).toBe(await refused(NOWHERE));
 });
 
@@ -259,8 +259,8 @@ test('globex never hears of what acme has tried', async () => {
 });
 
 test('a token that is presented for an agent of another org is denied, told to its own org and to nobody else, and touches nothing', async () => {
-  const mine = await openDashboard(gateway, '?types=violation', { bearer: admins.acme! });
-  const theirs = await openDashboard(gateway, '', { bearer: admins.globex! });
+  const mine = await openStream(gateway, '?types=violation', { bearer: admins.acme! });
+  const theirs = await openStream(gateway, '', { bearer: admins.globex! });
   const countOf = async () => (await gateway.call('GET', '/api/v1/topology/stats')).body.ops;
   const before = await countOf();
   const { body } = await call('PolicyService', 'CheckAction', { agent: rpcAgentOf('globex'), credentialToken: tokens.acme, traceId: 'stolen', spanId: 's', action: 'llm.call', resource: 'r' }, null);

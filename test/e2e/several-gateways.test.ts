@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
-import { openDashboard } from '../support/stream.ts';
+import { openStream } from '../support/stream.ts';
 
 const newDatabase = withPostgres();
 const PASSWORD = 'a horse that nobody corrects';
@@ -29,7 +29,7 @@ test('an account that is disabled, and an API key that is revoked, at one gatewa
   const bearers = [signedIn.body.access_token, key, (await here.call('POST', '/api/v1/auth/token', undefined, key)).body.token];
   const statuses = (gateway: TestGateway) => Promise.all(bearers.map(async (bearer) => (await gateway.call('GET', '/api/v1/ops', undefined, bearer)).status));
   await eventually(async () => expect(await statuses(there)).toEqual([200, 200, 200]));
-  const dashboards = await Promise.all(bearers.map((bearer) => openDashboard(there, '', { bearer })));
+  const dashboards = await Promise.all(bearers.map((bearer) => openStream(there, '', { bearer })));
 
   expect((await here.call('POST', `/api/v1/accounts/${accepted.body.account.id}/disable`)).status).toBe(200);
   expect((await here.call('POST', `/api/v1/iam/api-keys/${keyId}/revoke`)).status).toBe(204);

@@ -6,10 +6,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { head, sendRaw } from '../support/raw-http.ts';
-import { openDashboard, Refused, type Dashboard, type DashboardOptions, type Frame } from '../support/stream.ts';
+import { openStream, Refused, type StreamClient, type StreamOptions, type Frame } from '../support/stream.ts';
 
 let gateway: TestGateway;
-const open: Dashboard[] = [];
+const open: StreamClient[] = [];
 beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2', SVC_CORS_ORIGINS: 'https://board.example', SVC_PUBLIC_URL: 'https://gateway.example/' } }); });
 afterAll(async () => {
   await gateway.stop();
@@ -17,13 +17,13 @@ afterAll(async () => {
 });
 afterEach(() => { for (const dashboard of open.splice(0)) dashboard.socket.terminate(); });
 
-async function dashboard(query?: string, options?: DashboardOptions): Promise<Dashboard> {
-  const opened = await openDashboard(gateway, query, options);
+async function dashboard(query?: string, options?: StreamOptions): Promise<StreamClient> {
+  const opened = await openStream(gateway, query, options);
   open.push(opened);
   return opened;
 }
 
-async function refusal(query?: string, options?: DashboardOptions) {
+async function refusal(query?: string, options?: StreamOptions) {
   const error = await dashboard(query, options).then(() => { throw new Error('it was let in'); }, (reason: unknown) => reason);
   if (!(error instanceof Refused)) throw error;
   expect(error.contentType).toBe('application/problem+json');
@@ -83,7 +83,7 @@ test('two dashboards of one org see the same frames, and one of another org sees
   await register('iso:acme', 'acme');
   await register('iso:none', '');
   await register('iso:globex', 'globex');
-  const seen = async (board: Dashboard, last: string) => {
+  const seen = async (board: StreamClient, last: string) => {
     await board.next(({ payload }) => payload.op_id === last);
     return board.frames.map(({ payload }) => payload.op_id);
   };
@@ -133,7 +133,7 @@ test('a snapshot of nothing is nothing, and what happens then is told', async ()
   expect(board.frames).toHaveLength(1);
 });
 
-test.each<[string, string, DashboardOptions, object]>([
+test.each<[string, string, StreamOptions, object]>([
   ['no credential', '', { bearer: null }, { status: 401, code: 'unauthenticated', detail: 'no credential was presented; send Authorization: Bearer …, or ?ticket= of POST /api/v1/auth/ws-ticket' }],
   ['an unknown credential', '', { bearer: 'nonsense' }, { status: 401, code: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' }],
   ['an unknown ticket', '?ticket=nonsense', {}, { status: 401, code: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' }],
@@ -265,17 +265,17 @@ test('a client has nothing to say: a little is ignored, much is refused', async 
 
 test('one stream too many is refused, and its place is free again when one ends', async () => {
   const small = await startTestGateway({ env: { SVC_MAX_STREAMS: '2', SVC_IO_THREADS: '1' } });
-  const one = await openDashboard(small);
-  await openDashboard(small);
-  await expect(openDashboard(small)).rejects.toMatchObject({ status: 503, body: { code: 'overloaded' } });
+  const one = await openStream(small);
+  await openStream(small);
+  await expect(openStream(small)).rejects.toMatchObject({ status: 503, body: { code: 'overloaded' } });
   await one.close();
-  await eventually(() => openDashboard(small));
+  await eventually(() => openStream(small));
   await small.stop();
 });
 
 test('a gateway that shuts down says good-bye', async () => {
   const other = await startTestGateway({ env: { SVC_IO_THREADS: '2' } });
-  const boards = await Promise.all(Array.from({ length: 6 }, () => openDashboard(other)));
+  const boards = await Promise.all(Array.from({ length: 6 }, () => openStream(other)));
   const ended = other.stop('SIGTERM');
   for (const { closed } of boards) expect(await closed).toEqual({ code: 1001, reason: 'the gateway is shutting down' });
   expect(await ended).toBe(0);
@@ -285,7 +285,7 @@ test('spend that nears a cap is told to dashboards', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-policy-'));
   writeFileSync(join(folder, 'p.yaml'), 'name: all\nscope: global\nrules:\n  - id: any\n    actions: ["*"]\n    resources: ["*"]\n    effect: allow\nbudget: { org_daily_limit_usd: 10, timezone: UTC, action_on_exceed: deny }\n');
   const other = await startTestGateway({ env: { SVC_POLICY_PATH: folder } });
-  const board = await openDashboard(other, '?types=budget');
+  const board = await openStream(other, '?types=budget');
   await other.call('POST', '/svc.governance.v1.AgentService/RecordUsage', { agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, costUsd: 9.5 });
   const frame = await board.next(({ event_type }) => event_type === 'budget');
   expect(frame).toMatchObject({ org_id: 'acme', agent_id: null, payload: { tier: 'org', team_id: null, period: 'daily', spent_usd: 9.5, limit_usd: 10 } });

@@ -1,11 +1,11 @@
-/** A dashboard for a test: a real WebSocket client that keeps what it was sent. */
+/** A reader of the live stream for a test: a real WebSocket client that keeps what it was sent. */
 import WebSocket from 'ws';
 import { eventually } from './eventually.ts';
 import { ADMIN_KEY, type TestGateway } from './gateway.ts';
 
 export type Frame = { readonly id: string; readonly event_type: string; readonly org_id: string | null; readonly agent_id: string | null; readonly timestamp: string; readonly payload: Record<string, unknown> };
 
-export type Dashboard = {
+export type StreamClient = {
   readonly frames: Frame[];
   readonly socket: WebSocket;
   /** Resolves with the code and the reason once the gateway has closed it. */
@@ -15,7 +15,7 @@ export type Dashboard = {
   close(): Promise<void>;
 };
 
-export type DashboardOptions = { readonly bearer?: string | null; readonly headers?: Record<string, string> };
+export type StreamOptions = { readonly bearer?: string | null; readonly headers?: Record<string, string> };
 
 const ATTEMPTS = 3;
 
@@ -23,12 +23,12 @@ const ATTEMPTS = 3;
  * Rejects with the HTTP status and the problem when it is not let in. Of a thousand upgrades uWebSockets.js 20.30 cuts about
  * one as soon as it is made; whoever watches connects again then, and so does this.
  */
-export async function openDashboard(gateway: Pick<TestGateway, 'url'>, query = '', options: DashboardOptions = {}): Promise<Dashboard> {
+export async function openStream(gateway: Pick<TestGateway, 'url'>, query = '', options: StreamOptions = {}): Promise<StreamClient> {
   const attempts = query.includes('ticket=') ? 1 : ATTEMPTS; // a ticket opens one stream
   for (let attempt = 1; ; attempt += 1) {
-    const dashboard = await openOnce(gateway, query, options);
-    const isCut = await Promise.race([dashboard.closed.then(({ code }) => code === 1006), isAnswered(dashboard.socket)]);
-    if (!isCut || attempt === attempts) return dashboard;
+    const client = await openOnce(gateway, query, options);
+    const isCut = await Promise.race([client.closed.then(({ code }) => code === 1006), isAnswered(client.socket)]);
+    if (!isCut || attempt === attempts) return client;
   }
 }
 
@@ -38,7 +38,7 @@ const isAnswered = (socket: WebSocket): Promise<false> => new Promise((resolve) 
   socket.ping(() => undefined); // not sent where it is cut: `closed` tells of it
 });
 
-async function openOnce(gateway: Pick<TestGateway, 'url'>, query: string, { bearer = ADMIN_KEY, headers = {} }: DashboardOptions): Promise<Dashboard> {
+async function openOnce(gateway: Pick<TestGateway, 'url'>, query: string, { bearer = ADMIN_KEY, headers = {} }: StreamOptions): Promise<StreamClient> {
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream${query}`, { headers: { ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }), ...headers } });
   const frames: Frame[] = [];
   socket.on('message', (data, isBinary) => {

@@ -3,7 +3,7 @@ import { ok } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { Stream } from '../../../src/wire/ws/stream.ts';
-import { openDashboard, Refused } from '../../support/stream.ts';
+import { openStream, Refused } from '../../support/stream.ts';
 
 let http: HttpApp | undefined;
 afterEach(() => http?.close());
@@ -26,7 +26,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   });
   const port = await http.listen('127.0.0.1', 0, false);
 
-  const opening = openDashboard({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
+  const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
   await asked;
   stream.close();
   givePermit();
@@ -52,7 +52,7 @@ test('a key that is revoked while it is being verified opens no stream', async (
   });
   const port = await http.listen('127.0.0.1', 0, false);
 
-  const opening = openDashboard({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
+  const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
   await asked;
   stream.revokeSubject('key:r');
   verify();
