@@ -109,7 +109,7 @@ test('nothing is done that comes in one piece with a request that ends the conne
   expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
 });
 
-test('SIGTERM ends it with status 0', async () => {
+test('SIGTERM ends the gateway with status 0 over node:http, too', async () => {
   const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
   expect(await other.stop('SIGTERM')).toBe(0);
 });

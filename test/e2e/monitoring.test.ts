@@ -31,7 +31,7 @@ test('a probe learns without a credential that the gateway lives and is ready', 
   expect(readiness.parse(body)).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
 });
 
-test('metrics count what happened', async () => {
+test('metrics count checks by their decision, operations by their state, agents, and spend against its caps', async () => {
   const check = (n: number, estimatedCostUsd: number) => gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
     agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: `t${n}`, spanId: 's', action: 'llm.call', resource: 'gpt', estimatedCostUsd,
   });

@@ -49,11 +49,14 @@ test('a lineage has ancestors and descendants, of each agent of the name', async
   expect(await get('lineage/nobody')).toMatchObject({ status: 404 });
 });
 
-test('a team and its numbers', async () => {
+test('a team answers with its agents, and one that nobody is in with 404', async () => {
   const body = await get('team/search?org_id=globex');
   expect(topologyTeam.safeParse(body).error).toBeUndefined();
   expect(names(body.agents)).toEqual(['globex/lead', 'globex/worker']);
   expect(await get('team/nobody')).toMatchObject({ status: 404 });
+});
+
+test('the statistics count operations by their state, of each org, or of each team of one', async () => {
   const stats = await get('stats');
   expect(topologyStats.safeParse(stats).error).toBeUndefined();
   expect(stats).toMatchObject({ org_count: 2, agent_count: 6, active_ops: 1, ops: { pending: 1 }, ops_ttl_secs: 60, agents_seen: 0 });

@@ -225,9 +225,12 @@ test('checks by the thousand are answered, each with its own answer', async () =
 
 test('spending is recorded, once under one name', async () => {
   const agent = connect();
+  const agentId = `crawler-${lastAgent}`;
   expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
   expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
   await agent.run(SEARCH, async (op) => { expect(await op.recordUsage(0.01)).toEqual({ status: 'ok' }); });
+  const { budgets } = (await gateway.call('GET', '/api/v1/budgets?org_id=acme&per_page=1000')).body;
+  expect(budgets.find((budget: { agent_id: string | null }) => budget.agent_id === agentId)).toMatchObject({ tier: 'agent', daily: { spent_usd: 0.26 }, monthly: { spent_usd: 0.26 } });
   expect(await failureOf(agent.recordUsage({ costUsd: -1 }))).toMatchObject({ name: 'GatewayError', code: 'invalid_argument' });
 });
 

@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
+import { auditEntries } from '../support/audit-log.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -44,9 +45,7 @@ function connect(address: string, options: Partial<AgentClientOptions> = {}): Ag
 
 /** Whom the audit log knows to have been registered, once for each time. */
 const registrationsIn = ({ dataDir }: TestGateway): string[] =>
-  readdirSync(join(dataDir, 'audit')).filter((file) => file.endsWith('.ndjson'))
-    .flatMap((file) => readFileSync(join(dataDir, 'audit', file), 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line)))
-    .filter((entry) => entry.event_type === 'AgentRegistered').map((entry) => entry.lineage.agent_id).sort();
+  auditEntries(dataDir).filter(({ event_type }) => event_type === 'AgentRegistered').map(({ lineage }) => String(lineage.agent_id)).sort();
 
 const failureOf = (promise: Promise<unknown>): Promise<any> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error);
 const isConnected = (agent: AgentClient) => eventually(() => expect(agent.state).toBe('connected'));
