@@ -46,3 +46,45 @@ test.each([[{}], [{ AGENT_API_KEY: '' }]])('without a key the example agent says
   const { status, stderr } = spawnSync(process.execPath, [join(PACKAGE_ROOT, 'examples', 'agent.mjs')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 2, stderr: 'set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start\n' });
 });
+
+test('the example agent in Python waits while it is paused and stops when it is terminated, as its walk-through says', async (context) => {
+  if (spawnSync('python3', ['--version']).error !== undefined) return context.skip('there is no python3 here');
+  const gateway = await startTestGateway();
+  const agent = spawn('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], {
+    env: { PATH: process.env.PATH ?? '', AGENT_API_KEY: ADMIN_KEY, AGENT_URL: gateway.url, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise<number | null>((resolve) => agent.once('close', resolve));
+  let log = '';
+  for (const output of [agent.stdout, agent.stderr]) output.on('data', (chunk: Buffer) => { log += chunk.toString(); });
+  const pages = () => log.match(/read page/g)?.length ?? 0;
+  try {
+    await eventually(() => expect(pages()).toBeGreaterThan(2));
+    expect(log).toContain('(rule no-deleting-commands of policy starter)');
+    const opId = /OP=(\S+)/.exec(log)?.[1];
+    const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
+    expect((await operator('pause')).status).toBe(200);
+    const read = await eventually(async () => {
+      const before = pages();
+      await sleep(200);
+      expect(pages()).toBe(before);
+      return before;
+    });
+    expect((await operator('resume')).status).toBe(200);
+    await eventually(() => expect(pages()).toBeGreaterThan(read));
+    expect((await operator('terminate')).status).toBe(200);
+    expect(await ended).toBe(1);
+    expect(log).toMatch(/stopped: .*terminated/);
+  } finally {
+    agent.kill('SIGKILL');
+    await gateway.stop();
+  }
+});
+
+test.each([
+  ['without a key', {}, 2, 'set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start\n'],
+  ['without a gateway', { AGENT_API_KEY: 'svc_key', AGENT_URL: 'http://127.0.0.1:1' }, 1, 'http://127.0.0.1:1 cannot be reached: <urlopen error [Errno 111] Connection refused>\n'],
+])('%s the example agent in Python says what is missing', (_what, env, code, told) => {
+  const { error, status, stderr } = spawnSync('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
+  if (error === undefined) expect({ status, stderr: stderr.replace(/Errno \d+/, 'Errno 111') }).toEqual({ status: code, stderr: told });
+});
