@@ -46,6 +46,10 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
 /** The agent that a check is about, and who vouches for it. */
 type Speaker = Extract<Identified, { kind: 'agent' }>;
 
+/**
+ * Answers a check: identify, ingest, evaluate, then allow or terminate. Each answer has exactly one audit entry among its effects.
+ * Fault: `overloaded`, without an entry, when there is no room for a new operation.
+ */
 export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): Outcome<'check'> {
   const identified = identify(state.agents, command.agent, command);
   if (identified.kind !== 'agent') return refuse(state, command, identified);

@@ -75,6 +75,10 @@ export class Governor {
   /** Restores a registration of an earlier run. */
   restoreAgent(registration: AgentRegistration): void { this.agents.register(registration); }
 
+  /**
+   * Carries out one command. The reply is for the caller, a fault included; the effects are for the shell, in their order.
+   * `nowMs` counts from the Unix epoch and must never be less than in an earlier call.
+   */
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
   apply(command: Command, nowMs: number): Outcome {
     switch (command.type) {

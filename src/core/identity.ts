@@ -3,7 +3,7 @@ import type { Voucher } from './commands.ts';
 import type { AgentIdentity } from './ids.ts';
 import { seesOrg } from './scope.ts';
 
-/** Whom a request speaks for, or why it speaks for nobody. */
+/** Whom a request speaks for, or why it speaks for nobody (contract: gRPC, rule 1). */
 export type Identified =
   | { readonly kind: 'agent'; readonly entry: AgentEntry; readonly actor: string }
   | { readonly kind: 'no-credential' }

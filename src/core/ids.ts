@@ -48,6 +48,7 @@ const isStepInPath = (text: string): boolean => text === '.' || text === '..';
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */
 export const isOrgName = (text: string): boolean => text !== '-' && isName(text);
 
+/** The id of an operation, or undefined when either half is malformed (contract: gRPC, rule 5). */
 export function opIdOf(traceId: string, spanId: string): OpId | undefined {
   return isOpHalf(traceId) && isOpHalf(spanId) ? (`${traceId}:${spanId}` as OpId) : undefined;
 }
@@ -60,6 +61,7 @@ export function parseOpId(text: string): OpId | undefined {
 /** The key under which an agent is registered. The whole triple takes part, so equal names in two orgs never meet. */
 export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey => `${orgId}/${teamId}/${agentId}` as AgentKey;
 
+/** Reads `<org>/<team>/<agent>`; undefined when a name is malformed or missing. Only the org may be empty. */
 export function parseAgentKey(text: string): AgentIdentity | undefined {
   const [orgId, teamId, agentId, ...rest] = text.split('/');
   if (orgId === undefined || teamId === undefined || agentId === undefined || rest.length > 0) return undefined;

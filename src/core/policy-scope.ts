@@ -9,19 +9,19 @@ export type PolicyScope =
 
 export const SCOPE_FORMS = 'global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>';
 
+/** Undefined when the text has none of the SCOPE_FORMS, or holds what is no name. */
 export function parsePolicyScope(text: string): PolicyScope | undefined {
   if (text === 'global') return { tier: 'global' };
   const colon = text.indexOf(':');
   if (colon === -1) return undefined;
+  const tier = text.slice(0, colon);
   const names = text.slice(colon + 1).split('/');
   const [orgId = '', teamId = '', agentId = ''] = names;
   if (!isOrgName(orgId) || !names.every(isName)) return undefined;
-  switch (`${text.slice(0, colon)} of ${names.length}`) {
-    case 'org of 1': return { tier: 'org', orgId };
-    case 'team of 2': return { tier: 'team', orgId, teamId };
-    case 'agent of 3': return { tier: 'agent', orgId, teamId, agentId };
-    default: return undefined;
-  }
+  if (tier === 'org' && names.length === 1) return { tier, orgId };
+  if (tier === 'team' && names.length === 2) return { tier, orgId, teamId };
+  if (tier === 'agent' && names.length === 3) return { tier, orgId, teamId, agentId };
+  return undefined;
 }
 
 export function formatPolicyScope(scope: PolicyScope): string {

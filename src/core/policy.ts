@@ -76,7 +76,7 @@ export class PolicySet {
     return allowing?.decision ?? noPolicyAllows(subject);
   }
 
-  /** The decision with every document and rule that was looked at, and why each did or did not decide. */
+  /** The decision with every document and rule that was looked at, and why each did or did not decide. Slower than {@link decide}. */
   explain(subject: CheckSubject): Explanation {
     return explainCheck(this.#documents, subject, this.decide(subject));
   }
@@ -85,7 +85,7 @@ export class PolicySet {
   summary(orgId?: string): PolicySummary {
     const documents = orgId === undefined ? this.#documents : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
     return {
-      version: versionOf(documents),
+      version: orgId === undefined ? this.version : versionOf(documents),
       documents: documents.map(({ document: { name, scope, rules, source } }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
     };
   }

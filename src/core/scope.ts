@@ -26,6 +26,7 @@ export type Principal = {
   readonly role?: Role;
 };
 
+/** Whether the scopes include the needed one, or one that implies it. */
 export function holds(scopes: readonly Scope[], needed: Scope): boolean {
   const rank = SCOPES.indexOf(needed);
   return scopes.some((scope) => SCOPES.indexOf(scope) >= rank);
@@ -47,7 +48,7 @@ export const seesOrg = (principal: Principal, orgId: string): boolean => princip
 export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text);
 
-/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org. */
+/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org (undefined). Fault: `org_forbidden`. */
 export function orgInReach(principal: Principal, orgId: string | undefined): Result<string | undefined, Fault> {
   if (orgId === undefined) return ok(principal.orgId ?? undefined);
   return seesOrg(principal, orgId) ? ok(orgId) : fail({ kind: 'org_forbidden', orgId });

@@ -22,6 +22,7 @@ export class SequencedList<T> {
     this.#items.push(item);
   }
 
+  /** Does nothing if there is no such number. */
   remove(number: number): void {
     const at = this.#firstFrom(number);
     if (this.#numbers[at] !== number || this.#items[at] === undefined) return;

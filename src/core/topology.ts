@@ -57,6 +57,7 @@ const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
 type Paged<T> = Result<T, CursorFault>;
 
+/** How many orgs, teams and agents are registered, with a page of the agents. Fault: `invalid_argument` for the cursor, as of all these views. */
 export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Paged<Overview> {
   const listed = agentPage(agents, orgId, undefined, page, nowMs);
   if (!listed.ok) return listed;
@@ -140,6 +141,7 @@ function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
   return { agent: viewOfAgent(agent), ancestors, descendants, isCut: above !== undefined || isFull };
 }
 
+/** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
 export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<Stats> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;

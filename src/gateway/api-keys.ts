@@ -3,6 +3,7 @@ import {
   formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
 } from '../core/api-key.ts';
 import { lineageOfOrg, type AuditEvent } from '../core/audit.ts';
+import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
@@ -65,7 +66,7 @@ export class ApiKeys {
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
     this.#unsaved = new UnsavedKeyChanges(deps.store);
-    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : spaced(deps.pauseOfLooks, () => this.#takeOver());
+    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : spaced(deps.pauseOfLooks, () => this.#loadChanges());
   }
 
   /** Loads every key that is not long over. */
@@ -82,7 +83,7 @@ export class ApiKeys {
 
   /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
   async refresh(): Promise<Result<void, Fault>> {
-    const taken = await this.#takeOver();
+    const taken = await this.#loadChanges();
     await this.#unsaved.saveRevocations(); // last, because a store that refuses writes can still be read; `flush` reports the failure
     return taken;
   }
@@ -159,7 +160,7 @@ export class ApiKeys {
     const looked = await (cursor === undefined ? this.#look() : this.lookFor(cursor));
     const shown = orgId ?? principal.orgId;
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
-    if (page === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one that this list gave' });
+    if (page === undefined) return BAD_CURSOR;
     // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.keys.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
@@ -204,7 +205,7 @@ export class ApiKeys {
 
   get size(): number { return this.#index.size; }
 
-  async #takeOver(): Promise<Result<void, Fault>> {
+  async #loadChanges(): Promise<Result<void, Fault>> {
     // Twice, because after it was set back this clock runs at half the speed of the store's.
     const passedMs = 2 * (this.#deps.clock.nowMs() - this.#loadedAtMs);
     return this.#load((store) => store.changedWithin(passedMs + REFRESH_OVERLAP_MS));

@@ -15,6 +15,7 @@ export type LogText = { readonly text: Uint8Array; readonly nextCursor: string |
 /** Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
 export type AuditReads = { read(request: LogRequest, orgId: Principal['orgId']): Promise<Result<LogText, Fault>> };
 
+/** Faults: `org_forbidden` for a filter on another org, and those of `AuditReads`. */
 export async function readLog(reads: AuditReads, principal: Principal, request: LogRequest): Promise<Result<LogText, Fault>> {
   const org = orgInReach(principal, request.filter.orgId);
   return org.ok ? reads.read({ ...request, filter: { ...request.filter, orgId: org.value } }, principal.orgId) : org;

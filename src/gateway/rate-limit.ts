@@ -19,6 +19,7 @@ export class RateLimiter {
   /** How many calls it has refused. */
   get refused(): number { return this.#refused; }
 
+  /** Counts one call. Fault: `rate_limited`, with the seconds until the next call is accepted. */
   take(caller: string, nowMs: number): Result<void, Fault> {
     if (this.#perMinute === 0) return ok(undefined);
     const bucket = this.#buckets.get(caller) ?? { tokens: this.#perMinute, filledAtMs: nowMs };
