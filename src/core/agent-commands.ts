@@ -55,7 +55,7 @@ function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentL
   return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
 }
 
-/** Removes an agent's registration. Its entry is forgotten once it has no operations left. */
+/** Removes an agent's registration. Its entry, and the signals to its operations, stay until it has no operations left. */
 export function deregisterAgent(agents: AgentRegistry, { principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
   const key = agentKeyOf(agent);
   const before = agents.registrationOf(key);

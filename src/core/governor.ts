@@ -90,7 +90,7 @@ export class Governor {
       case 'get-op': return unchanged(this.#getOp(command));
       case 'list-ops': return unchanged(this.#listOps(command));
       case 'register-agent': return registerAgent(this.agents, this.#agentLimits, command, nowMs);
-      case 'deregister-agent': return this.#deregisterAgent(command);
+      case 'deregister-agent': return deregisterAgent(this.agents, command);
       case 'list-agents': return unchanged(listAgents(this.agents, command));
       case 'topology-overview':
       case 'topology-team':
@@ -175,12 +175,6 @@ export class Governor {
     const page = pageOfOps(this.ops, this.agents, { orgId: org.value, teamId, agentId, state }, perPage, cursor);
     if (page === undefined) return BAD_CURSOR;
     return ok({ items: page.ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
-  }
-
-  #deregisterAgent(command: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
-    const outcome = deregisterAgent(this.agents, command);
-    if (outcome.reply.ok) this.#signals.forgetAgent(agentKeyOf(command.agent));
-    return outcome;
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {

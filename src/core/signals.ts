@@ -69,7 +69,7 @@ export class SignalBoxes {
     this.#remove(agent, opId);
   }
 
-  /** Drops the signals of an agent that is gone for good. */
+  /** Drops the signals of an agent that is not registered and has no operation left. */
   forgetAgent(agent: AgentKey): void { this.#boxes.delete(agent); }
 
   #remember(agent: AgentKey, opId: OpId, sequence: number): void {

@@ -174,6 +174,21 @@ test('a signal is given out while its operation is there to be told, and not onc
   expect(post('t:s')).toBeUndefined();
 });
 
+test('an agent registered anew is told what an operator did to its operations, until it acknowledges it', () => {
+  const governor = openGovernor();
+  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+  governor.apply<'control-op'>(controlOf('t:s', 'pause'), 10);
+  governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), signal: 'pause' }, 10);
+  governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }, 20);
+  governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: undefined }, 30);
+  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+  const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 40).reply;
+  expect(stateOf(governor, 't:s')).toBe('paused');
+  expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'pause', sequence: 10 }] } });
+  governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence: 10 }, 50);
+  expect(pending()).toEqual({ ok: true, value: { pending: [] } });
+});
+
 describe('what is not kept', () => {
   const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
   const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
