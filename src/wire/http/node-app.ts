@@ -228,7 +228,8 @@ class NodeResponse {
   /** Always accepts the whole of it at once. Whether it has left is known later: asked again then, it takes nothing more. */
   tryEnd(content: string | Uint8Array): [boolean, boolean] {
     const response = this.#written();
-    if (!response.writableEnded) response.end(content, () => this.#open.delete(this));
+    // At its end, not in the callback of `end`: Node.js 26 calls that also for an answer whose client has gone before.
+    if (!response.writableEnded) response.once('finish', () => this.#open.delete(this)).end(content);
     return [true, response.writableFinished];
   }
 
