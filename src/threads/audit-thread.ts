@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
-import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
+import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoId, MainToAudit } from './protocol.ts';
 

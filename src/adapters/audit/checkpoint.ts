@@ -5,9 +5,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ChainHead } from './line.ts';
 import { replaceFileSync } from '../durable-file.ts';
 import { withOpenFile } from '../open-file.ts';
+import type { ChainHead } from './line.ts';
 import { readIfThere } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';

@@ -2,9 +2,9 @@
 import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
+import { withOpenFile } from '../open-file.ts';
 import { latestCheckpoint, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { withOpenFile } from '../open-file.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
 /** What was found and repaired when the log was opened. Each is one line in the log of the process. */

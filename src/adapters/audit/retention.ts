@@ -1,11 +1,11 @@
 /** Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable. */
-import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { KeyObject } from 'node:crypto';
+import { rmSync, statSync, unlinkSync } from 'node:fs';
+import { withOpenFile } from '../open-file.ts';
 import { pruneCheckpoints, writeAnchor } from './checkpoint.ts';
 import { frameOf, type LineFrame } from './line.ts';
 import { readTail } from './recovery.ts';
 import { indexPath } from './segment-indexes.ts';
-import { withOpenFile } from '../open-file.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
 export type RetentionOptions = {

@@ -19,9 +19,9 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
+import { withOpenFile } from '../open-file.ts';
 import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Anchor, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
-import { withOpenFile } from '../open-file.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 export type AuditProblem =

@@ -4,11 +4,11 @@ import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
 import { codeOf, messageOf } from '../../core/error-text.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { syncDirectory } from '../durable-file.ts';
 import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
 import { acquireLock, type Lock, type LockFault } from './lock.ts';
 import { recoverLog, type RecoveryNotice } from './recovery.ts';
-import { syncDirectory } from '../durable-file.ts';
 import { segmentAt } from './segments.ts';
 
 export type AuditWriterOptions = {

@@ -1,5 +1,5 @@
-import { ok, type Result } from '../../core/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import { ok, type Result } from '../../core/result.ts';
 import type { Clock } from '../../gateway/ports.ts';
 import type { Postgres } from './postgres.ts';
 

@@ -5,11 +5,11 @@ import { fail, type Result } from '../../core/result.ts';
 import { MAX_MESSAGE_BYTES } from '../limits.ts';
 import { voucherPrincipal } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
-import { correlationIdOf } from '../proto/check-binary.ts';
 import { binaryCodec } from '../proto/binary.ts';
+import { correlationIdOf } from '../proto/check-binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
-import { authorizationOf } from './authorization.ts';
 import { undecided } from '../requests.ts';
+import { authorizationOf } from './authorization.ts';
 import { grpcError } from './status.ts';
 
 export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;

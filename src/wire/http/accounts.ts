@@ -4,14 +4,14 @@ import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
 import { fail, ok } from '../../core/result.ts';
 import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
-import type { SignIn } from '../../gateway/login.ts';
-import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
+import type { SignIn } from '../../gateway/login.ts';
 import { name, optional, optionalOr, readBody, readPage, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
+import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
 
 export type AccountRouteOptions = {
   /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */

@@ -2,12 +2,12 @@
 import { z } from 'zod';
 import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
+import type { Link } from '../../gateway/link.ts';
+import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
 import { agentIdentity, optional, readBody, readPage, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
-import type { Link } from '../../gateway/link.ts';
 import { agentView } from './views.ts';
-import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
 
 const registration = z.strictObject({
   agent: agentIdentity,

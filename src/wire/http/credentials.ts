@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
-import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
 import { name, optional, readBody, readPage, rfc3339, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
+import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
 const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`).meta({ minItems: 1 });

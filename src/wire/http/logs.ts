@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AuditFilter } from '../../core/audit.ts';
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
-import type { LogFormat, LogText } from '../../gateway/logs.ts';
 import type { Link } from '../../gateway/link.ts';
+import type { LogFormat, LogText } from '../../gateway/logs.ts';
 import { readPage, readTime, readWord } from './body.ts';
-import type { Authorized, HttpReply, Route } from './route.ts';
 import { QUERY, type QueryName } from './query-names.ts';
+import type { Authorized, HttpReply, Route } from './route.ts';
 import { logPage } from './shapes.ts';
 
 const FILTERS: readonly QueryName[] = ['org_id', 'team_id', 'agent_id', 'event_type', 'decision', 'op_id', 'actor', 'since', 'until'];

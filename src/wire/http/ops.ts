@@ -1,15 +1,15 @@
 /** Operations: register, look at, and control (spec: Operations endpoints). */
 import { z } from 'zod';
 import type { ControlTrigger } from '../../core/commands.ts';
-import { fail, ok, type Result } from '../../core/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
+import { fail, ok, type Result } from '../../core/result.ts';
+import type { Link } from '../../gateway/link.ts';
 import { agentIdentity, optional, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
-import { opView } from './views.ts';
 import { opPage, opShape } from './shapes.ts';
-import type { Link } from '../../gateway/link.ts';
+import { opView } from './views.ts';
 
 const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`: either this, or its two halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 

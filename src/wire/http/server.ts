@@ -1,21 +1,21 @@
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { networkOf } from '../../core/client-address.ts';
-import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
+import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import { Turns } from '../../gateway/turns.ts';
+import { parseJson } from '../proto/json-body.ts';
+import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.ts';
 import type { AddressOf } from './client-address.ts';
-import { Crowd } from './crowd.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
-import { attempt } from '../proto/malformed.ts';
-import { parseJson } from '../proto/json-body.ts';
+import { Crowd } from './crowd.ts';
 import { Exchange, type BodyResult } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
-import { Router } from './router.ts';
 import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -1,10 +1,10 @@
 /** What the API answers, as schemas: they become its description, and the tests hold real answers against them. */
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
+import { PERIODS, TIERS } from '../../core/budget-config.ts';
 import { OP_STATES } from '../../core/op-state.ts';
 import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
 import { ROLES, SCOPES } from '../../core/scope.ts';
-import { PERIODS, TIERS } from '../../core/budget-config.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 const nextCursor = z.string().nullable().meta({ description: 'Goes on from here; null at the end.' });

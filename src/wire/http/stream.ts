@@ -1,8 +1,8 @@
 /** What belongs to the live stream but is plain HTTP (contract: WebSocket). */
 import { fail, ok } from '../../core/result.ts';
-import { ticket } from './shapes.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
+import { ticket } from './shapes.ts';
 
 async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpReply> {
   const issued = await link.call('issueTicket', { bearer: bearer ?? '' });

@@ -1,8 +1,8 @@
 /** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
+import type { OrgFilter, PageRequest } from '../../core/commands.ts';
+import type { Fault } from '../../core/fault.ts';
 import { isName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import type { Fault } from '../../core/fault.ts';
-import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
 import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE, readPage } from './body.ts';

@@ -1,8 +1,8 @@
 /** The JSON codec of the check, by hand like its binary one: the hot path of the Connect door. */
 import { quote } from '../../core/json-text.ts';
 import { jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStructJson, readStringJson, unknownField } from './json-values.ts';
-import type { AgentId, CheckActionRequest, CheckActionResponse, JsonObject } from './messages.ts';
 import { Malformed } from './malformed.ts';
+import type { AgentId, CheckActionRequest, CheckActionResponse, JsonObject } from './messages.ts';
 
 /** `path` is where the message lies: empty, or `requests[3].`. */
 export function readCheckActionRequestJson(value: unknown, path: string): CheckActionRequest {

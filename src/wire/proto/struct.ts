@@ -2,8 +2,8 @@
  * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can hand the
  * policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in all.
  */
-import type { JsonObject } from './messages.ts';
 import { Malformed } from './malformed.ts';
+import type { JsonObject } from './messages.ts';
 import type { Reader } from './reader.ts';
 import type { Writer } from './writer.ts';
 

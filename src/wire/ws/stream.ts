@@ -3,8 +3,8 @@ import type { HttpRequest as UwsRequest, TemplatedApp, us_socket_context_t, WebS
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { GatewayEvent, Interest } from '../../gateway/events.ts';
-import type { Authenticated } from '../../gateway/use-cases.ts';
 import type { Link } from '../../gateway/link.ts';
+import type { Authenticated } from '../../gateway/use-cases.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from '../http/authorization.ts';
 import type { AddressOf } from '../http/client-address.ts';
 import { corsHeaders } from '../http/cors.ts';
