@@ -7,7 +7,7 @@ import type { Exceeded } from './budget-envelope.ts';
 import type { CheckCommand } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
-import { identify, REFUSAL, type Identified } from './identity.ts';
+import { identify, REFUSAL, type Identified, type Speaker } from './identity.ts';
 import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
@@ -42,9 +42,6 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   completing: deny('the operation is completing; start a new one'),
   terminated: deny('the operation is terminated; start a new one'),
 };
-
-/** The agent that a check is about, and who vouches for it. */
-type Speaker = Extract<Identified, { kind: 'agent' }>;
 
 /**
  * Answers a check: identify, ingest, evaluate, then allow or terminate. Each answer has exactly one audit entry among its effects.
@@ -151,7 +148,7 @@ function answer(state: CheckState, command: CheckCommand, speaker: Speaker, deci
 }
 
 /** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
-function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, { kind: 'agent' }>): Outcome<'check'> {
+function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
   const decision = deny(REFUSAL[refused.kind]);
   const reply = ok({ decision: decision.kind, reason: decision.reason, policy: undefined, ruleId: undefined, opState: undefined });
   const payload = payloadOf(state, command);

@@ -8,7 +8,7 @@ import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, 
 import { BAD_CURSOR } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
-import { identify, REFUSAL } from './identity.ts';
+import { identify, REFUSAL, type Speaker } from './identity.ts';
 import { effectsOfImpersonation } from './impersonation.ts';
 import { agentKeyOf, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
@@ -32,7 +32,6 @@ export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps'
 /** The calls other than checks that an agent makes for itself, and the names of their gRPC methods. */
 const METHOD_OF = { 'complete-op': 'CompleteOp', 'record-usage': 'RecordUsage', 'open-control': 'OpControlStream', 'ack-signal': 'AckOpControl' } as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
-type Caller = { readonly entry: AgentEntry; readonly actor: string };
 type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
 
 const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
@@ -158,10 +157,10 @@ export class Governor {
   }
 
   #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
-    const caller = this.#callerOf(command, nowMs);
-    if ('reply' in caller) return caller;
-    const slot = this.#ownedBy(caller.entry, command.opId);
-    return slot.ok ? this.#move(slot.value, 'complete', caller.actor, nowMs) : unchanged(slot);
+    const speaker = this.#speakerOf(command, nowMs);
+    if ('reply' in speaker) return speaker;
+    const slot = this.#ownedBy(speaker.entry, command.opId);
+    return slot.ok ? this.#move(slot.value, 'complete', speaker.actor, nowMs) : unchanged(slot);
   }
 
   #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
@@ -178,9 +177,9 @@ export class Governor {
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
-    const caller = this.#callerOf(command, nowMs);
-    if ('reply' in caller) return caller;
-    const { entry, actor } = caller;
+    const speaker = this.#speakerOf(command, nowMs);
+    if ('reply' in speaker) return speaker;
+    const { entry, actor } = speaker;
     const { costMicroUsd, opId, usageId } = command;
     // The money was spent, even if the operation is gone, never existed or belongs to another org.
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
@@ -208,22 +207,22 @@ export class Governor {
   }
 
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
-    const caller = this.#callerOf(command, nowMs);
-    if ('reply' in caller) return caller;
-    return unchanged(ok({ pending: this.#signals.pendingOf(caller.entry.key) }));
+    const speaker = this.#speakerOf(command, nowMs);
+    if ('reply' in speaker) return speaker;
+    return unchanged(ok({ pending: this.#signals.pendingOf(speaker.entry.key) }));
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
-    const caller = this.#callerOf(command, nowMs);
-    if ('reply' in caller) return caller;
-    const slot = this.#ownedBy(caller.entry, command.opId);
+    const speaker = this.#speakerOf(command, nowMs);
+    if ('reply' in speaker) return speaker;
+    const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
-    const known = this.#signals.acknowledge(caller.entry.key, command.opId, command.sequence, nowMs);
+    const known = this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
     return unchanged(known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }));
   }
 
   /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
-  #callerOf(command: OwnCall, nowMs: number): Caller | Refusal {
+  #speakerOf(command: OwnCall, nowMs: number): Speaker | Refusal {
     const identified = identify(this.agents, command.agent, command);
     switch (identified.kind) {
       case 'agent':

@@ -12,6 +12,9 @@ export type Identified =
   | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
   | { readonly kind: 'org-out-of-reach'; readonly actor: string; /** Of the credential, which is bound to it. */ readonly orgId: string | null };
 
+/** The agent that a request speaks for; `actor` vouches for it: the agent itself, or the bearer that acts for it. */
+export type Speaker = Extract<Identified, { kind: 'agent' }>;
+
 const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
 
