@@ -13,8 +13,9 @@ export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> 
  * start of the gateway; mail waits for its outcome.
  */
 export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, options: OutboxOptions = {}): ClosableMailer {
-  const fallback = { ...createLogMailer(log), close: async () => undefined };
-  if (smtp === undefined) return fallback;
+  const logging = (why: string): ClosableMailer => ({ ...createLogMailer(log, why), close: async () => undefined });
+  if (smtp === undefined) return logging('no relay is configured');
+  const fallback = logging('the settings of the relay do not work');
   const problem = problemWith(smtp);
   if (problem !== undefined) {
     log.warn('no mail will be sent', { cause: problem });

@@ -93,8 +93,14 @@ test('wrong credentials make the mailer log instead, with recipient and subject 
   const relay = await startRelay();
   const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
   await mailer.send(MAIL);
-  expect(messages(lines)).toEqual(['no mail will be sent: mend the relay settings and restart', 'mail not sent: no relay is configured']);
+  expect(messages(lines)).toEqual(['no mail will be sent: mend the relay settings and restart', 'mail not sent: the settings of the relay do not work']);
   expect(lines[1]!.fields).toEqual({ to: 'owner@example.com', subject: 'Reset your password' });
+});
+
+test('without a relay, recipient and subject are logged, and that there is none', async () => {
+  const { mailer, lines } = openMailer(undefined);
+  await mailer.send(MAIL);
+  expect(lines).toEqual([{ level: 'info', message: 'mail not sent: no relay is configured', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]);
 });
 
 test.each([
@@ -106,7 +112,7 @@ test.each([
   const { mailer, lines } = openMailer(smtp);
   await mailer.send(MAIL);
   expect(lines[0]).toEqual({ level: 'warn', message: 'no mail will be sent', fields: { cause } });
-  expect(messages(lines)[1]).toBe('mail not sent: no relay is configured');
+  expect(messages(lines)[1]).toBe('mail not sent: the settings of the relay do not work');
 });
 
 test('a relay that asks to come again gets the mail at the next attempt', async () => {
