@@ -5,10 +5,8 @@ import { gatewayErrorOf, type CheckCall } from './transport.ts';
 
 export type Answered = { readonly kind: 'answered'; readonly reply: StreamCheckReply } | { readonly kind: 'broken'; readonly error: GatewayError };
 
-export type Question = {
-  /** Called once: with the answer, or when the stream breaks before it. */
-  readonly settle: (answered: Answered) => void;
-};
+/** Called once: with the answer, or when the stream breaks before it. */
+type Settle = (answered: Answered) => void;
 
 /** In bytes. The gateway accepts no larger message, and sending one would break the stream for all other checks. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
@@ -16,7 +14,8 @@ const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger th
 
 export class CheckStream {
   readonly #call: CheckCall;
-  readonly #questions = new Map<string, Question>();
+  /** Of those that are not answered yet, by their correlation id. */
+  readonly #questions = new Map<string, Settle>();
   #lastId = 0;
   #isOver = false;
   #hasAnswered = false;
@@ -27,7 +26,7 @@ export class CheckStream {
       if (this.#isOver) return;
       this.#isOver = true;
       onOver(error, this.#hasAnswered);
-      for (const { settle } of this.#questions.values()) settle({ kind: 'broken', error });
+      for (const settle of this.#questions.values()) settle({ kind: 'broken', error });
       this.#questions.clear();
     };
     call.on('data', (reply) => this.#receive(reply));
@@ -42,21 +41,21 @@ export class CheckStream {
   get unanswered(): number { return this.#questions.size; }
 
   /** The check goes under an id of this stream. */
-  ask(message: CheckMessage, question: Question): void {
+  ask(message: CheckMessage, settle: Settle): void {
     this.#lastId += 1;
     const correlationId = this.#lastId.toString(36);
     const bytes = STREAM_CHECK_ACTIONS.encode({ ...message, correlationId });
-    if (bytes.length > MAX_MESSAGE_BYTES) return question.settle({ kind: 'broken', error: TOO_LARGE });
-    this.#questions.set(correlationId, question);
+    if (bytes.length > MAX_MESSAGE_BYTES) return settle({ kind: 'broken', error: TOO_LARGE });
+    this.#questions.set(correlationId, settle);
     // What is written is bounded by the checks in flight, so there is no need to wait for the stream to drain.
     this.#call.write(bytes);
   }
 
   #receive(reply: StreamCheckReply): void {
     this.#hasAnswered = true;
-    const question = this.#questions.get(reply.correlationId);
-    if (question === undefined) return;
+    const settle = this.#questions.get(reply.correlationId);
+    if (settle === undefined) return;
     this.#questions.delete(reply.correlationId);
-    question.settle({ kind: 'answered', reply });
+    settle({ kind: 'answered', reply });
   }
 }

@@ -194,7 +194,7 @@ export class Checker {
         if (!isLate) resolve(attemptOnStream(answered));
         else if (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow') this.#abandon(inquiry);
       };
-      stream.ask(message, { settle });
+      stream.ask(message, settle);
     });
   }
 
