@@ -1,6 +1,6 @@
 // Compiles to a clean dist/, so that a renamed file cannot live on there, and marks the command as executable.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
@@ -8,5 +8,4 @@ const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/pack
 rmSync('dist', { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
-const command = 'dist/src/cli/main.js';
-if (existsSync(command)) chmodSync(command, 0o755);
+chmodSync('dist/src/cli/main.js', 0o755);
