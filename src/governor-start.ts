@@ -1,8 +1,10 @@
 /** The governor as the configuration wants it, with what the embedded store kept of the last run. */
+import { usableMemoryMib } from './adapters/memory.ts';
 import { randomHashKey } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
 import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
+import { usageLimitsFor } from './core/budget-usage.ts';
 import { Governor } from './core/governor.ts';
 import type { PolicySet } from './core/policy.ts';
 import type { AgentStore, BudgetStore } from './gateway/ports.ts';
@@ -16,7 +18,7 @@ export type GovernorStart = {
 };
 
 export function restoreGovernor({ config, policies, agents, budgets, nowMs }: GovernorStart): Governor {
-  const tracker = new BudgetTracker(policies.budget, nowMs);
+  const tracker = new BudgetTracker(policies.budget, nowMs, { usageMemory: usageLimitsFor(usableMemoryMib()) });
   tracker.restore(budgets.load(), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
   const governor = new Governor({

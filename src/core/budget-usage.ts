@@ -2,7 +2,18 @@ import { keyOfUsage, type BudgetChange, type UsageRow } from './budget-rows.ts';
 
 export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: number; readonly total: number };
 
-export const USAGE_MEMORY_LIMITS: UsageMemoryLimits = { ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 };
+/** An id takes up to 750 bytes, so all of them take less than a fifth of the memory. */
+const IDS_PER_MIB = 256;
+const MOST_IDS = 262_144;
+/** So that a few busy orgs leave room for others. */
+const ORG_SHARE = 1 / 16;
+const TTL_MS = 24 * 3_600_000;
+
+/** What fits into a machine or container with so much memory. */
+export function usageLimitsFor(memoryMib: number): UsageMemoryLimits {
+  const total = Math.min(MOST_IDS, IDS_PER_MIB * memoryMib);
+  return { ttlMs: TTL_MS, perOrg: Math.ceil(total * ORG_SHARE), total };
+}
 
 /**
  * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless there are too many. Then the
@@ -40,11 +51,16 @@ export class UsageMemory {
   }
 
   /** Takes back what a store has kept; expired rows are removed from the store with the next changes. */
-  restore(rows: readonly UsageRow[], nowMs: number): void {
-    for (const row of rows.toSorted((a, b) => a.recordedAtMs - b.recordedAtMs)) {
+  restore(rows: Iterable<UsageRow>, nowMs: number): void {
+    const { total } = this.#limits;
+    let latest: UsageRow[] = [];
+    for (const row of rows) {
       if (this.#isOver(row, nowMs)) this.#changes.set(keyOfUsage(row), undefined);
-      else this.#put(keyOfUsage(row), row);
+      else latest.push(row);
+      // A store that was filled with more memory may have too many to hold. Those left out stay there until they are over.
+      if (latest.length > total * 1.25) latest = inOrder(latest).slice(-total);
     }
+    for (const row of inOrder(latest).slice(-total)) this.#put(keyOfUsage(row), row);
   }
 
   /** Forgets expired ids, at most `most` of them. Returns how many. */
@@ -101,3 +117,5 @@ export class UsageMemory {
     this.#changes.set(key, undefined);
   }
 }
+
+const inOrder = (rows: readonly UsageRow[]): UsageRow[] => rows.toSorted((a, b) => a.recordedAtMs - b.recordedAtMs);

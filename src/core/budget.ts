@@ -5,7 +5,7 @@ import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
 import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage } from './budget-status.ts';
 import { EnvelopeTree } from './budget-tree.ts';
-import { USAGE_MEMORY_LIMITS, UsageMemory, type UsageMemoryLimits } from './budget-usage.ts';
+import { UsageMemory, usageLimitsFor, type UsageMemoryLimits } from './budget-usage.ts';
 import { firstPage } from './cursor.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
@@ -65,7 +65,7 @@ export class BudgetTracker {
   #dropped = new Set<string>(); // keys of rows that the store may delete
 
   constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
-    this.#usages = new UsageMemory(options.usageMemory ?? USAGE_MEMORY_LIMITS);
+    this.#usages = new UsageMemory(options.usageMemory ?? usageLimitsFor(Infinity));
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
     this.#window = this.#calendar.windowAt(nowMs);
     this.#timeMs = nowMs;
@@ -223,11 +223,10 @@ export class BudgetTracker {
   restore(rows: Iterable<BudgetRow>, nowMs: number): void {
     assert(this.#tree.isEmpty, 'a tracker is restored before it is used');
     this.#advance(nowMs);
-    const all = [...rows];
-    const spends = all.filter((row) => row.kind === 'spend');
+    const spends: SpendRow[] = [];
+    this.#usages.restore(usagesAmong(rows, spends), this.#timeMs);
     this.#catchUp(spends);
     for (const row of spends) this.#restoreSpend(row);
-    this.#usages.restore(all.filter((row) => row.kind === 'usage'), this.#timeMs);
   }
 
   /** Spend in the store may belong to a day that a clock set back has not reached again yet. */
@@ -313,6 +312,14 @@ export class BudgetTracker {
 
 function assertCost(costMicroUsd: number): void {
   assert(Number.isSafeInteger(costMicroUsd) && costMicroUsd >= 0, 'a cost is a whole number of micro-dollars');
+}
+
+/** The usage ids of a store, one by one: there may be more than fit into the memory. The few others are set aside. */
+function* usagesAmong(rows: Iterable<BudgetRow>, others: SpendRow[]): Generator<UsageRow> {
+  for (const row of rows) {
+    if (row.kind === 'usage') yield row;
+    else others.push(row);
+  }
 }
 
 function usageOf(agent: Envelope, usageId: string): Omit<UsageRow, 'recordedAtMs' | 'exceeded'> {
