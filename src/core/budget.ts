@@ -17,7 +17,7 @@ export type BudgetHandle = Envelope;
 export type UsageOptions = {
   /** Makes a retry count once. */
   readonly usageId?: string | undefined;
-  /** The operation whose reservation this record settles. */
+  /** The operation it was spent on, which holds that much less for it. */
   readonly op?: OpNumber | undefined;
 };
 
@@ -137,7 +137,7 @@ export class BudgetTracker {
 
   /**
    * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `op` it takes the place of
-   * that operation's whole reservation, whether it is less or more.
+   * as much of that operation's reservation. The rest is held for what the operation may still spend.
    */
   record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, op }: UsageOptions, nowMs: number): UsageOutcome {
     assertCost(costMicroUsd);
@@ -146,7 +146,8 @@ export class BudgetTracker {
     const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
     const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
     if (known !== undefined) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
-    if (op !== undefined && this.#reservations.heldBy(op, envelope) > 0) this.#reservations.release(op);
+    const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
+    if (op !== undefined && held > 0) this.#reservations.lower(op, Math.max(0, held - costMicroUsd));
     const alerts = this.#add(envelope, costMicroUsd);
     const exceeded = envelope.firstExceeded(0, 0, this.#epoch);
     if (usage !== undefined) this.#usages.remember({ ...usage, recordedAtMs: this.#timeMs, exceeded: exceeded ?? null });

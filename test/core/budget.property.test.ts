@@ -105,7 +105,9 @@ test('whatever is asked in whatever order, answers and sums are those of the pla
             break;
           }
           model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
-          if (opNumber !== undefined) model.held.delete(opNumber);
+          const held = opNumber === undefined ? undefined : model.held.get(opNumber);
+          if (held !== undefined && held.cost > each.cost) model.held.set(opNumber!, { ...held, cost: held.cost - each.cost });
+          else if (held !== undefined) model.held.delete(opNumber!);
           expect([answer.duplicate, named(answer.exceeded)]).toEqual([false, model.first(each.agent, 0)]);
           if (each.usage !== undefined) model.answered.set(usageKey, named(answer.exceeded));
           break;

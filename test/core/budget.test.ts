@@ -148,10 +148,13 @@ test('a rehearsed check counts what its own operation holds no second time', () 
   expect(budget.wouldExceed(bob, 3 * USD, NOON, 1)).toMatchObject({ tier: 'org' });
 });
 
-test('recorded usage takes the place of what its operation reserved, whether less or more', () => {
+test('recorded usage takes the place of as much of what its operation reserved; the rest is held until the operation ends', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   budget.reserve(ada, 1, 6 * USD, NOON);
   budget.record(ada, 2 * USD, { op: 1 }, NOON);
+  expect(budget.wouldExceed(ada, 4 * USD + 1, NOON)).toMatchObject({ tier: 'org', spentMicroUsd: 2_000_000, reservedMicroUsd: 4_000_000 });
+  expect(budget.reserve(ada, 2, 4 * USD, NOON).ok).toBe(true);
+  budget.release(1);
   expect(budget.reserve(ada, 2, 8 * USD, NOON).ok).toBe(true);
   expect(budget.record(ada, 9 * USD, { op: 2 }, NOON).exceeded).toMatchObject({ tier: 'org', spentMicroUsd: 11_000_000, reservedMicroUsd: 0 });
 });

@@ -138,7 +138,7 @@ describe('money', () => {
     ['an operation that is paused', [ask(4), controlOf('t:1', 'pause')], 6],
     ['an operation that is completed', [ask(4), controlOf('t:1', 'complete')], 10],
     ['an operation that is terminated', [ask(4), controlOf('t:1', 'terminate')], 10],
-    ['an operation that has used less than it held', [ask(4), usage(3, 't:1')], 7],
+    ['an operation that has used less than it held, and goes on', [ask(4), usage(3, 't:1')], 6],
     ['an operation that has used more than it held', [ask(4), usage(5, 't:1')], 5],
     ['what was used for no operation', [ask(4), usage(3)], 3],
     ['what was used for an operation that is gone', [usage(3, 't:gone')], 7],
