@@ -24,6 +24,7 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
       if (!head.isSoundlyFramed) return exchange.close();
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
+      if (head.expectation !== undefined) exchange.askForBody(head.expectation);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
         method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
@@ -44,6 +45,7 @@ class RequestHead implements ConnectRequest {
   readonly method: string;
   body: Buffer = EMPTY;
   origin: string | undefined = undefined;
+  expectation: string | undefined = undefined;
   isAuthorizedTwice = false;
   isSoundlyFramed = true;
   #authorization: string | undefined = undefined;
@@ -96,6 +98,7 @@ class RequestHead implements ConnectRequest {
       case 'connect-protocol-version': this.#version = value || undefined; return;
       case 'connect-timeout-ms': this.#timeout = value || undefined; return;
       case 'origin': this.origin = value || undefined; return;
+      case 'expect': this.expectation = value; return;
       default: return;
     }
   }

@@ -46,6 +46,7 @@ export class Exchange {
 
   readonly #res: UwsResponse;
   #isOver = false;
+  #hasContinued = false;
   #onGone: (() => void) | undefined;
 
   readonly #onDefect: (error: unknown) => void;
@@ -73,6 +74,16 @@ export class Exchange {
   get isOver(): boolean { return this.#isOver; }
 
   remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
+
+  /**
+   * Asks for the body of a client that waits to be asked. The library does so itself only where the word is in lower case, which
+   * Java's client does not write (RFC 9110, 10.1.1: case is of no meaning). Its one status line is then written: see `#beginHead`.
+   */
+  askForBody(expectation: string): void {
+    if (expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
+    this.#hasContinued = true;
+    this.#res.writeStatus('100 Continue\r\n');
+  }
 
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
   readBody({ maxBytes, timeoutMs }: BodyLimits, use: (body: BodyResult) => void): void {
@@ -135,6 +146,7 @@ export class Exchange {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#res.cork(() => {
+      if (this.#hasContinued) this.#beginHead('200 OK');
       this.#res.writeHeader('Content-Type', contentType);
       if (Exchange.#isLeaving) this.#res.writeHeader('Connection', 'close');
       if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) this.#end(content);
@@ -218,8 +230,14 @@ export class Exchange {
     return true;
   }
 
+  /** The library writes one status line, and may have written that of `askForBody`; then this one goes before a header that says nothing. */
+  #beginHead(statusLine: string): void {
+    if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
+    else this.#res.writeStatus(statusLine);
+  }
+
   #writeHead(response: HttpResponse, type: string | undefined, extraHeaders: readonly (readonly [string, string])[]): void {
-    this.#res.writeStatus(STATUS_LINE[response.status] ?? String(response.status));
+    this.#beginHead(STATUS_LINE[response.status] ?? String(response.status));
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);

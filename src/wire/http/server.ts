@@ -83,8 +83,9 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
     const answered = answerRow(route, { ...head, params: match.params }, parsed, working.turns, options).then(respond);
     if (crowd !== undefined) void answered.finally(() => crowd.leave(network));
   };
-  if (method === 'get') answer(NO_BODY);
-  else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
+  if (method === 'get') return answer(NO_BODY);
+  exchange.askForBody(head.headers.get('expect') ?? '');
+  exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
 /** Limits, authenticates, checks the scope, and lets the row's handler answer. Only callers who may send a body are told what is wrong with it. */
