@@ -134,6 +134,13 @@ test.runIf(process.getuid?.() === 0)('what belongs to another account is named',
   expect(start(join(folder, 'other'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'other')}: the account that runs the gateway (user 65534) may not make it (EACCES); make it and give it to that account, or choose another SVC_DATA_DIR\n` });
 });
 
+test.runIf(process.getuid?.() === 0)('a user without a name, as containers have them, is told why there is no embedded database', () => {
+  const folder = dataFolder();
+  execFileSync('chown', ['54321:0', folder]);
+  const start = spawnSync(process.execPath, [SVC, 'serve'], { uid: 54_321, gid: 0, env: { PATH: process.env.PATH ?? '', SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data') }, encoding: 'utf8', timeout: 60_000 });
+  expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: PostgreSQL makes no database for a user without a name, and user 54321 has none; run the gateway as one that has, or name a PostgreSQL of your own in SVC_DATABASE_URL\n' });
+});
+
 test('where the system allows no more threads, it is named with what to do', async () => {
   // As Node.js throws it.
   const error = Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });

@@ -13,7 +13,7 @@ import { replaceFile } from '../durable-file.ts';
 import { DATABASE, environment, pause, ServerEnded, startServer, STOP_TIMEOUT_MS, stopServer, textIfThere, urlOf, USER, withClient, type Home } from './embedded-server.ts';
 import { stopLeftover } from './leftover-postgres.ts';
 import type { StoreLog } from './postgres.ts';
-import { chooseRunAs, handOver, openTheWay, spawnAs, type RunAs } from './postgres-account.ts';
+import { chooseRunAs, handOver, openTheWay, requireAccount, spawnAs, type RunAs } from './postgres-account.ts';
 import { locatePostgres } from './postgres-binaries.ts';
 
 export type EmbeddedPostgres = {
@@ -140,6 +140,7 @@ async function keptPassword(file: string, cluster: string): Promise<string> {
  * a killed gateway, which may still go on, is not in the way.
  */
 async function initialise(home: Home): Promise<void> {
+  if (home.runAs.kind === 'self') requireAccount();
   await mkdir(unfinishedIn(home), { recursive: true, mode: 0o700 });
   await handOver(unfinishedIn(home), home.runAs);
   const own = await mkdtemp(join(unfinishedIn(home), 'of-'));

@@ -1,6 +1,7 @@
 /** As whom PostgreSQL runs: it refuses to be root. */
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 
 export type RunAs =
@@ -25,6 +26,15 @@ export async function chooseRunAs(): Promise<RunAs> {
   const entry = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
   if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody; run the gateway as another user');
   return { kind: 'account', uid: Number(entry[2]), gid: Number(entry[3]) };
+}
+
+/** PostgreSQL makes a database only for a user of whom the system knows the name; a container may run as any number. */
+export function requireAccount(): void {
+  try {
+    userInfo();
+  } catch {
+    throw new Error(`PostgreSQL makes no database for a user without a name, and user ${process.getuid?.()} has none; run the gateway as one that has, or name a PostgreSQL of your own in SVC_DATABASE_URL`);
+  }
 }
 
 export function spawnAs(runAs: RunAs, program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
