@@ -79,16 +79,21 @@ test('of a log that begins anew, as that of a gateway which was started without 
 
 /** A log with an entry for each millisecond until now; counts the pages that are asked for. */
 async function startBusyLog(entries: number) {
-  const log = { entries, furtherPages: 0, setBackAt: Infinity, url: '' };
-  const startMs = Date.now() - entries;
+  let startMs = Date.now() - entries;
+  const beginAnew = (length: number): void => {
+    startMs = Date.now();
+    log.entries = length;
+  };
+  const log = { entries, furtherPages: 0, setBackAt: Infinity, url: '', beginAnew };
   const timeOf = (id: number): string => new Date(startMs + id - (id > log.setBackAt ? 3_600_000 : 0)).toISOString();
   const server = createServer(({ url = '' }, response) => {
     const query = new URL(url, 'http://log').searchParams;
     const newest = Number(query.get('cursor') ?? log.entries);
     if (query.has('cursor')) log.furtherPages += 1;
-    const ids = Array.from({ length: Math.min(Number(query.get('per_page')), newest) }, (_, at) => newest - at);
-    const rows = ids.filter((id) => timeOf(id) >= (query.get('since') ?? '')).map((id) => ({ id, timestamp: timeOf(id), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ entries: rows, next_cursor: newest > ids.length ? String(newest - ids.length) : null }));
+    const matching = Array.from({ length: newest }, (_, at) => newest - at).filter((id) => timeOf(id) >= (query.get('since') ?? '') && timeOf(id) < (query.get('until') ?? '9'));
+    const ids = matching.slice(0, Number(query.get('per_page')));
+    const rows = ids.map((id) => ({ id, timestamp: timeOf(id), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ entries: rows, next_cursor: matching.length > ids.length ? String(ids.at(-1)! - 1) : null }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => { server.closeAllConnections(); server.close(); });
@@ -135,6 +140,16 @@ test('what is recorded after the clock was set back while the gateway was stoppe
   await logs.until('op:105');
   const shown = await entriesShown(logs);
   expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+});
+
+test('of a log that begins anew and is longer at the next look than the old one was, a follower sees the first entries, too', async () => {
+  const log = await startBusyLog(20);
+  const logs = follow(log);
+  await logs.until('op:20');
+  log.beginAnew(30);
+  await logs.until('op:30');
+  const shown = await entriesShown(logs);
+  expect(shown.slice(shown.indexOf(20) + 1)).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
 });
 
 test('on a terminal that can only print lines, a watch prints lines', async () => {

@@ -51,6 +51,13 @@ async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
   return id !== undefined && typeof entry?.timestamp === 'string' ? { id, timestamp: entry.timestamp } : undefined;
 }
 
+/** Whether the log still has the entry: one that began anew may be longer than the old one was. */
+async function isThere(api: Api, { org_id }: Query, { id, timestamp }: Head): Promise<boolean> {
+  const until = new Date(Date.parse(timestamp) + 1).toISOString();
+  const { rows } = await api.list(PATH, 'entries', { org_id, since: timestamp, until }, Infinity, (last) => (idOf(last) ?? Infinity) <= id);
+  return rows.some((entry) => idOf(entry) === id);
+}
+
 /** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
 async function follow(api: Api, query: Query, from: Head | undefined, first: readonly Row[], format: OutputFormat): Promise<never> {
   let seen = from;
@@ -64,7 +71,7 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
       isAway = false;
       if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) continue;
       // The gateway runs without its data of before, or with a backup: what is new there is told from what was shown by its time.
-      const isAnother = seen !== undefined && head.id <= seen.id;
+      const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
       if (isAnother) lastId = 0;
       const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
       const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen, isAnother ? undefined : head) }, Infinity, isKnown);
