@@ -164,6 +164,22 @@ describe('failures', () => {
     expect(await passwords.hash(PASSWORD)).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
   });
 
+  test('an answer that comes after its time is used for nothing, and what has waited too long behind it is not begun', async () => {
+    const done = join(mkdtempSync(join(tmpdir(), 'svc-crypto-')), 'done');
+    writeFileSync(done, '');
+    cleanups.push(() => rmSync(join(done, '..'), { recursive: true, force: true }));
+    const filename = workerThat(`
+      const { appendFileSync } = await import('node:fs');
+      appendFileSync(${JSON.stringify(done)}, tasks[0].password + ' ');
+      if (tasks[0].password === 'slow') await new Promise((resolve) => setTimeout(resolve, 3_000));
+      return tasks.map(({ password }) => ({ ok: true, value: 'hash of ' + password }));`);
+    const { passwords } = startPool({ filename, timeoutMs: 1_500 });
+    const answers = await Promise.all([passwords.hash('slow'), passwords.hash('late')]);
+    expect(answers).toMatchObject([{ ok: false, fault: { kind: 'overloaded' } }, { ok: false, fault: { kind: 'overloaded' } }]);
+    expect(await passwords.hash('next')).toEqual({ ok: true, value: 'hash of next' });
+    expect(readFileSync(done, 'utf8')).toBe('slow next ');
+  });
+
   test('closing answers what still waits', async () => {
     const pool = startPool();
     const asked = Array.from({ length: 5 }, () => pool.passwords.hash(PASSWORD));

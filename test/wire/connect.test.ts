@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { explain } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
@@ -244,6 +245,25 @@ test('other methods, types, versions and encodings are refused before the body i
   const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
   expect([told(stream), stream.headers]).toMatchObject([{ status: 501, code: 'unimplemented' }, [['svc-code', 'unimplemented']]]);
   expect(gateway.asked).toEqual([]);
+});
+
+test('of the deadline and the answer one is sent, whichever comes first', async () => {
+  let release = (): void => undefined;
+  gateway.answer = () => new Promise((resolve) => { release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined }); });
+  const header = (name: string) => ({ 'content-type': 'application/json', 'connect-timeout-ms': '50' })[name];
+  const ask = (): ConnectReply[] => {
+    const replies: ConnectReply[] = [];
+    methods.get(CHECK)!.answer({ method: 'POST', header, body: Buffer.from(JSON.stringify(request)), cancelled: false }, (reply) => replies.push(reply));
+    return replies;
+  };
+  const late = ask();
+  await until(() => late.length > 0);
+  release();
+  const early = ask();
+  await until(() => gateway.asked.length === 2);
+  release();
+  await sleep(150);
+  expect([late, early].map((replies) => replies.map(({ status }) => status))).toEqual([[504], [500]]);
 });
 
 test('a deadline is kept, and a late answer harms nobody', async () => {
