@@ -38,7 +38,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
     return EXIT.done;
   }
   const { entries, firstBroken } = report;
-  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => breakLines(entries, firstBroken));
+  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [...breakLines(entries, firstBroken), ...(checkpointKey === undefined || firstBroken.problem !== 'forged' ? [] : [withoutKey(directory)])]);
   return EXIT.failed;
 }
 
@@ -49,6 +49,9 @@ function breakLines(entries: number, { id, problem, detail, segment, line }: Bro
   if (segment === '') return [verdict];
   return [verdict, printable(`        ${segment}, line ${line}; ${entries === 0 ? 'no entry is before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} whole`}`)];
 }
+
+/** The folder of the log has no key beside it. */
+const withoutKey = (directory: string): string => printable(`        if the key was replaced, svc audit verify ${directory} checks all but the signatures`);
 
 const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data';
 
