@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { WebSocketServer } from 'ws';
+import type { Api } from '../../src/cli/api.ts';
+import { openLiveStream } from '../../src/cli/live-stream.ts';
+
+test('a live stream on which nothing is heard for two minutes, not even a ping, has ended; one that is pinged goes on', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  onTestFinished(() => { vi.useRealTimers(); server.close(); });
+  await once(server, 'listening');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const connected = once(server, 'connection');
+  const api = { target: { apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, proxy: undefined }, bearer: async () => undefined } as unknown as Api;
+  const stream = await openLiveStream(api, {});
+  const [far] = await connected;
+  let hasEnded = false;
+  const ended = (async () => {
+    for await (const _ of stream.frames);
+    hasEnded = true;
+  })();
+  const turn = async (): Promise<void> => {
+    far.ping();
+    await once(far, 'pong');
+  };
+  for (let nth = 0; nth < 3; nth += 1) {
+    vi.advanceTimersByTime(119_000);
+    await turn();
+    expect(hasEnded).toBe(false);
+  }
+  vi.advanceTimersByTime(121_000);
+  await ended;
+});
