@@ -53,8 +53,14 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
  */
 function untilAsked(ending: AbortController, timeoutMs: number, say: (message: string) => void, onLate: (signal: NodeJS.Signals) => void): Promise<void> {
   return new Promise((resolve) => {
+    let isAsked = false;
     const end = (signal: NodeJS.Signals): void => {
-      for (const name of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(name).once(name, dieOf);
+      if (isAsked) return;
+      isAsked = true;
+      // Not in this turn: signals that come together are one. npm passes on what the terminal has sent to both.
+      setImmediate(() => {
+        for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, dieOf);
+      });
       say(`${signal}: answering what is in flight, then stopping`);
       setTimeout(() => {
         onLate(signal);
@@ -63,15 +69,18 @@ function untilAsked(ending: AbortController, timeoutMs: number, say: (message: s
       ending.abort(new StartError(`${signal} came first`));
       resolve();
     };
-    process.once('SIGTERM', end);
-    process.once('SIGINT', end);
+    // They stay for good: without a listener, even for a moment, a signal would end the process before it has done anything.
+    process.on('SIGTERM', end);
+    process.on('SIGINT', end);
   });
 }
 
 function dieOf(signal: NodeJS.Signals): void {
-  process.removeAllListeners(signal);
-  // Runs after the other exit handlers: by then the log is written, and the database is stopping.
-  process.once('exit', () => process.kill(process.pid, signal));
+  // Runs after the other exit handlers: by then the log is written, and the database is stopping. Until then no signal may end it.
+  process.once('exit', () => {
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
   process.exit(128 + constants.signals[signal]); // process 1 of a container outlives its own signal
 }
 

@@ -84,6 +84,20 @@ test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ
   expect(output).toContain('SIGTERM: answering what is in flight');
 });
 
+test('signals in quick succession, as from a terminal and from npm, leave no embedded database behind', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const gateway = await start({ SVC_DATABASE_URL: 'embedded' });
+    const pid = Number(readFileSync(join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    const ended = gateway.stop('SIGTERM');
+    for (let time = 0; time < 2; time += 1) {
+      await sleep(1);
+      gateway.process.kill('SIGTERM');
+    }
+    expect([0, 'SIGTERM']).toContain(await ended);
+    await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 5_000);
+  }
+});
+
 test('a second signal ends the gateway at once, and its embedded database with it', async () => {
   const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
   const pidFile = join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid');
