@@ -157,7 +157,7 @@ function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Ident
   }
   if (refused.kind === 'org-out-of-reach') {
     // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, lineageOfOrg(refused.orgId), refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
+    return { reply, effects: [{ kind: 'audit', draft: draftOf('A2AImpersonationAttempted', command, lineageOfOrg(refused.orgId), refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
   }
   return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed: command.agent, action: command.action, opId: command.opId, payload }) };
 }

@@ -21,7 +21,7 @@ test.each([
   ['no token', { credential: undefined }, 'deny', 'ActionDenied', 'anonymous'],
   ['an unknown token', { credential: 'unknown' as never }, 'deny', 'ActionDenied', 'anonymous'],
   ['an unknown token beside a bearer', { credential: 'unknown' as never, principal: ADMIN }, 'deny', 'ActionDenied', 'anonymous'],
-  ['a bearer of another org', { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } }, 'deny', 'ActionDenied', 'key:globex'],
+  ['a bearer of another org', { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } }, 'deny', 'A2AImpersonationAttempted', 'key:globex'],
   ['a token of the same team', { credential: digestOf(SIBLING) }, 'deny', 'A2AImpersonationAttempted', 'agent:acme/search/sibling'],
   ['a token of another org', { credential: digestOf(STRANGER) }, 'deny', 'A2AImpersonationAttempted', 'agent:globex/search/crawler'],
   ['a token of another org beside a bearer', { credential: digestOf(STRANGER), principal: ADMIN }, 'deny', 'A2AImpersonationAttempted', 'agent:globex/search/crawler'],

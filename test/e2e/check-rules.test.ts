@@ -240,6 +240,7 @@ describe.each([CONNECT, GRPC])('over $name', (door) => {
     expect(await door.call('CheckAction', request, 'no-key-of-this-gateway-0123456789')).toEqual({ status: 'unauthenticated' });
     const foreign = await door.call('CheckAction', { ...request, traceId: `${door.name}-foreign` }, bound);
     expect(foreign).toMatchObject({ status: 'ok', decision: 'deny', reason: 'the credential does not reach the org of the claimed agent', opState: 'unspecified' });
+    expect(entry(foreign.auditId)).toMatchObject({ event_type: 'A2AImpersonationAttempted', lineage: { org_id: 'globex' }, payload: { claimed_org_id: 'acme' } });
     expect(await opState(id('foreign'))).toBe('not_found');
     // A bearer does not help a wrong token.
     expect(await door.call('CheckAction', { ...request, credentialToken: 'wrong-token-0123456789-0123456789-01' }, ADMIN_KEY)).toMatchObject({ decision: 'deny', opState: 'unspecified' });
