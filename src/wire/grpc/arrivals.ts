@@ -187,12 +187,12 @@ class Arrival {
    * and open others in its place, and one more than a connection may have would end them all.
    */
   readonly endEarly = (): void => {
-    if (!this.#isRefused && !this.#stream.readableEnded && !this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+    if (!this.#stream.readableEnded && !this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
   };
 
   cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
 
-  /** Its memory is released when the stream closes: by the client, once it has its answer, or by the next sweep. */
+  /** Its memory is released when the stream closes: one of many messages by the client, once it has its answer, or by the next sweep. */
   #refuse(error: Refusal): void {
     this.#isRefused = true;
     this.#call.sendStatus(error);
