@@ -41,4 +41,25 @@ describe.each([['the native library', {}], ['node:http', { UWS_USE_FALLBACK: '1'
       expect(text.length - text.indexOf('\r\n\r\n') - 4).toBe(Number(/content-length: (\d+)/i.exec(text)?.[1]));
     }
   });
+
+  // Java 17 waits for ever when anything else is the first answer.
+  test.each([
+    ['POST /nope', '', 404],
+    ['GET /healthz', '', 200],
+    ['DELETE /healthz', '', 405],
+    [`POST ${CHECK}`, 'Authorization: Bearer other\r\n', 400],
+    [`OPTIONS ${CHECK}`, '', 204],
+  ])('%s, which is answered without its body, asks for it all the same, and the answer is as ever', async (request, more, status) => {
+    const socket = dial(gateway);
+    onTestFinished(() => { socket.destroy(); });
+    let text = '';
+    socket.on('data', (chunk: Buffer) => { text += chunk.toString(); });
+    await once(socket, 'connect');
+    socket.write(`${request} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n${more}Expect: 100-Continue\r\n\r\n`);
+    await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 \d/));
+    expect(text.match(/HTTP\/1\.1 (?!100)\d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+    text = '';
+    socket.write(head('GET /healthz HTTP/1.1', {}));
+    await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
+  });
 });

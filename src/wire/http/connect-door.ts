@@ -22,9 +22,9 @@ export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTime
       const exchange = new Exchange(res, onDefect);
       const head = new RequestHead(req, exchange);
       if (!head.isSoundlyFramed) return exchange.close();
+      exchange.askForBody(head.expectation);
       if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
-      if (head.expectation !== undefined) exchange.askForBody(head.expectation);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
         method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));

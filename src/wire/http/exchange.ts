@@ -76,11 +76,12 @@ export class Exchange {
   remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
 
   /**
-   * Asks for the body of a client that waits to be asked. The library does so itself only where the word is in lower case, which
-   * Java's client does not write (RFC 9110, 10.1.1: case is of no meaning). Its one status line is then written: see `#beginHead`.
+   * Asks for the body of a client that waits to be asked, whatever the answer will be: Java 17 waits for ever when anything else
+   * comes first. The library does so itself only where the word is in lower case, which Java's client does not write (RFC 9110,
+   * 10.1.1: case is of no meaning). Its one status line is then written: see `#beginHead`.
    */
-  askForBody(expectation: string): void {
-    if (expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
+  askForBody(expectation: string | undefined): void {
+    if (expectation === undefined || expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
     this.#hasContinued = true;
     this.#res.writeStatus('100 Continue\r\n');
   }

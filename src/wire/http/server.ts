@@ -64,6 +64,7 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   const path = req.getUrl();
   if (!isSoundlyFramed(req)) return exchange.close();
   const head = readHead(req, exchange, options.addressOf);
+  exchange.askForBody(head.headers.get('expect'));
   const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
   const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead, (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`));
   const match = router.match(method, path);
@@ -83,9 +84,8 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
     const answered = answerRow(route, { ...head, params: match.params }, parsed, working.turns, options).then(respond);
     if (crowd !== undefined) void answered.finally(() => crowd.leave(network));
   };
-  if (method === 'get') return answer(NO_BODY);
-  exchange.askForBody(head.headers.get('expect') ?? '');
-  exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
+  if (method === 'get') answer(NO_BODY);
+  else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
 }
 
 /** Limits, authenticates, checks the scope, and lets the row's handler answer. Only callers who may send a body are told what is wrong with it. */
