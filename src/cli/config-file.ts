@@ -20,7 +20,8 @@ export async function readCliConfig(): Promise<CliConfig> {
   return config;
 }
 
-export function unknownContext(name: string, { contexts }: CliConfig, next = ''): CliError {
+/** `next`: what may be done about it, beside using another. */
+export function unknownContext(name: string, { contexts }: CliConfig, next = `; add one with \`svc context add ${name} <url>\``): CliError {
   const names = [...contexts.keys()].join(', ');
   const known = contexts.size === 0 ? 'There are no contexts yet' : `The ${contexts.size === 1 ? 'only context is' : 'contexts are'} ${names}`;
   return new CliError(`there is no context ${name}`, `${known}${next}.`);

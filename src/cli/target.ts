@@ -58,7 +58,7 @@ export const malformedKey = (): CliError => new CliError('the API key holds char
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, config: CliConfig): void {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
-  if (url === undefined) throw unknownContext(name, config, `; add one with \`svc context add ${name} <url>\``);
+  if (url === undefined) throw unknownContext(name, config);
 }
 
 /** Without the slash at its end, so that one gateway has one spelling. */

@@ -314,9 +314,13 @@ test('a context is chosen by the flag, then the environment, then as the one in 
   expect(await cli.run(['context', 'rm', 'three'])).toMatchObject({ status: 0, stdout: 'Removed context three.\n' });
   expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
   await cli.run(['context', 'rm', 'two']);
-  for (const verb of ['use', 'rm']) expect((await cli.run(['context', verb, 'fuor'])).stderr).toBe('error: there is no context fuor\nThe only context is one.\n');
+  const use = async () => (await cli.run(['context', 'use', 'fuor'])).stderr;
+  const rm = async () => (await cli.run(['context', 'rm', 'fuor'])).stderr;
+  expect(await use()).toBe('error: there is no context fuor\nThe only context is one; add one with `svc context add fuor <url>`.\n');
+  expect(await rm()).toBe('error: there is no context fuor\nThe only context is one.\n');
   await cli.run(['context', 'rm', 'one']);
-  for (const verb of ['use', 'rm']) expect((await cli.run(['context', verb, 'fuor'])).stderr).toBe('error: there is no context fuor\nThere are no contexts yet.\n');
+  expect(await use()).toBe('error: there is no context fuor\nThere are no contexts yet; add one with `svc context add fuor <url>`.\n');
+  expect(await rm()).toBe('error: there is no context fuor\nThere are no contexts yet.\n');
 });
 
 test('the URL of a context that the flag names comes before the one in the environment, and that before the one of a context in the environment', async () => {

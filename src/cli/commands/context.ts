@@ -37,7 +37,7 @@ export async function use({ args: [name = ''], globals }: Invocation): Promise<v
 }
 
 export async function rm({ args: [name = ''], globals }: Invocation): Promise<void> {
-  if (!(await removeContext(name))) throw unknownContext(name, await readCliConfig());
+  if (!(await removeContext(name))) throw unknownContext(name, await readCliConfig(), '');
   const hadSession = await removeSession(name);
   await show(globals.output, { removed: name, was_logged_in: hadSession }, () => [`Removed context ${name}${hadSession ? ' and its session' : ''}.`]);
 }
