@@ -115,10 +115,14 @@ export class Governor {
     return removed === SWEEP_SLICE || this.budgets.isSweepDue;
   }
 
-  /** Puts a signal into the agent's box, after its cause was recorded; undefined when its operation has completed or is gone. */
+  /**
+   * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has completed.
+   * The latter's signals stay in the box, out of sight, because a completion may be taken back.
+   */
   post({ agent, opId, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
-    const slot = this.ops.find(opId);
-    return slot === undefined || this.ops.stateOf(slot) === 'completing' ? undefined : this.#signals.post(agent, opId, signal, nowMs);
+    if (this.ops.find(opId) === undefined) return undefined;
+    const message = this.#signals.post(agent, opId, signal, nowMs);
+    return this.#hasCompleted(opId) ? undefined : message;
   }
 
   /**
@@ -209,7 +213,7 @@ export class Governor {
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
-    return unchanged(ok({ pending: this.#signals.pendingOf(speaker.entry.key) }));
+    return unchanged(ok({ pending: this.#signals.pendingOf(speaker.entry.key).filter(({ opId }) => !this.#hasCompleted(opId)) }));
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
@@ -217,8 +221,13 @@ export class Governor {
     if ('reply' in speaker) return speaker;
     const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
-    const known = this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
+    const known = !this.#hasCompleted(command.opId) && this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
     return unchanged(known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }));
+  }
+
+  #hasCompleted(opId: OpId): boolean {
+    const slot = this.ops.find(opId);
+    return slot !== undefined && this.ops.stateOf(slot) === 'completing';
   }
 
   /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
@@ -265,8 +274,7 @@ export class Governor {
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
     const heldMicroUsd = this.budgets.heldBy(slot);
     if (isFinished(to)) this.budgets.release(slot);
-    if (trigger === 'complete') this.#signals.forget(owner.key, opId);
-    else effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
+    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
     return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'move', opId, number: this.ops.numberOf(slot), from, to, heldMicroUsd, acknowledgedAtMs } };
   }
 

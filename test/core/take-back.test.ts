@@ -143,6 +143,24 @@ describe('what could not be recorded has not happened', () => {
   });
 });
 
+test('a signal that waits for its agent waits on when a completion could not be recorded, and is out of sight meanwhile', () => {
+  const governor = openGovernor();
+  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+  const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
+  const acknowledge = (sequence: number) => governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
+  const post = (signal: 'pause' | 'resume', nowMs: number) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), signal }, nowMs);
+  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+  applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
+  post('pause', 1_200);
+  const undos = applyAll(governor, [complete('t:s')], 2_000);
+  // The word that the earlier one was recorded may come as late as this.
+  expect(post('resume', 2_100)).toBeUndefined();
+  expect([pending(), acknowledge(2_100)]).toEqual([{ ok: true, value: { pending: [] } }, false]);
+  governor.takeBack(undos, [], 0, 2_500);
+  expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'resume', sequence: 2_100 }] } });
+  expect(acknowledge(2_100)).toBe(true);
+});
+
 describe('a registration of an agent that could not be recorded', () => {
   const NEW = { ...CRAWLER, agentId: 'new' };
   const register = (agent: typeof CRAWLER, credential: string): Command => ({ type: 'register-agent', principal: ADMIN, agent, credential: credential as never, parent: undefined });
