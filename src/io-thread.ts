@@ -27,7 +27,6 @@ export type IoData = {
   readonly maxPending: number;
   /** Where the dashboard's files are. */
   readonly webFolder: string;
-  readonly onAuditFailure: 'deny' | 'allow';
   readonly corsOrigins: readonly string[];
   readonly bodyTimeoutMs: number;
   readonly trustedProxies: readonly string[];
@@ -76,8 +75,8 @@ class IoThread {
     this.#main = main;
     this.#start = start;
     this.#data = start.data as IoData;
-    const { maxPending, onAuditFailure, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
-    const link = new IoLink(main, start.auditPort, { maxPending, onAuditFailure, onMessage: (message) => this.#receive(message) });
+    const { maxPending, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
+    const link = new IoLink(main, start.auditPort, { maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
       cache: new VerifiedCache(),

@@ -115,7 +115,7 @@ async function assemble(resources: Resources, undo: Undo) {
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
-  const audit = new AuditLink(clock, (trouble) => {
+  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {
     if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
     else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
   });

@@ -25,7 +25,6 @@ export function ioDataOf(config: Config): IoData {
     grpcHost: config.SVC_GRPC_ADDR.host,
     maxPending: config.SVC_MAX_PENDING,
     webFolder: WEB_FOLDER,
-    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     corsOrigins: config.SVC_CORS_ORIGINS,
     trustedProxies: config.SVC_TRUSTED_PROXIES,
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,

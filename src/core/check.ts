@@ -66,8 +66,7 @@ function checkKnown(state: CheckState, command: CheckCommand, speaker: Speaker, 
   const heldMicroUsd = state.budgets.heldBy(slot);
   const outcome = evaluate(state, command, speaker, slot, nowMs, []);
   if (from === 'running' && state.budgets.heldBy(slot) === heldMicroUsd) return outcome;
-  const held = { opId: command.opId, number: state.ops.numberOf(slot), heldMicroUsd };
-  return { ...outcome, undo: from === 'running' ? { kind: 'hold', ...held } : { kind: 'move', ...held, from, to: state.ops.stateOf(slot), acknowledgedAtMs: undefined } };
+  return { ...outcome, undo: { kind: 'op', opId: command.opId, number: state.ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined } };
 }
 
 function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {

@@ -19,7 +19,7 @@ import { unchanged, type Outcome } from './outcome.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
-import { beginnings, merged, takeBack, type Applied, type Undo } from './take-back.ts';
+import { endBegun, takeBack, type Undo } from './take-back.ts';
 import { answerTopology } from './topology-commands.ts';
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & AgentLimits & {
@@ -127,12 +127,13 @@ export class Governor {
 
   /**
    * Undoes what a batch has changed and could not be recorded: the `undos` of its commands, in their order, and the beginnings
-   * of these operations where its checks began them, which have numbers above `since`. The batches of `later` were applied
-   * after it, and may yet be recorded. What the shell must do for that is not recorded either.
+   * of these operations where its checks began them, which have numbers above `since`. All that came after the batch must be
+   * undone already. What the shell must do for that is not recorded either.
    */
-  takeBack(undos: readonly Undo[], checked: readonly OpId[], since: number, nowMs: number, later: readonly Applied[] = []): readonly Effect[] {
+  takeBack(undos: readonly Undo[], checked: readonly OpId[], since: number, nowMs: number): readonly Effect[] {
     const registries = { agents: this.agents, ops: this.ops, budgets: this.budgets, signals: this.#signals };
-    return merged([...beginnings(this.ops, checked, undos, since), ...undos]).flatMap((undo) => takeBack(registries, undo, later, nowMs));
+    const undone = undos.toReversed().flatMap((undo) => takeBack(registries, undo, nowMs));
+    return [...undone, ...endBegun(registries, checked, since, nowMs)];
   }
 
   #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {
@@ -151,7 +152,7 @@ export class Governor {
     const full = refuseIfFull(this.#state, entry);
     if (full !== undefined) return unchanged(full);
     const slot = this.ops.ingest(opId, this.agents.keep(entry), nowMs);
-    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'move', opId, number: this.ops.lastNumber, from: 'absent', to: 'pending', heldMicroUsd: 0, acknowledgedAtMs: undefined } };
+    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined } };
   }
 
   #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
@@ -275,7 +276,7 @@ export class Governor {
     const heldMicroUsd = this.budgets.heldBy(slot);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
-    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'move', opId, number: this.ops.numberOf(slot), from, to, heldMicroUsd, acknowledgedAtMs } };
+    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number: this.ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs } };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

@@ -4,7 +4,7 @@ import type { Undo } from './take-back.ts';
 
 /**
  * The reply to a command, and what the shell must do. `undo` is given for a change that must be taken back when it cannot be
- * recorded. A check gives none for an operation that it began itself: see `beginnings`.
+ * recorded. A check gives none for an operation that it began itself: see `endBegun`.
  */
 export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
 

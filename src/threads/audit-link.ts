@@ -24,10 +24,9 @@ type Port = Pick<MessagePort, 'postMessage'>;
 
 type Waiting = { readonly batch: number; readonly count: number; readonly listener: BatchListener };
 
-/** The number of the last batch written, how many have failed, and the number of the last batch whose answers are on their way. */
+/** The number of the last batch written, and of the last one whose answers are on their way. */
 export const WRITTEN = 0;
-export const FAILED = 1;
-export const RELEASED = 2;
+export const RELEASED = 1;
 
 /** With this many waiting batches, the shared counter is read to find out which are written. */
 const LOOK_EVERY_BATCHES = 64;
@@ -36,25 +35,31 @@ const LOOK_EVERY_BATCHES = 64;
  * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in order, so
  * the number of the last one written, in shared memory, usually says all there is to know: a message per batch would wake
  * this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
+ *
+ * A write that fails takes with it all that was handed over behind it, as it may build on what failed: the audit thread writes
+ * nothing more until it is told to resume. So what is not written is taken back as a whole, the newest first.
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: Trouble) => void;
+  readonly #onFailure: 'deny' | 'allow';
   /** Oldest first. */
   #batches: Waiting[] = [];
   /** Written batches whose answers are not known to be on their way. */
   #unreleased: Waiting[] = [];
   #port: Port | undefined;
-  readonly #counters = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
-  #failuresHeard = 0;
+  readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   #lastBatch = 0;
   #entriesInFlight = 0;
   #entriesLost = 0;
   #entriesTotal = 0;
+  #failuresTotal = 0;
   #isWritable = true;
 
-  constructor(clock: Clock, onTrouble: (trouble: Trouble) => void) {
+  /** With `allow` nothing is taken back, so that entries are tried even while the log is not writable. */
+  constructor(clock: Clock, onFailure: 'deny' | 'allow', onTrouble: (trouble: Trouble) => void) {
     this.#clock = clock;
+    this.#onFailure = onFailure;
     this.#onTrouble = onTrouble;
   }
 
@@ -69,12 +74,12 @@ export class AuditLink implements AuditLog {
 
   /** Entries handed over since the start, and batches of them that failed. */
   get entriesTotal(): number { return this.#entriesTotal; }
-  get failuresTotal(): number { return Atomics.load(this.#counters, FAILED); }
+  get failuresTotal(): number { return this.#failuresTotal; }
 
   /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
   get entriesLost(): number { return this.#entriesLost; }
 
-  /** The counters of the audit thread, kept across its restarts: see WRITTEN, FAILED and RELEASED. */
+  /** The counters of the audit thread, kept across its restarts: see WRITTEN and RELEASED. */
   get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
 
   /** Connects the audit thread: the first one, or the successor of one that crashed. */
@@ -87,12 +92,9 @@ export class AuditLink implements AuditLog {
   disconnect(): void {
     this.#port = undefined;
     this.#isWritable = false;
-    this.catchUp();
-    this.#entriesLost += this.#entriesInFlight;
-    for (const waiting of this.#takeAll()) waiting.listener.written(false);
+    this.#loseAll();
     for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased();
     this.#unreleased = [];
-    this.#failuresHeard = Atomics.load(this.#counters, FAILED);
   }
 
   /**
@@ -100,10 +102,7 @@ export class AuditLink implements AuditLog {
    * Unless `isAwaited`, `listener` may be called late.
    */
   append(io: IoId | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, listener: BatchListener): void {
-    if (this.#port === undefined) {
-      this.#entriesLost += bodies.length;
-      return listener.written(false);
-    }
+    if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny')) return this.#lose(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
     this.#batches.push({ batch, count: bodies.length, listener });
@@ -129,10 +128,12 @@ export class AuditLink implements AuditLog {
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
         this.#isWritable = false;
-        this.#failuresHeard += 1;
-        return this.#settleFailed(message.batch);
+        this.#loseAll();
+        // Once for each failure: another one could arrive between the next failure and the word of it.
+        return this.#onFailure === 'allow' ? this.#resume() : undefined;
       case 'writable':
         this.#isWritable = true;
+        if (this.#onFailure === 'deny') this.#resume();
         return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
       default: return assertNever(message);
     }
@@ -141,8 +142,6 @@ export class AuditLink implements AuditLog {
   /** Learns what has been written by now. */
   catchUp(): void {
     const last = Atomics.load(this.#counters, WRITTEN);
-    // A failed batch may also have a lower number than the last one written. Nothing is concluded until its message has come.
-    if (Atomics.load(this.#counters, FAILED) !== this.#failuresHeard) return;
     let written = 0;
     // The difference is compared, not the numbers themselves, because they wrap around.
     while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) written += 1;
@@ -162,19 +161,21 @@ export class AuditLink implements AuditLog {
     return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
   }
 
-  #settleFailed(batch: number): void {
-    const at = this.#batches.findIndex((waiting) => waiting.batch === batch);
-    if (at === -1) return;
-    const [waiting] = this.#batches.splice(at, 1);
-    this.#entriesInFlight -= waiting!.count;
-    this.#entriesLost += waiting!.count;
-    waiting!.listener.written(false);
-  }
-
-  #takeAll(): readonly Waiting[] {
-    const all = this.#batches;
+  /** All that is not written by now never will be. To be taken back, the newest comes first: each may build on those before it. */
+  #loseAll(): void {
+    this.catchUp();
+    const lost = this.#batches;
     this.#batches = [];
     this.#entriesInFlight = 0;
-    return all;
+    for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost) this.#lose(count, listener);
   }
+
+  #lose(count: number, listener: BatchListener): void {
+    this.#entriesLost += count;
+    this.#failuresTotal += 1;
+    listener.written(false);
+  }
+
+  /** Ahead of what is handed over next, because ports keep the order. */
+  #resume(): void { this.#port?.postMessage(encodeToAudit({ type: 'resume' })); }
 }

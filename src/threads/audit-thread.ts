@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
 import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
-import { FAILED, RELEASED, WRITTEN } from './audit-link.ts';
+import { assertNever } from '../core/result.ts';
+import { RELEASED, WRITTEN } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 import { decodeToAudit, encode, encodeRelease } from './codec.ts';
 import type { AuditToIo, AuditToMain, IoId, MainToAudit } from './protocol.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
-  /** Counters that the main thread reads: WRITTEN, FAILED and RELEASED of the audit link. */
+  /** Counters that the main thread reads: WRITTEN and RELEASED of the audit link. */
   readonly counters: SharedArrayBuffer;
 };
 
@@ -40,7 +41,8 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
 
 /**
  * Writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes into the next one
- * together, so that many small batches cost one write and, with fsync, one trip to the disk.
+ * together, so that many small batches cost one write and, with fsync, one trip to the disk. Behind a failed write nothing is
+ * written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main thread answers it.
  */
 class AuditThread {
   readonly #main: MessagePort;
@@ -49,9 +51,10 @@ class AuditThread {
   readonly #counters: Int32Array;
   readonly #upkeep: AuditUpkeep;
   readonly #ios = new Map<IoId, MessagePort>();
-  readonly #waiting: Append[] = [];
+  #waiting: Append[] = [];
   readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;
+  #isFailing = false;
   #isClosing = false;
 
   constructor(main: MessagePort, writer: AuditWriter, options: AuditThreadOptions) {
@@ -79,39 +82,44 @@ class AuditThread {
       return;
     }
     const decoded = decodeToAudit(message);
-    if (decoded.type === 'append') this.#waiting.push(decoded);
-    else this.#isClosing = true;
+    switch (decoded.type) {
+      case 'append':
+        if (!this.#isFailing) this.#waiting.push(decoded);
+        return;
+      case 'resume':
+        this.#isFailing = false;
+        return;
+      case 'close':
+        this.#isClosing = true;
+        return;
+      default: return assertNever(decoded);
+    }
   }
 
   #writeGroup(group: readonly Append[]): void {
     const lastBatch = group.at(-1)!.batch;
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = this.#writer.append(group.map((batch) => batch.bodies).join('\n'), count);
+    if (!written.ok) return this.#fail(written.fault.detail);
     // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on it.
-    if (written.ok) this.#reportWritten(group, lastBatch);
-    else this.#reportFailed(group, written.fault.detail);
-    this.#release(group, written.ok ? written.value.firstId : undefined);
+    Atomics.store(this.#counters, WRITTEN, lastBatch);
+    if (group.some(({ isAwaited }) => isAwaited)) this.tell({ type: 'written' });
+    this.#release(group, written.value.firstId);
     Atomics.store(this.#counters, RELEASED, lastBatch);
   }
 
-  #reportWritten(group: readonly Append[], lastBatch: number): void {
-    Atomics.store(this.#counters, WRITTEN, lastBatch);
-    if (group.some(({ isAwaited }) => isAwaited)) this.tell({ type: 'written' });
-  }
-
-  #reportFailed(group: readonly Append[], reason: string): void {
-    for (const { batch } of group) {
-      Atomics.add(this.#counters, FAILED, 1);
-      this.tell({ type: 'not-written', batch, reason });
-    }
+  #fail(reason: string): void {
+    this.#isFailing = true;
+    this.#waiting = [];
+    this.tell({ type: 'not-written', reason });
     this.#startProbing();
   }
 
-  /** `firstId` is the id of the group's first entry, undefined where the group is not in the log. */
-  #release(group: readonly Append[], firstId: number | undefined): void {
-    let nextId = firstId ?? 0;
+  /** `firstId` is the id of the group's first entry. */
+  #release(group: readonly Append[], firstId: number): void {
+    let nextId = firstId;
     for (const { io, count, replies } of group) {
-      if (io !== undefined && replies !== undefined) releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, isRecorded: firstId !== undefined, replies });
+      if (io !== undefined && replies !== undefined) releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
       nextId += count;
     }
   }

@@ -44,7 +44,7 @@ export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
 }
 
 type PackedAppend = readonly [batch: number, io: IoId | null, bodies: string, count: number, replies: Uint8Array | null, isAwaited: boolean];
-type PackedRelease = readonly [firstId: number, isRecorded: boolean, replies: Uint8Array];
+type PackedRelease = readonly [firstId: number, replies: Uint8Array];
 
 export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
   encode(message.type === 'append' ? [message.batch, message.io ?? null, message.bodies, message.count, message.replies ?? null, message.isAwaited] satisfies PackedAppend : message);
@@ -56,11 +56,11 @@ export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined, isAwaited };
 }
 
-export const encodeRelease = ({ firstId, isRecorded, replies }: AuditToIo): Uint8Array<ArrayBuffer> => encode([firstId, isRecorded, replies] satisfies PackedRelease);
+export const encodeRelease = ({ firstId, replies }: AuditToIo): Uint8Array<ArrayBuffer> => encode([firstId, replies] satisfies PackedRelease);
 
 export function decodeRelease(bytes: Uint8Array): AuditToIo {
-  const [firstId, isRecorded, replies] = decode(bytes) as PackedRelease;
-  return { type: 'released', firstId, isRecorded, replies };
+  const [firstId, replies] = decode(bytes) as PackedRelease;
+  return { type: 'released', firstId, replies };
 }
 
 const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);

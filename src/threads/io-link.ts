@@ -13,13 +13,10 @@ import { Durations } from './durations.ts';
 import { Outbox } from './outbox.ts';
 import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
-import { unrecordedReply } from './unrecorded.ts';
 
 export type IoLinkOptions = {
   /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
   readonly maxPending: number;
-  /** What becomes of an answer whose audit entry could not be written. */
-  readonly onAuditFailure: 'deny' | 'allow';
   /** Receives every message of the main thread that is not a reply. */
   readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
 };
@@ -145,12 +142,10 @@ export class IoLink implements Link {
     }
   }
 
-  #release({ firstId, isRecorded, replies }: AuditToIo): void {
+  #release({ firstId, replies }: AuditToIo): void {
     const nowMs = performance.now();
     for (const message of decodeToIo(replies)) {
-      if (message.type !== 'command-reply') continue;
-      if (isRecorded) this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
-      else this.#settle(message.id, this.#options.onAuditFailure === 'allow' ? message.reply : unrecordedReply(message.reply), undefined, nowMs);
+      if (message.type === 'command-reply') this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
     }
   }
 

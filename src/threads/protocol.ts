@@ -66,15 +66,18 @@ export type MainToAudit =
     /** Whether somebody waits to hear that it is written. */
     readonly isAwaited: boolean;
   }
+  /** In answer to `not-written`: all that was sent before is given up, and what follows builds on none of it. */
+  | { readonly type: 'resume' }
   | { readonly type: 'close' };
 
-export type AuditToIo = { readonly type: 'released'; readonly firstId: number; readonly isRecorded: boolean; readonly replies: Uint8Array };
+export type AuditToIo = { readonly type: 'released'; readonly firstId: number; readonly replies: Uint8Array };
 
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
   /** Sent only for batches that somebody waits for; the shared counter tells of the others. */
   | { readonly type: 'written' }
-  | { readonly type: 'not-written'; readonly batch: number; readonly reason: string }
+  /** Nothing is written from here on, until `resume`. */
+  | { readonly type: 'not-written'; readonly reason: string }
   | { readonly type: 'writable' }
   /** For the log of the gateway. */
   | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string }

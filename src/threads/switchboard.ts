@@ -13,7 +13,7 @@ import type { RateLimiter } from '../gateway/rate-limit.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
-import { checkedIn, newBatch, UnsettledBatches, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
+import { checkedIn, newBatch, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
@@ -21,7 +21,7 @@ import { sumOfDurations } from './durations.ts';
 import { EventBoard } from './event-board.ts';
 import { Outbox } from './outbox.ts';
 import type { IoId, IoStats, IoToMain, MainToIo } from './protocol.ts';
-import { unrecordedCommand, unrecordedReply } from './unrecorded.ts';
+import { AUDIT_UNAVAILABLE, unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
 export type SwitchboardOptions = {
   readonly governor: Governor;
@@ -59,7 +59,8 @@ export class Switchboard {
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
-  readonly #unsettled = new UnsettledBatches();
+  /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
+  readonly #saving: Batch[] = [];
   /** What threads that are gone have counted. Without it a counter would fall, which looks like a restart of the gateway. */
   #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
@@ -103,7 +104,6 @@ export class Switchboard {
     }
     const { bodies, replies, signals } = batch;
     if (replies.length > 0) {
-      this.#unsettled.add(batch);
       audit.append(io, bodies, encodeToIo(replies), signals.length > 0, {
         written: (isWritten) => this.#settle(io, batch, isWritten),
         unreleased: () => this.#answerUnreleased(io, replies),
@@ -122,7 +122,6 @@ export class Switchboard {
     if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
       const alone = { ...newBatch(appliedAtMs, batch.since), bodies: bodies.splice(auditIndex), undos: undo === undefined ? [] : [undo] };
-      this.#unsettled.add(alone);
       void this.#answerWhenDurable(io, id, reply, alone, durable);
     } else if (bodies.length === auditIndex) {
       this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
@@ -250,23 +249,24 @@ export class Switchboard {
   }
 
   async #answerWhenDurable(io: IoId, id: number, reply: AuditedReply['reply'], batch: Batch, durable: Promise<void>): Promise<void> {
-    const { bodies } = batch;
+    const { bodies, undos } = batch;
+    if (undos.length > 0) this.#saving.push(batch);
     try {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
-      this.#undo(batch);
+      if (batch.refusal === undefined) this.#undo(batch, refusalOf(error));
       return this.#send(io, { type: 'command-reply', id, reply: refusalOf(error), auditIndex: -1 });
     }
-    if (bodies.length === 0) {
-      this.#unsettled.delete(batch);
-      return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
-    }
+    if (batch.refusal !== undefined) return this.#send(io, { type: 'command-reply', id, reply: batch.refusal, auditIndex: -1 });
+    if (undos.length > 0) this.#saving.splice(this.#saving.indexOf(batch), 1);
+    if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
     const replies: readonly AuditedReply[] = [{ type: 'command-reply', id, reply, auditIndex: 0 }];
     this.#options.audit.append(io, bodies, encodeToIo(replies), false, {
       written: (isWritten) => {
-        this.#close(batch, isWritten);
-        if (!isWritten) this.#answerUnrecorded(io, id, reply);
+        if (isWritten) return;
+        if (this.#options.onAuditFailure === 'deny') this.#undo(batch, AUDIT_UNAVAILABLE);
+        this.#answerUnrecorded(io, id, reply);
       },
       unreleased: () => this.#answerUnreleased(io, replies),
     });
@@ -275,13 +275,9 @@ export class Switchboard {
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
   #settle(io: IoId, batch: Batch, isWritten: boolean): void {
     if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
-    this.#close(batch, isWritten);
-    if (!isWritten) for (const { id, reply } of batch.replies) this.#answerUnrecorded(io, id, reply);
-  }
-
-  #close(batch: Batch, isWritten: boolean): void {
-    if (isWritten || this.#options.onAuditFailure === 'allow') this.#unsettled.delete(batch);
-    else this.#undo(batch);
+    if (isWritten) return;
+    if (this.#options.onAuditFailure === 'deny') this.#undo(batch, AUDIT_UNAVAILABLE);
+    for (const { id, reply } of batch.replies) this.#answerUnrecorded(io, id, reply);
   }
 
   #signal(signal: SignalEffect): void {
@@ -290,18 +286,26 @@ export class Switchboard {
     for (const { io, stream } of this.#controlStreams.of(signal.agent)) this.#send(io, { type: 'signal', stream, message });
   }
 
-  #undo(batch: Batch): void {
+  /** Takes back the batch. Before it, the registrations that came later and wait for their store: they may build on it. */
+  #undo(batch: Batch, refusal: AuditedReply['reply']): void {
+    const at = this.#saving.indexOf(batch);
+    for (const each of this.#saving.splice(at + 1).toReversed()) {
+      each.refusal = refusal;
+      this.#undoAlone(each);
+    }
+    if (at !== -1) this.#saving.pop();
+    this.#undoAlone(batch);
+  }
+
+  #undoAlone(batch: Batch): void {
     const { clock, governor } = this.#options;
     const nowMs = clock.nowMs();
-    const later = this.#unsettled.behind(batch);
-    this.#unsettled.delete(batch);
-    for (const effect of governor.takeBack(batch.undos, checkedIn(batch), batch.since, nowMs, later)) {
+    for (const effect of governor.takeBack(batch.undos, checkedIn(batch), batch.since, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
       this.#carryOut([effect], nowMs, newBatch(nowMs, batch.since))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
     }
   }
 
-  /** A live audit thread sends the same answer; whichever arrives second finds nobody waiting. */
   #answerUnrecorded(io: IoId, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
   }

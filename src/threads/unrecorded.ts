@@ -3,7 +3,7 @@ import type { CommandType, Replies } from '../core/commands.ts';
 import { explain } from '../core/fault.ts';
 import { fail, ok } from '../core/result.ts';
 
-const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
+export const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 const DENIED: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 'audit_unavailable' }), policy: undefined, ruleId: undefined, opState: undefined });
 
 export const unrecordedCommand = (type: CommandType): Replies[CommandType] => (type === 'check' ? DENIED : AUDIT_UNAVAILABLE);

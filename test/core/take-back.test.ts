@@ -47,31 +47,22 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.takeBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
   });
 
-  test.each([['later', 2_100], ['in the same millisecond', 2_000]])('what came after it stands: %s', (_when, terminatedAtMs) => {
+  test('what came after it is taken back first, and then it is as before all of them', () => {
     const governor = openGovernor();
-    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-    const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    applyAll(governor, [controlOf('t:s', 'terminate')], terminatedAtMs);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
-    expect(stateOf(governor, 't:s')).toBe('terminated');
-  });
-
-  test('a later move into the same state stands', () => {
-    const governor = openGovernor();
-    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-    const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    const later = { undos: applyAll(governor, [controlOf('t:s', 'resume'), controlOf('t:s', 'pause')], 2_100), allowed: new Map() };
-    expect(governor.takeBack(undos, [], 0, 2_500, [later])).toEqual([]);
-    expect(stateOf(governor, 't:s')).toBe('paused');
-  });
-
-  test('an operation that was registered and has begun since goes on, and so does every other', () => {
-    const governor = openGovernor();
-    governor.apply<'check'>(checkOf(CRAWLER, 't:first'), 1_000);
-    const undos = applyAll(governor, [registerOp('t:new')], 2_000);
-    governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_100);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
-    expect([stateOf(governor, 't:first'), stateOf(governor, 't:new')]).toEqual(['running', 'running']);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 1_000_000 }), 1_000);
+    const batches: Command[][] = [
+      [controlOf('t:s', 'pause')],
+      [controlOf('t:s', 'resume'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 3_000_000 }), controlOf('t:s', 'pause')],
+      [registerOp('t:new')],
+      [checkOf(CRAWLER, 't:new', { estimatedCostMicroUsd: 2_000_000 }), controlOf('t:s', 'terminate')],
+    ];
+    const undos = batches.map((batch) => applyAll(governor, batch, 2_000));
+    expect([stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations]).toEqual(['terminated', 'running', { count: 1, microUsd: 2_000_000 }]);
+    const shown = undos.toReversed().map((each) => {
+      governor.takeBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
+      return [stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations.microUsd];
+    });
+    expect(shown).toEqual([['paused', 'pending', 3_000_000], ['paused', undefined, 3_000_000], ['paused', undefined, 1_000_000], ['running', undefined, 1_000_000]]);
   });
 
   test('what was registered and is gone by now takes no other operation with it', () => {
@@ -82,6 +73,17 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
     expect(governor.takeBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
     expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
+  });
+
+  test('what was swept by now does not come back to life with another operation of its id', () => {
+    const governor = openGovernor();
+    applyAll(governor, [registerOp('t:s')], 1_000);
+    const undos = applyAll(governor, [controlOf('t:s', 'terminate')], 2_000);
+    governor.sweep(200_000);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 200_000);
+    governor.takeBack([], [opId('t:s')], 1, 200_000);
+    expect(governor.takeBack(undos, [], 1, 200_000)).toEqual([]);
+    expect(stateOf(governor, 't:s')).toBe('terminated');
   });
 
   test('an agent that is known only by such an operation is known no longer', () => {

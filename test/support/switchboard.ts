@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
 import type { AgentStore } from '../../src/gateway/ports.ts';
 import type { UseCases } from '../../src/gateway/use-cases.ts';
-import { AuditLink, FAILED, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import { Switchboard } from '../../src/threads/switchboard.ts';
@@ -16,9 +16,17 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrec
   const clock = { nowMs };
   const troubles: object[] = [];
   const defects: unknown[] = [];
-  const audit = new AuditLink(clock, (trouble) => troubles.push(trouble));
+  const audit = new AuditLink(clock, onAuditFailure, (trouble) => troubles.push(trouble));
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
-  const auditPort = { postMessage: (bytes: Uint8Array) => void batches.push(decodeToAudit(bytes) as (typeof batches)[number]) };
+  /** All that the audit thread is told, in its order. */
+  const told: MainToAudit[] = [];
+  const auditPort = {
+    postMessage: (bytes: Uint8Array) => {
+      const message = decodeToAudit(bytes);
+      told.push(message);
+      if (message.type === 'append') batches.push(message);
+    },
+  };
   audit.connect(auditPort as never);
   const governor = openGovernor();
   const switchboard = new Switchboard({
@@ -32,10 +40,8 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrec
   switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
-  const fail = (): void => void Atomics.add(new Int32Array(audit.counters), FAILED, 1);
-  const tellOfFailed = (batch: number): void => audit.receive({ type: 'not-written', batch, reason: 'ENOSPC' });
   return {
-    audit, governor, switchboard, batches, sent, troubles, defects, auditPort,
+    audit, governor, switchboard, batches, told, sent, troubles, defects, auditPort,
     ask: (...commands: Command[]): number[] => {
       const ids = commands.map(() => (lastId += 1));
       switchboard.receive(0, encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))));
@@ -48,11 +54,7 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrec
     }),
     write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
     release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
-    fail,
-    tellOfFailed,
-    refuse: (batch: number) => {
-      fail();
-      tellOfFailed(batch);
-    },
+    /** A write failed: of what is on its way, nothing that is not written yet will be. */
+    refuse: () => audit.receive({ type: 'not-written', reason: 'ENOSPC' }),
   };
 }

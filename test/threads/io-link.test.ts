@@ -12,7 +12,7 @@ import { checkOf, digestOf } from '../support/governor.ts';
 function open() {
   const main = new MessageChannel();
   const audit = new MessageChannel();
-  const link = new IoLink(main.port1, audit.port1, { maxPending: 100, onAuditFailure: 'deny', onMessage: () => undefined });
+  const link = new IoLink(main.port1, audit.port1, { maxPending: 100, onMessage: () => undefined });
   const received: IoToMain[] = [];
   main.port2.on('message', (bytes: Uint8Array) => received.push(...decodeToMain(bytes)));
   onTestFinished(() => { for (const port of [main.port1, audit.port1]) port.close(); });

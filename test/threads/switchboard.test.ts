@@ -26,7 +26,7 @@ test('the answers to what must be recorded go to the audit thread, in the order 
 test('checks of a batch that could not be written are denied, and the operations they began are over', async () => {
   const { ask, refuse, replyTo, governor, troubles } = openSwitchboard();
   const [first] = ask(checkOf(CRAWLER, 't:1'), controlOf('t:1', 'pause'));
-  refuse(1);
+  refuse();
   expect(await replyTo(first!)).toMatchObject({ ok: true, value: { decision: 'deny', reason: UNWRITABLE } });
   expect(await replyTo(first! + 1)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('terminated');
@@ -44,24 +44,56 @@ test('a control that could not be recorded is answered 503, has no effect, and i
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   write(1);
   const [paused] = ask(controlOf('t:1', 'pause'));
-  refuse(2);
+  refuse();
   expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(stateOf()).toBe('running');
   expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
 });
 
-test('a batch that could not be written is not taken for written because a later one was, though the word of it has not come', async () => {
-  const { ask, write, fail, tellOfFailed, replyTo, audit, sent } = openSwitchboard();
-  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+test('what was on its way behind a failed write fails with it, and the operations are as what is written left them', async () => {
+  const { ask, write, refuse, replyTo, governor, sent, audit } = openSwitchboard();
+  const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+  ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   write(1);
-  const [paused] = ask(controlOf('t:1', 'pause'));
-  ask(checkOf(CRAWLER, 't:2'));
-  fail();
-  write(3);
-  audit.catchUp();
-  tellOfFailed(2);
-  expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  const [more] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 3_000_000 }));
+  const controls = (['pause', 'resume', 'terminate'] as const).map((trigger) => ask(controlOf('t:1', trigger))[0]!);
+  expect([stateOf(), governor.budgets.reservations]).toEqual(['terminated', { count: 0, microUsd: 0 }]);
+  refuse();
+  expect(await replyTo(more!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+  for (const id of controls) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect([stateOf(), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 1_000_000 }]);
   expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+  expect([audit.entriesLost, audit.failuresTotal, audit.entriesInFlight]).toEqual([4, 4, 0]);
+});
+
+test('when the log is writable again, the audit thread is told so ahead of what it shall write, and not before', async () => {
+  const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard();
+  ask(checkOf(CRAWLER, 't:1'));
+  refuse();
+  // Nothing is handed over meanwhile, by use cases either.
+  expect(await audit.record({ eventType: 'LoginFailed', lineage: CRAWLER, actor: 'nobody' })).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(told.map(({ type }) => type)).toEqual(['append']);
+  audit.receive({ type: 'writable' });
+  expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }, { isWritable: true, entriesLost: 2 }]);
+  const [late] = ask(checkOf(CRAWLER, 't:2'), { type: 'get-op', principal: ADMIN, opId: opId('t:2') });
+  expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
+  write(2);
+  refuse();
+  expect(await replyTo(late! + 1)).toMatchObject({ value: { state: 'running' } });
+  expect([audit.entriesLost, audit.entriesInFlight]).toEqual([2, 0]);
+});
+
+test('with allow the audit thread is told to go on at once, so that a failed write costs no more than what was on its way', async () => {
+  const { ask, write, refuse, replyTo, audit, told } = openSwitchboard({ onAuditFailure: 'allow' });
+  const [lost] = ask(checkOf(CRAWLER, 't:1'));
+  refuse();
+  ask(checkOf(CRAWLER, 't:2'));
+  expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
+  write(2);
+  audit.receive({ type: 'writable' });
+  expect(told).toHaveLength(3);
+  expect(await replyTo(lost!)).toMatchObject({ value: { decision: 'allow' } });
+  expect([audit.entriesLost, audit.entriesInFlight, audit.isWritable]).toEqual([1, 0, true]);
 });
 
 test('a signal leaves once its entry is written, and not before', async () => {
@@ -89,10 +121,18 @@ test('with allow a control takes effect and its signal leaves, recorded or not',
   const { ask, refuse, replyTo, sent } = openSwitchboard({ onAuditFailure: 'allow' });
   ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
   const [paused] = ask(controlOf('t:1', 'pause'));
-  refuse(1);
-  refuse(2);
+  refuse();
   expect(await replyTo(paused!)).toMatchObject({ ok: true, value: { state: 'paused' } });
   expect(sent.filter(({ type }) => type === 'signal')).toHaveLength(1);
+});
+
+test('with allow the signals of controls that are not recorded leave in the order of the controls', () => {
+  const { ask, refuse, governor } = openSwitchboard({ onAuditFailure: 'allow' });
+  ask(checkOf(CRAWLER, 't:1'));
+  for (const trigger of ['pause', 'resume'] as const) ask(controlOf('t:1', trigger));
+  refuse();
+  expect(governor.apply<'open-control'>({ type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 }, 2_000).reply)
+    .toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'resume' }] } });
 });
 
 test('a rotation that could not be recorded leaves the old token in force, here and in the store', async () => {
@@ -100,24 +140,21 @@ test('a rotation that could not be recorded leaves the old token in force, here 
   const { ask, refuse, replyTo, governor, batches } = openSwitchboard({ agents: { save: (registration) => { saved.push(registration.credential); return Promise.resolve(); } } });
   const [id] = ask({ ...register, agent: CRAWLER });
   await eventually(() => expect(batches).toHaveLength(1));
-  refuse(1);
+  refuse();
   expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(saved).toEqual(['digest-of-new', digestOf(CRAWLER)]);
   expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
 });
 
-test('of two checks at once of an operation that waited, the second is recorded and allowed: the operation runs, and holds what the second may spend', async () => {
-  const { ask, write, refuse, replyTo, governor, audit } = openSwitchboard();
+test('of two checks at once of an operation that waited, neither of which could be recorded: it waits as before, and holds no money', async () => {
+  const { ask, write, refuse, replyTo, governor } = openSwitchboard();
   ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
-  const [first] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 5_000_000 }));
-  ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 2_000_000 }));
+  const checks = [5_000_000, 2_000_000].map((estimatedCostMicroUsd) => ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd }))[0]!);
   write(1);
-  refuse(2);
-  write(3);
-  audit.catchUp();
-  expect(await replyTo(first!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
-  expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
-  expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 2_000_000 });
+  refuse();
+  for (const id of checks) expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+  expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('pending');
+  expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
 });
 
 test('of two rotations at once, neither of which could be recorded, the token of before is in force', async () => {
@@ -125,9 +162,34 @@ test('of two rotations at once, neither of which could be recorded, the token of
   const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
   const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
   await eventually(() => expect(batches).toHaveLength(2));
-  refuse(1);
-  refuse(2);
+  refuse();
   for (const id of [first, second]) expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
+});
+
+test('a rotation that still waits for its store when an earlier one could not be recorded fails with it', async () => {
+  const saves: [credential: unknown, done: () => void][] = [];
+  const { ask, refuse, replyTo, governor, audit, batches } = openSwitchboard({ agents: { save: ({ credential }) => new Promise((resolve) => { saves.push([credential, resolve]); }) } });
+  const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
+  const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
+  saves[0]![1]();
+  await eventually(() => expect(batches).toHaveLength(1));
+  refuse();
+  audit.receive({ type: 'writable' });
+  saves[1]![1]();
+  for (const id of [first, second]) expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(batches).toHaveLength(1);
+  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
+  expect(saves.map(([credential]) => credential)).toEqual(['first', 'second', 'first', digestOf(CRAWLER)]);
+});
+
+test.each(['deny', 'allow'] as const)('of two rotations at once that the store does not take, the token of before is in force (%s)', async (onAuditFailure) => {
+  const saves: (() => void)[] = [];
+  const { ask, replyTo, governor, batches } = openSwitchboard({ onAuditFailure, agents: { save: () => new Promise((_, reject) => { saves.push(() => reject(new Error('the disk is gone'))); }) } });
+  const ids = ['first', 'second'].map((credential) => ask({ ...register, agent: CRAWLER, credential: credential as never })[0]!);
+  for (const failNow of saves) failNow();
+  for (const id of ids) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
+  expect(batches).toEqual([]);
   expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
 });
 
@@ -137,7 +199,7 @@ test('what an earlier batch has recorded stays, when a later one fails', async (
   write(1);
   expect(audit.entriesInFlight).toBe(0);
   ask(checkOf(CRAWLER, 't:2'));
-  refuse(2);
+  refuse();
   expect(governor.ops.stateOf(governor.ops.find(opId('t:2'))!)).toBe('terminated');
   expect([audit.entriesLost, audit.entriesInFlight]).toEqual([1, 0]);
 });
@@ -210,7 +272,7 @@ test('answers for a thread that is gone are dropped', async () => {
   const { ask, switchboard, sent, refuse } = openSwitchboard();
   ask(checkOf(CRAWLER, 't:1'));
   switchboard.disconnect(0);
-  refuse(1);
+  refuse();
   await sleep(20);
   expect(sent).toEqual([]);
 });

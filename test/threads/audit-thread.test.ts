@@ -1,0 +1,94 @@
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+import { expect, onTestFinished, test } from 'vitest';
+import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { encodeDraft } from '../../src/core/audit-line.ts';
+import { RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { runAuditThread } from '../../src/threads/audit-thread.ts';
+import { decode, decodeRelease, encodeToAudit } from '../../src/threads/codec.ts';
+import type { AuditToMain, MainToAudit } from '../../src/threads/protocol.ts';
+import { auditEntries } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
+import { CRAWLER } from '../support/governor.ts';
+
+/** The audit thread in this process, with a test in the place of the main thread and of I/O thread 0. */
+async function openAuditThread() {
+  const base = mkdtempSync(join(tmpdir(), 'svc-audit-thread-'));
+  const directory = join(base, 'audit');
+  const [main, io] = [new MessageChannel(), new MessageChannel()];
+  const counters = new SharedArrayBuffer(8);
+  const heard: AuditToMain[] = [];
+  const released: number[] = [];
+  main.port1.on('message', (bytes: Uint8Array) => heard.push(decode(bytes) as AuditToMain));
+  io.port1.on('message', (bytes: Uint8Array) => released.push(decodeRelease(bytes).firstId));
+  runAuditThread(main.port2, {
+    directory, counters, fsync: 'never', checkpointKeyPath: join(base, 'key.pem'), checkpointEveryMs: 3_600_000, retention: { maxAgeMs: undefined, maxBytes: undefined },
+  });
+  const tell = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
+  main.port1.postMessage({ io: 0, port: io.port2 }, [io.port2]);
+  onTestFinished(async () => {
+    if (!heard.some(({ type }) => type === 'closed')) tell({ type: 'close' });
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+    for (const port of [main.port1, io.port1]) port.close();
+    rmSync(base, { recursive: true, force: true });
+  });
+  return {
+    base, directory, heard, released, tell,
+    append: (batch: number, isAwaited = false, count = 1) => {
+      const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` }, 1_000);
+      tell({ type: 'append', batch, io: 0, bodies: Array.from({ length: count }, () => body).join('\n'), count, replies: new Uint8Array(1), isAwaited });
+    },
+    counted: () => [WRITTEN, RELEASED].map((at) => Atomics.load(new Int32Array(counters), at)),
+  };
+}
+
+test('behind a write that failed nothing is written, though it could be, until the main thread has taken back what it must', async () => {
+  const { append, base, counted, directory, heard, released, tell } = await openAuditThread();
+  append(1, true);
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+  const aside = join(base, 'aside');
+  renameSync(directory, aside);
+  let batch = 1;
+  await eventually(() => {
+    append(batch += 1);
+    expect(heard.at(-1)).toMatchObject({ type: 'not-written', reason: expect.stringContaining('was moved or deleted') });
+  });
+  renameSync(aside, directory);
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
+  const before = counted();
+  append(batch + 1, true);
+  append(batch + 2, true);
+  tell({ type: 'resume' });
+  append(batch + 3, true);
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+  expect(counted()).toEqual([batch + 3, batch + 3]);
+  // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
+  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual(['opened', 'written', 'not-written', 'writable', 'written']);
+  expect(before[0]).toBeLessThan(batch);
+  await eventually(() => expect(released.at(-1)).toBe(before[0]! + 1));
+  const reasons = auditEntries(base).map(({ reason }) => reason);
+  expect(reasons).toEqual([...Array.from({ length: before[0]! }, (_, at) => `batch ${at + 1}`), `batch ${batch + 3}`]);
+  expect(released).toEqual(reasons.map((_, at) => at + 1));
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
+});
+
+test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
+  const { append, base, directory, heard, tell } = await openAuditThread();
+  append(1, true);
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+  const aside = join(base, 'aside');
+  renameSync(directory, aside);
+  let batch = 1;
+  await eventually(() => {
+    append(batch += 1);
+    expect(heard.at(-1)).toMatchObject({ type: 'not-written' });
+  });
+  tell({ type: 'resume' });
+  for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
+  tell({ type: 'close' });
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual(['opened', 'written', 'not-written', 'not-written', 'closed']);
+  expect(await verifyAuditLog(aside)).toMatchObject({ ok: true });
+});
