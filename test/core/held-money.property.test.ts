@@ -18,8 +18,8 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('check' as const), ...own, cost, resource: fc.constantFrom('web_search', 'web_search', 'forbidden'), dryRun: fc.boolean() }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('usage' as const), ...own, cost, usageId: fc.option(fc.constantFrom('u1', 'u2'), { nil: undefined }) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('complete' as const), ...own }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('control' as const), agent, op, trigger: fc.constantFrom('pause', 'resume', 'terminate', 'complete') }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('deregister' as const, 'register' as const), agent }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('control' as const), agent, op, trigger: fc.constantFrom('pause' as const, 'resume' as const, 'terminate' as const, 'complete' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('registration' as const), agent, ends: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('sweep' as const), afterMs: fc.constantFrom(0, 20_000, 61_000, 300_000, HOLD_MS) }) },
 );
 
@@ -37,9 +37,9 @@ test('an operation holds the dearest of its estimates less what was used of it, 
         nowMs += each.afterMs;
         governor.sweep(nowMs);
         for (const [id, { untilMs }] of held) if (untilMs <= nowMs) held.delete(id);
-      } else if (each.do === 'deregister' || each.do === 'register') {
-        if (each.do === 'deregister') governor.apply({ type: 'deregister-agent', principal: ADMIN, agent: each.agent }, nowMs);
-        else governor.apply({ type: 'register-agent', principal: ADMIN, agent: each.agent, credential: digestOf(each.agent), parent: undefined }, nowMs);
+      } else if (each.do === 'registration') {
+        if (each.ends) governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: each.agent }, nowMs);
+        else governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: each.agent, credential: digestOf(each.agent), parent: undefined }, nowMs);
       } else {
         const id = `${each.agent.orgId}-${each.agent.agentId}:${each.op}`;
         const before = held.get(id);
@@ -55,7 +55,7 @@ test('an operation holds the dearest of its estimates less what was used of it, 
           case 'usage': {
             const spent = () => budgets.status({ limit: 100 }, nowMs).rows[0]!.daily.spentMicroUsd;
             const spentBefore = spent();
-            governor.apply({ type: 'record-usage', agent: each.agent, ...voucher, costMicroUsd: each.cost, opId: opId(id), usageId: each.usageId }, nowMs);
+            governor.apply<'record-usage'>({ type: 'record-usage', agent: each.agent, ...voucher, costMicroUsd: each.cost, opId: opId(id), usageId: each.usageId }, nowMs);
             if (before === undefined || spent() === spentBefore) break;
             if (before.cost > each.cost) held.set(id, { ...before, cost: before.cost - each.cost });
             else held.delete(id);
@@ -64,7 +64,7 @@ test('an operation holds the dearest of its estimates less what was used of it, 
           case 'complete': case 'control': {
             const { reply } = each.do === 'complete'
               ? governor.apply<'complete-op'>({ type: 'complete-op', agent: each.agent, ...voucher, opId: opId(id) }, nowMs)
-              : governor.apply<'control-op'>(controlOf(id, each.trigger as 'pause'), nowMs);
+              : governor.apply<'control-op'>(controlOf(id, each.trigger), nowMs);
             if (reply.ok && (reply.value.state === 'completing' || reply.value.state === 'terminated')) held.delete(id);
             break;
           }
