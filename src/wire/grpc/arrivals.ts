@@ -192,7 +192,10 @@ class Arrival {
 
   cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
 
-  /** Its memory is released when the stream closes: one of many messages by the client, once it has its answer, or by the next sweep. */
+  /**
+   * Its memory is released when the stream closes: with the answer where the request is one message (see `endEarly`), else by the
+   * client, once it has its answer, or by the next sweep.
+   */
   #refuse(error: Refusal): void {
     this.#isRefused = true;
     this.#call.sendStatus(error);
