@@ -118,8 +118,8 @@ function* compilingDocument(document: PolicyDocument): Steps<CompiledDocument> {
     hashes.push(hashText(JSON.stringify(rule)));
     yield;
   }
-  const { name, scope, budget } = document;
-  return { document, rules, version: hashText(JSON.stringify({ name, scope, budget, hashes })) };
+  const { name, scope } = document;
+  return { document, rules, version: hashText(JSON.stringify({ name, scope, budget: budgetOf([document]), hashes })) };
 }
 
 function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {

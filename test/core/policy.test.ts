@@ -174,6 +174,13 @@ test('the summary lists the documents, and its version changes with what they sa
   expect(policiesOf({ ...raw, rules: [{ ...webOnly, effect: 'deny' }] }).version).not.toBe(policies.version);
 });
 
+test('the version changes with a cap, and not with the order in which the caps stand', () => {
+  const versionWith = (budget: object): string => policiesOf({ name: 'p', scope: 'global', rules: [webOnly], budget }).version;
+  const version = versionWith({ daily_limit_usd: 5, monthly_limit_usd: 50 });
+  expect(versionWith({ monthly_limit_usd: 50, daily_limit_usd: 5 })).toBe(version);
+  expect(versionWith({ daily_limit_usd: 6, monthly_limit_usd: 50 })).not.toBe(version);
+});
+
 test('an org is shown what governs it and no more: nothing it is told changes with the documents of another', () => {
   const everywhere = { name: 'everywhere', scope: 'global', rules: [webOnly] };
   const mine = { name: 'mine', scope: 'team:acme/search', rules: [webOnly] };
