@@ -155,7 +155,7 @@ export class Governor {
     return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined } };
   }
 
-  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
+  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
     const slot = this.#visible(principal, opId);
     if (slot === undefined) return unchanged(noOp(opId));
     return this.#move(slot, trigger, principal.subject, nowMs);

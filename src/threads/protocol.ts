@@ -66,7 +66,7 @@ export type MainToAudit =
     /** Whether somebody waits to hear that it is written. */
     readonly isAwaited: boolean;
   }
-  /** In answer to `not-written`: all that was sent before is given up, and what follows builds on none of it. */
+  /** After `not-written`: all that was sent before is given up, and what follows builds on none of it. */
   | { readonly type: 'resume' }
   | { readonly type: 'close' };
 

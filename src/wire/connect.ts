@@ -5,7 +5,7 @@
 import { explain, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { MAX_MESSAGE_BYTES } from './limits.ts';
+import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
 import { unaryMethods, type Caller, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
@@ -111,9 +111,6 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
   if (/^\d{1,10}$/.test(text)) return ok(Number(text));
   return fail({ kind: 'invalid_argument', field: 'connect-timeout-ms', problem: 'must be a whole number of at most 10 digits' });
 }
-
-/** The longest time that setTimeout accepts, in ms: nearly 25 days. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Sends whichever comes first: the reply, or the end of its deadline. */
 function withDeadline(reply: Respond, timeoutMs: number): Respond {

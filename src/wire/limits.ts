@@ -4,3 +4,5 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
 /** Most checks in a batch, which is the only list of a request. */
 export const MAX_BATCH_ITEMS = 1000;
+/** The longest time that a timer of Node.js waits, in ms: nearly 25 days. Asked for longer, it ends at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { END_HEADERS, FRAME, h2, literal, START } from '../support/http2-frames.ts';
 import { residentMib } from '../support/memory.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
@@ -103,19 +104,7 @@ test('bytes that are no HTTP/2 end their connection only', async () => {
   expect((await call(frame(Buffer.alloc(0)))).status).toBe('3');
 });
 
-/** A frame of HTTP/2. */
-const h2 = (type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
-  const bytes = Buffer.alloc(9);
-  bytes.writeUIntBE(payload.length, 0, 3);
-  bytes.writeUInt8(type, 3);
-  bytes.writeUInt8(flags, 4);
-  bytes.writeUInt32BE(stream, 5);
-  return Buffer.concat([bytes, payload]);
-};
-const [DATA, HEADER, RESET, SETTINGS, PING, WINDOW, CONTINUATION] = [0, 1, 3, 4, 6, 8, 9];
-const END_HEADERS = 4;
-const START = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), h2(SETTINGS, 0, 0)]);
-const literal = (name: string, value: string): Buffer => Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+const { DATA, HEADERS: HEADER, RESET, SETTINGS, PING, WINDOW, CONTINUATION } = FRAME;
 const REQUEST = Buffer.concat([literal(':method', 'POST'), literal(':scheme', 'http'), literal(':path', CHECK), literal(':authority', 'x'), literal('content-type', 'application/grpc'), literal('te', 'trailers')]);
 
 const dialGrpc = (): Promise<Socket> => new Promise((resolve) => {

@@ -4,40 +4,53 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-test('the example agent can be paused, watched, resumed and terminated, as its walk-through says', async () => {
-  const gateway = await startTestGateway();
-  const agent = spawn(process.execPath, [join(PACKAGE_ROOT, 'examples', 'agent.mjs')], {
-    env: { PATH: process.env.PATH ?? '', AGENT_API_KEY: ADMIN_KEY, AGENT_GATEWAY: gateway.grpc, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** An example agent that works in many quick steps. */
+function startExample(command: string, file: string, env: Readonly<Record<string, string>>) {
+  const agent = spawn(command, [join(PACKAGE_ROOT, 'examples', file)], {
+    env: { PATH: process.env.PATH ?? '', AGENT_API_KEY: ADMIN_KEY, AGENT_STEP_MS: '20', AGENT_STEPS: '100000', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise<number | null>((resolve) => agent.once('close', resolve));
   let log = '';
-  agent.stdout.on('data', (chunk: Buffer) => { log += chunk.toString(); });
-  const pages = () => log.match(/read page/g)?.length ?? 0;
+  for (const output of [agent.stdout, agent.stderr]) output.on('data', (chunk: Buffer) => { log += chunk.toString(); });
+  return { agent, ended, log: () => log, pages: () => log.match(/read page/g)?.length ?? 0 };
+}
+
+/** Pauses, resumes and terminates the operation that the agent says it works as; `whilePaused` is run in between. Returns its id. */
+async function control(gateway: TestGateway, { ended, log, pages }: ReturnType<typeof startExample>, whilePaused = async (_opId: string): Promise<void> => undefined): Promise<string> {
+  await eventually(() => expect(pages()).toBeGreaterThan(2));
+  const opId = /OP=(\S+)/.exec(log())?.[1] ?? expect.unreachable('it names no operation');
+  const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
+  expect((await operator('pause')).status).toBe(200);
+  await whilePaused(opId);
+  // What it has written before may still be in the pipe.
+  const read = await eventually(async () => {
+    const before = pages();
+    await sleep(200);
+    expect(pages()).toBe(before);
+    return before;
+  });
+  expect((await operator('resume')).status).toBe(200);
+  await eventually(() => expect(pages()).toBeGreaterThan(read));
+  expect((await operator('terminate')).status).toBe(200);
+  expect(await ended).toBe(1);
+  return opId;
+}
+
+test('the example agent can be paused, watched, resumed and terminated, as its walk-through says', async () => {
+  const gateway = await startTestGateway();
+  const example = startExample(process.execPath, 'agent.mjs', { AGENT_GATEWAY: gateway.grpc });
   try {
-    await eventually(() => expect(pages()).toBeGreaterThan(2));
-    expect(log).toContain('process.exec on rm -rf / is denied: ');
-    expect(log).not.toContain('this line is never printed');
-    const opId = /OP=(\S+)/.exec(log)?.[1];
-    const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
-    expect((await operator('pause')).status).toBe(200);
-    await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }));
-    // What it has written before may still be in the pipe.
-    const read = await eventually(async () => {
-      const before = pages();
-      await sleep(200);
-      expect(pages()).toBe(before);
-      return before;
+    const opId = await control(gateway, example, async (paused) => {
+      await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${paused}`)).body).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }));
     });
-    expect((await operator('resume')).status).toBe(200);
-    await eventually(() => expect(pages()).toBeGreaterThan(read));
-    expect((await operator('terminate')).status).toBe(200);
-    expect(await ended).toBe(1);
-    expect(log).toContain(`stopped: operation ${opId} was terminated by an operator`);
+    expect(example.log()).toContain('process.exec on rm -rf / is denied: ');
+    expect(example.log()).not.toContain('this line is never printed');
+    expect(example.log()).toContain(`stopped: operation ${opId} was terminated by an operator`);
   } finally {
-    agent.kill('SIGKILL');
+    example.agent.kill('SIGKILL');
     await gateway.stop();
   }
 });
@@ -47,44 +60,25 @@ test.each([[{}], [{ AGENT_API_KEY: '' }]])('without a key the example agent says
   expect({ status, stderr }).toEqual({ status: 2, stderr: 'set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start\n' });
 });
 
-test('the example agent in Python waits while it is paused and stops when it is terminated, as its walk-through says', async (context) => {
-  if (spawnSync('python3', ['--version']).error !== undefined) return context.skip('there is no python3 here');
+const withPython = test.skipIf(spawnSync('python3', ['--version']).error !== undefined);
+
+withPython('the example agent in Python waits while it is paused and stops when it is terminated, as its walk-through says', async () => {
   const gateway = await startTestGateway();
-  const agent = spawn('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], {
-    env: { PATH: process.env.PATH ?? '', AGENT_API_KEY: ADMIN_KEY, AGENT_URL: gateway.url, AGENT_STEP_MS: '20', AGENT_STEPS: '100000' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ended = new Promise<number | null>((resolve) => agent.once('close', resolve));
-  let log = '';
-  for (const output of [agent.stdout, agent.stderr]) output.on('data', (chunk: Buffer) => { log += chunk.toString(); });
-  const pages = () => log.match(/read page/g)?.length ?? 0;
+  const example = startExample('python3', 'agent.py', { AGENT_URL: gateway.url });
   try {
-    await eventually(() => expect(pages()).toBeGreaterThan(2));
-    expect(log).toContain('(rule no-deleting-commands of policy starter)');
-    const opId = /OP=(\S+)/.exec(log)?.[1];
-    const operator = (what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
-    expect((await operator('pause')).status).toBe(200);
-    const read = await eventually(async () => {
-      const before = pages();
-      await sleep(200);
-      expect(pages()).toBe(before);
-      return before;
-    });
-    expect((await operator('resume')).status).toBe(200);
-    await eventually(() => expect(pages()).toBeGreaterThan(read));
-    expect((await operator('terminate')).status).toBe(200);
-    expect(await ended).toBe(1);
-    expect(log).toMatch(/stopped: .*terminated/);
+    await control(gateway, example);
+    expect(example.log()).toContain('(rule no-deleting-commands of policy starter)');
+    expect(example.log()).toMatch(/stopped: .*terminated/);
   } finally {
-    agent.kill('SIGKILL');
+    example.agent.kill('SIGKILL');
     await gateway.stop();
   }
 });
 
-test.each([
+withPython.each([
   ['without a key', {}, 2, 'set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start\n'],
   ['without a gateway', { AGENT_API_KEY: 'svc_key', AGENT_URL: 'http://127.0.0.1:1' }, 1, 'http://127.0.0.1:1 cannot be reached: <urlopen error [Errno 111] Connection refused>\n'],
 ])('%s the example agent in Python says what is missing', (_what, env, code, told) => {
-  const { error, status, stderr } = spawnSync('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
-  if (error === undefined) expect({ status, stderr: stderr.replace(/Errno \d+/, 'Errno 111') }).toEqual({ status: code, stderr: told });
+  const { status, stderr } = spawnSync('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
+  expect({ status, stderr: stderr.replace(/Errno \d+/, 'Errno 111') }).toEqual({ status: code, stderr: told });
 });

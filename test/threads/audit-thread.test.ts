@@ -34,27 +34,32 @@ async function openAuditThread() {
     for (const port of [main.port1, io.port1]) port.close();
     rmSync(base, { recursive: true, force: true });
   });
+  const append = (batch: number, isAwaited = false, count = 1): void => {
+    const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` }, 1_000);
+    tell({ type: 'append', batch, io: 0, bodies: Array.from({ length: count }, () => body).join('\n'), count, replies: new Uint8Array(1), isAwaited });
+  };
   return {
-    base, directory, heard, released, tell,
-    append: (batch: number, isAwaited = false, count = 1) => {
-      const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` }, 1_000);
-      tell({ type: 'append', batch, io: 0, bodies: Array.from({ length: count }, () => body).join('\n'), count, replies: new Uint8Array(1), isAwaited });
+    base, directory, heard, released, tell, append,
+    /** Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot be written. */
+    failWrites: async () => {
+      append(1, true);
+      await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+      const aside = join(base, 'aside');
+      renameSync(directory, aside);
+      let batch = 1;
+      await eventually(() => {
+        append(batch += 1);
+        expect(heard.at(-1)).toMatchObject({ type: 'not-written', reason: expect.stringContaining('was moved or deleted') });
+      });
+      return { aside, batch };
     },
     counted: () => [WRITTEN, RELEASED].map((at) => Atomics.load(new Int32Array(counters), at)),
   };
 }
 
 test('behind a write that failed nothing is written, though it could be, until the main thread has taken back what it must', async () => {
-  const { append, base, counted, directory, heard, released, tell } = await openAuditThread();
-  append(1, true);
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
-  const aside = join(base, 'aside');
-  renameSync(directory, aside);
-  let batch = 1;
-  await eventually(() => {
-    append(batch += 1);
-    expect(heard.at(-1)).toMatchObject({ type: 'not-written', reason: expect.stringContaining('was moved or deleted') });
-  });
+  const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
+  const { aside, batch } = await failWrites();
   renameSync(aside, directory);
   await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
   const before = counted();
@@ -75,16 +80,8 @@ test('behind a write that failed nothing is written, though it could be, until t
 });
 
 test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
-  const { append, base, directory, heard, tell } = await openAuditThread();
-  append(1, true);
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
-  const aside = join(base, 'aside');
-  renameSync(directory, aside);
-  let batch = 1;
-  await eventually(() => {
-    append(batch += 1);
-    expect(heard.at(-1)).toMatchObject({ type: 'not-written' });
-  });
+  const { append, failWrites, heard, tell } = await openAuditThread();
+  const { aside, batch } = await failWrites();
   tell({ type: 'resume' });
   for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
   tell({ type: 'close' });

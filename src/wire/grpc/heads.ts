@@ -2,6 +2,7 @@
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
+import { LONGEST_TIMER_MS } from '../limits.ts';
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
 
@@ -23,7 +24,7 @@ export function correctHeads(server: Server): void {
   }
 }
 
-/** Of several authorization fields Node.js keeps the first without a word. `bearerOf` has to see that there are more. */
+/** Of several authorization fields Node.js keeps the first without a word. `authorizationOf` has to see that there are more. */
 function tellAll(headers: IncomingHttpHeaders, fields: readonly string[]): void {
   let times = 0;
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;
@@ -31,11 +32,9 @@ function tellAll(headers: IncomingHttpHeaders, fields: readonly string[]): void 
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
-/** The longest that a timer waits. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The library counts milliseconds in 32 bits: a deadline in more than 24 days would have passed at once. Its client keeps it, too. */
 function dropEndless(headers: IncomingHttpHeaders, timeout: string): void {
   const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
-  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > MAX_TIMER_MS) headers['grpc-timeout'] = undefined;
+  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS) headers['grpc-timeout'] = undefined;
 }

@@ -1,8 +1,10 @@
 /** What comes in the head of a call as clients in other languages write it. */
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
+import { END_HEADERS, END_STREAM, FRAME, h2, literal, START } from '../../support/http2-frames.ts';
 import { WRITE_KEY } from '../fake-ports.ts';
 import { check, POLICY, scene } from './harness.ts';
 
@@ -17,27 +19,13 @@ const framed = (message: Buffer): Buffer => {
 /** A check that says nothing of who asks, but for the bearer. */
 const vouched = () => framed(binaryCodec('CheckActionRequest').encode(check({ credentialToken: '' })) as Buffer);
 
-const END_STREAM = 1;
-const END_HEADERS = 4;
-const DATA = 0;
-const HEADERS = 1;
-const SETTINGS = 4;
+const { DATA, HEADERS } = FRAME;
 
 /** Makes a call on a connection of its own, frame by frame: the client of Node.js writes no field twice. Resolves once the call is over. */
 function callRaw(fields: readonly (readonly [string, string])[]): Promise<void> {
-  const frame = (type: number, flags: number, stream: number, content: Buffer): Buffer => {
-    const head = Buffer.alloc(9);
-    head.writeUIntBE(content.length, 0, 3);
-    head.writeUInt8(type, 3);
-    head.writeUInt8(flags, 4);
-    head.writeUInt32BE(stream, 5);
-    return Buffer.concat([head, content]);
-  };
-  // Each field as a literal without index, of less than 127 bytes (RFC 7541, 6.2.2).
-  const text = (value: string): Buffer => Buffer.concat([Buffer.from([Buffer.byteLength(value)]), Buffer.from(value)]);
-  const block = Buffer.concat(fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), text(name), text(value)])));
+  const block = Buffer.concat(fields.map(([name, value]) => literal(name, value)));
   const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
-  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(HEADERS, END_HEADERS, 1, block), frame(DATA, END_STREAM, 1, vouched())]));
+  socket.write(Buffer.concat([START, h2(HEADERS, END_HEADERS, 1, block), h2(DATA, END_STREAM, 1, vouched())]));
   return new Promise((resolve, reject) => {
     let come = Buffer.alloc(0);
     socket.on('data', (piece: Buffer) => {
@@ -83,10 +71,8 @@ function call(fields: Record<string, string>): Promise<IncomingHttpHeaders> {
   });
 }
 
-const later = <T>(value: T) => new Promise<T>((resolve) => { setTimeout(() => resolve(value), 50); });
-
 test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H', '99999999m', '1H'])('a deadline of %s has not passed before the answer is there', async (timeout) => {
-  scene.gateway.answer = () => later(undefined as never);
+  scene.gateway.answer = () => sleep(50, undefined as never);
   expect(await call({ 'grpc-timeout': timeout })).toMatchObject({ 'grpc-status': '0' });
 });
 
