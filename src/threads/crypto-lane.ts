@@ -82,6 +82,9 @@ export class CryptoLane {
     const pool = new Piscina<readonly CryptoTask[], CryptoOutcome[]>({
       filename: this.#options.filename ?? workerFile('crypto'),
       name: 'run',
+      // piscina tries `require` before `import`, and Node.js ends the whole process (`v8::Module::IsGraphAsync`) when a thread is
+      // terminated at the wrong moment of requiring an ES module. With this, `require` refuses before it begins.
+      execArgv: ['--no-experimental-require-module'],
       minThreads: 1,
       maxThreads: 1,
       maxQueue: 1,

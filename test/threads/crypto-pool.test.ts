@@ -1,8 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCryptoPool, passwordThreads } from '../../src/threads/crypto-pool.ts';
 import type { CryptoPool, CryptoPoolOptions } from '../../src/threads/crypto-pool.ts';
 import { eventually } from '../support/eventually.ts';
@@ -178,6 +181,26 @@ describe('failures', () => {
     expect(answers).toMatchObject([{ ok: false, fault: { kind: 'overloaded' } }, { ok: false, fault: { kind: 'overloaded' } }]);
     expect(await passwords.hash('next')).toEqual({ ok: true, value: 'hash of next' });
     expect(readFileSync(done, 'utf8')).toBe('slow next ');
+  });
+
+  test('a pool that is closed while its threads still load ends, and nothing else with it', () => {
+    // Names that are sought through many files take long to link, which is when ending a thread is dangerous.
+    const folder = mkdtempSync(join(tmpdir(), 'svc-crypto-'));
+    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+    const names = Array.from({ length: 20_000 }, (_, n) => `name${n}`);
+    writeFileSync(join(folder, 'names0.mjs'), `export const ${names.map((name) => `${name} = 0`).join()};`);
+    for (let n = 1; n < 8; n += 1) writeFileSync(join(folder, `names${n}.mjs`), `export * from './names${n - 1}.mjs';`);
+    writeFileSync(join(folder, 'worker.mjs'), `import { ${names.join()} } from './names7.mjs';\nexport const run = () => [];`);
+    // In a process of its own: it is the whole process that would end.
+    const child = spawnSync(process.execPath, ['--input-type=module', '--eval', `
+      import { createCryptoPool } from ${JSON.stringify(pathToFileURL(join(PACKAGE_ROOT, 'dist/src/threads/crypto-pool.js')).href)};
+      for (let afterMs = 50; afterMs <= 550; afterMs += 50) {
+        const pool = createCryptoPool({ threads: 2, onError: console.error, filename: ${JSON.stringify(join(folder, 'worker.mjs'))} });
+        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        await pool.close();
+      }
+      console.log('all closed');`], { encoding: 'utf8', timeout: 60_000 });
+    expect({ out: child.stdout, errors: child.stderr, signal: child.signal }).toEqual({ out: 'all closed\n', errors: '', signal: null });
   });
 
   test('closing answers what still waits', async () => {
