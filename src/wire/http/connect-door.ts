@@ -3,10 +3,12 @@ import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { connectError, type ConnectHeader, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
 import { AUTHORIZED_TWICE } from './authorization.ts';
 import { corsHeaders, preflightReply } from './cors.ts';
+import type { DoorState } from './door-state.ts';
 import { Exchange } from './exchange.ts';
 import { isChunked } from './framing.ts';
 
 export type ConnectDoorOptions = {
+  readonly door: DoorState;
   readonly methods: ReadonlyMap<string, ConnectMethod>;
   readonly corsOrigins: readonly string[];
   /** How long a client may take to send a body. */
@@ -15,15 +17,15 @@ export type ConnectDoorOptions = {
   readonly onDefect: (error: unknown) => void;
 };
 
-export function serveConnect(app: TemplatedApp, { methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions): void {
+export function serveConnect(app: TemplatedApp, { door, methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions): void {
   for (const [path, method] of methods) {
     app.any(path, (res, req) => {
       onRequest();
-      const exchange = new Exchange(res, onDefect);
+      const exchange = new Exchange(res, door, onDefect);
       const head = new RequestHead(req, exchange);
       if (!head.isSoundlyFramed) return exchange.close();
       exchange.askForBody(head.expectation);
-      if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, corsHeaders(corsOrigins, head.origin), false);
+      if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
@@ -37,7 +39,7 @@ const PREFLIGHT = preflightReply(['post']);
 
 function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { method, origin }: RequestHead, corsOrigins: readonly string[]): void {
   if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);
-  exchange.send({ status, text: { type: contentType, content }, headers }, corsHeaders(corsOrigins, origin), method === 'HEAD');
+  exchange.send({ status, text: { type: contentType, content }, headers }, { headers: corsHeaders(corsOrigins, origin), isHead: method === 'HEAD' });
 }
 
 /** What the protocol needs of a request's head, copied while the request is valid. */

@@ -2,19 +2,20 @@ import { connectMethods } from '../connect.ts';
 import type { WirePorts } from '../ports.ts';
 import { Stream, type StreamOptions } from '../ws/stream.ts';
 import { serveConnect } from './connect-door.ts';
-import { Exchange } from './exchange.ts';
+import { DoorState } from './door-state.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
 import { serveRoutes, type RouteServerOptions } from './server.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'link' | 'authenticate' | 'onRequest'> & {
+export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'link' | 'authenticate' | 'onRequest'> & {
   readonly ports: WirePorts;
   readonly maxHalfSentBytes: number;
-  readonly stream: Omit<StreamOptions, 'link' | 'onError' | 'addressOf'>;
+  readonly stream: Omit<StreamOptions, 'door' | 'link' | 'onError' | 'addressOf'>;
 };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
   readonly #http: HttpApp;
+  readonly #state: DoorState;
   readonly requests = { http: 0, connect: 0 };
   readonly stream: Stream;
 
@@ -22,12 +23,13 @@ export class HttpDoor {
     const { ports, corsOrigins, bodyTimeoutMs, onError } = options;
     const { link, authenticate } = ports;
     this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
-    Exchange.boundBodies(options.maxHalfSentBytes);
     const { app } = this.#http;
+    const door = new DoorState(options.maxHalfSentBytes);
+    this.#state = door;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
-    serveConnect(app, { methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
-    this.stream = new Stream(app, { ...options.stream, link, onError, addressOf: options.addressOf });
-    serveRoutes(app, { ...options, link, authenticate, onRequest: () => { this.requests.http += 1; } });
+    serveConnect(app, { door, methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
+    this.stream = new Stream(app, { ...options.stream, door, link, onError, addressOf: options.addressOf });
+    serveRoutes(app, { ...options, door, link, authenticate, onRequest: () => { this.requests.http += 1; } });
   }
 
   get implementation(): HttpApp['implementation'] { return this.#http.implementation; }
@@ -37,11 +39,11 @@ export class HttpDoor {
   /** Takes no new connection, and asks for the end of the open ones as it answers on them. */
   takeLeave(): void {
     this.#http.stopListening();
-    Exchange.takeLeave();
+    this.#state.isLeaving = true;
   }
 
   /** Whether an answer is still being read. */
-  get hasUnread(): boolean { return Exchange.unwritten > 0; }
+  get hasUnread(): boolean { return this.#state.unwritten > 0; }
 
   close(): void { this.#http.close(); }
 }

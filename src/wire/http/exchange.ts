@@ -1,11 +1,10 @@
 import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
+import type { DoorState } from './door-state.ts';
+import { GatheredBody, type BodyLimits } from './gathered-body.ts';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-text.ts';
-
-/** `timeoutMs`: how long a client may take over a body that did not come in one piece. */
-export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number };
 
 /** No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
@@ -13,13 +12,6 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 /** Share of the short answers that check whether the client reads. Checking each would cost throughput, and a client that never reads is caught soon anyway. */
 const LOOKED_AT = 1 / 16;
 
-/**
- * One in at most this many answers without content, counted over the thread, ends its connection. Unlike those of `#end` they
- * cannot be held back, and nothing tells whether they are read, so unread ones would pile up. Which one it is is random:
- * otherwise a client could arrange for others to be hit.
- */
-const CONTENTLESS_AT_MOST = 1024;
-const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
 /** In characters or bytes. A longer answer may not find room in the system, so it is followed until it has left. */
 const LONG_ANSWER = 16 * 1024;
 /** How long a client that was asked to close the connection has to read the answer, before the gateway closes it. */
@@ -27,48 +19,43 @@ const LINGER_MS = 1000;
 
 type Corkable = { cork(write: () => void): unknown };
 
-/** First buffer of a body that arrives in pieces; doubled as needed. */
-const FIRST_ROOM_BYTES = 16 * 1024;
-
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
+
+/** How an answer is sent, besides what it says. */
+export type Sending = {
+  /** Sent too, each unless the answer has one of its name. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** For a HEAD: the head of the answer, without its content. */
+  readonly isHead?: boolean;
+  /** Told why a streamed body ends early, unless its client has gone. */
+  readonly onCut?: (fault: Fault) => void;
+};
+
+/** What the library needs to make a WebSocket of a connection, copied from the request that asks for it. */
+export type Handshake = { readonly key: string; readonly extensions: string; readonly context: us_socket_context_t };
 
 /**
  * One request and its answer on the socket: the only holder of uWebSockets' response, so that its rules are kept in one
  * place. Nothing is written after the client has gone, and every write is corked.
  */
 export class Exchange {
-  /** Of all exchanges of this thread. */
-  static #gatheredBytes = 0;
-  static #maxGatheredBytes = Infinity;
-  static #contentlessLeft = someContentless();
-  static #unwritten = 0;
-  static #isLeaving = false;
-
   readonly #res: UwsResponse;
+  readonly #door: DoorState;
+  readonly #onDefect: (error: unknown) => void;
   #isOver = false;
   #hasContinued = false;
   #onGone: (() => void) | undefined;
 
-  readonly #onDefect: (error: unknown) => void;
-
   /** `onDefect` learns of an exception while answering; the caller is told `internal`. */
-  constructor(res: UwsResponse, onDefect: (error: unknown) => void) {
+  constructor(res: UwsResponse, door: DoorState, onDefect: (error: unknown) => void) {
     this.#res = res;
+    this.#door = door;
     this.#onDefect = onDefect;
     res.onAborted(() => {
       this.#isOver = true;
       this.#onGone?.();
     });
   }
-
-  /** Answers of this thread that have begun and not yet left, because they are long or their readers slow. */
-  static get unwritten(): number { return Exchange.#unwritten; }
-
-  /** Memory for all incomplete bodies of this thread together. A body that would exceed it is cut off. */
-  static boundBodies(maxBytes: number): void { Exchange.#maxGatheredBytes = maxBytes; }
-
-  /** From now on each answer of this thread asks its client to close the connection: what came on it next could be cut off. */
-  static takeLeave(): void { Exchange.#isLeaving = true; }
 
   /** The client has gone, or has its answer. */
   get isOver(): boolean { return this.#isOver; }
@@ -87,42 +74,28 @@ export class Exchange {
   }
 
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
-  readBody({ maxBytes, timeoutMs }: BodyLimits, use: (body: BodyResult) => void): void {
-    let gathered: Buffer | undefined;
-    let size = 0;
+  readBody(limits: BodyLimits, use: (body: BodyResult) => void): void {
+    let gathered: GatheredBody | undefined; // most bodies come in one piece
     let isDone = false;
-    let timer: NodeJS.Timeout | undefined;
-    let held = 0;
-    const letGo = (): void => {
-      clearTimeout(timer);
-      Exchange.#gatheredBytes -= held;
-      held = 0;
-    };
-    this.#onGone = letGo;
     const finish = (body: BodyResult): void => {
       isDone = true;
-      letGo();
+      gathered?.letGo();
       this.guard(() => use(body));
     };
-    this.#res.onData((chunk, isLast) => {
+    this.#res.onData((piece, isLast) => {
       if (isDone) return;
-      size += chunk.byteLength;
-      if (size > maxBytes) return finish({ kind: 'too-large' });
-      if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(chunk) });
-      // The library reuses the chunk's memory when this returns. Copied into one buffer: chunks of a byte each would take a hundredfold.
-      if (gathered === undefined || size > gathered.length) {
-        const room = Math.min(Math.max(2 * held, size, FIRST_ROOM_BYTES), maxBytes);
-        Exchange.#gatheredBytes += room - held;
-        held = room;
-        if (Exchange.#gatheredBytes > Exchange.#maxGatheredBytes) return this.close();
-        const larger = Buffer.allocUnsafeSlow(room);
-        gathered?.copy(larger);
-        gathered = larger;
-      }
-      gathered.set(new Uint8Array(chunk), size - chunk.byteLength);
-      if (isLast) return finish({ kind: 'whole', bytes: gathered.subarray(0, size) });
-      timer ??= setTimeout(() => this.close(), timeoutMs);
+      if ((gathered?.size ?? 0) + piece.byteLength > limits.maxBytes) return finish({ kind: 'too-large' });
+      if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(piece) });
+      gathered ??= this.#beginToGather(limits);
+      if (!gathered.add(piece)) return this.close();
+      if (isLast) finish({ kind: 'whole', bytes: gathered.bytes });
     });
+  }
+
+  #beginToGather(limits: BodyLimits): GatheredBody {
+    const body = new GatheredBody(this.#door, limits, () => this.close());
+    this.#onGone = () => body.letGo();
+    return body;
   }
 
   /** Runs a step of answering. What it throws must not reach the library, which would take the whole thread down with it. */
@@ -131,7 +104,7 @@ export class Exchange {
       step();
     } catch (error) {
       this.#onDefect(error);
-      this.send(problemOf({ kind: 'internal' }), [], false);
+      this.send(problemOf({ kind: 'internal' }));
     }
   }
 
@@ -149,7 +122,7 @@ export class Exchange {
     this.#res.cork(() => {
       if (this.#hasContinued) this.#beginHead('200 OK');
       this.#res.writeHeader('Content-Type', contentType);
-      if (Exchange.#isLeaving) this.#res.writeHeader('Connection', 'close');
+      if (this.#door.isLeaving) this.#res.writeHeader('Connection', 'close');
       if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) this.#end(content);
       else this.#res.end(content);
     });
@@ -173,9 +146,9 @@ export class Exchange {
   /** Counts the answer as unwritten until the client has gone, or until the function is called that this returns. */
   #beginToWrite(): () => void {
     let isCounted = true;
-    Exchange.#unwritten += 1;
+    this.#door.unwritten += 1;
     const hasLeft = (): void => {
-      if (isCounted) Exchange.#unwritten -= 1;
+      if (isCounted) this.#door.unwritten -= 1;
       isCounted = false;
     };
     this.#onGone = hasLeft;
@@ -187,7 +160,7 @@ export class Exchange {
    * the end of its own cork the library may take the new WebSocket for the HTTP response that it was and, about once in a
    * thousand times, close it (uWebSockets.js 20.30).
    */
-  upgrade<Data>(data: Data, key: string, extensions: string, context: us_socket_context_t, other: Corkable | undefined): void {
+  upgrade<Data>(data: Data, { key, extensions, context }: Handshake, other: Corkable | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const upgrade = (): unknown => this.#res.cork(() => { this.#res.upgrade(data, key, '', extensions, context); });
@@ -197,23 +170,22 @@ export class Exchange {
 
   /**
    * Answers in the next turn of the event loop. Otherwise thousands of pipelined requests would be answered before anybody else
-   * gets a turn; while the first is unanswered, the library closes the connection at the second. `onCut` is told why a streamed
-   * body ends early, unless the client has gone.
+   * gets a turn; while the first is unanswered, the library closes the connection at the second.
    */
-  send(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
-    setImmediate(() => this.guard(() => this.#answer(response, extraHeaders, isHead, onCut)));
+  send(response: HttpResponse, sending: Sending = {}): void {
+    setImmediate(() => this.guard(() => this.#answer(response, sending)));
   }
 
-  #answer(response: HttpResponse, extraHeaders: readonly (readonly [string, string])[], isHead: boolean, onCut?: (fault: Fault) => void): void {
+  #answer(response: HttpResponse, sending: Sending): void {
     if (this.#isOver) return;
-    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, extraHeaders, onCut);
-    const content = response.text?.content ?? (response.body === undefined ? undefined : JSON.stringify(response.body));
-    const type = response.text?.type ?? response.stream?.type ?? (response.body === undefined ? undefined : 'application/json');
+    const { headers = [], isHead = false } = sending;
+    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, sending);
+    const { type, content } = contentOf(response);
     const isBodiless = isHead || BODILESS.has(response.status);
-    const isLast = (isBodiless || !content) && !Exchange.#isLeaving && !('readsOnlyWhenRead' in this.#res) && this.#isLastContentless();
-    this.#isOver = !isLast;
+    const isLast = (isBodiless || !content) && !this.#door.isLeaving && !('readsOnlyWhenRead' in this.#res) && this.#door.endsAfterContentless();
+    this.#isOver = !isLast; // `close` has still to close it
     this.#res.cork(() => {
-      this.#writeHead(response, type, extraHeaders);
+      this.#writeHead(response, type, headers);
       // Given a length, the library would wait for that much body, and cut the connection at the next request.
       if (isHead ? content !== undefined : isLast && !isBodiless) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
       // The empty line ends the answer. The library does not know, and closes the connection at the next request.
@@ -224,36 +196,28 @@ export class Exchange {
     if (isLast) setTimeout(() => this.close(), LINGER_MS);
   }
 
-  #isLastContentless(): boolean {
-    Exchange.#contentlessLeft -= 1;
-    if (Exchange.#contentlessLeft > 0) return false;
-    Exchange.#contentlessLeft = someContentless();
-    return true;
-  }
-
   /** The library writes one status line, and may have written that of `askForBody`; then this one goes before a header that says nothing. */
   #beginHead(statusLine: string): void {
     if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
     else this.#res.writeStatus(statusLine);
   }
 
-  #writeHead(response: HttpResponse, type: string | undefined, extraHeaders: readonly (readonly [string, string])[]): void {
+  #writeHead(response: HttpResponse, type: string | undefined, shared: NonNullable<Sending['headers']>): void {
     this.#beginHead(STATUS_LINE[response.status] ?? String(response.status));
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);
-    // Headers of this answer take precedence over those of every answer.
-    for (const [name, value] of extraHeaders) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
-    if (Exchange.#isLeaving) this.#res.writeHeader('Connection', 'close');
+    for (const [name, value] of shared) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
+    if (this.#door.isLeaving) this.#res.writeHeader('Connection', 'close');
   }
 
   /**
    * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent,
    * cutting the connection is the only way to show that the body is incomplete.
    */
-  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, extraHeaders: readonly (readonly [string, string])[], onCut?: (fault: Fault) => void): Promise<void> {
-    Exchange.#unwritten += 1;
-    this.#res.cork(() => this.#writeHead(response, type, extraHeaders));
+  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, { headers = [], onCut }: Sending): Promise<void> {
+    this.#door.unwritten += 1;
+    this.#res.cork(() => this.#writeHead(response, type, headers));
     try {
       for await (const chunk of chunks) {
         if (this.#isOver) return;
@@ -272,7 +236,7 @@ export class Exchange {
       this.#onDefect(error);
       this.close();
     } finally {
-      Exchange.#unwritten -= 1;
+      this.#door.unwritten -= 1;
     }
   }
 
@@ -285,4 +249,11 @@ export class Exchange {
       });
     });
   }
+}
+
+/** What is sent of a response, unless it is streamed: then only its type, to a HEAD. */
+function contentOf({ text, body, stream }: HttpResponse): { readonly type: string | undefined; readonly content: string | Uint8Array | undefined } {
+  if (text !== undefined) return text;
+  if (body !== undefined) return { type: 'application/json', content: JSON.stringify(body) };
+  return { type: stream?.type, content: undefined };
 }

@@ -11,7 +11,8 @@ import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.t
 import type { AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import { Crowd } from './crowd.ts';
-import { Exchange, type BodyResult } from './exchange.ts';
+import type { DoorState } from './door-state.ts';
+import { Exchange, type BodyResult, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
 import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
@@ -25,6 +26,7 @@ const IN_TURN = { atOnce: 1, places: 1024 };
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
 export type RouteServerOptions = {
+  readonly door: DoorState;
   readonly link: Link;
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
@@ -47,9 +49,10 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
   const router = new Router(options.routes);
   const crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, new Crowd(route.atOnce)]])));
   const working: Working = { crowds, turns: new Turns(IN_TURN) };
+  const onDefect = (error: unknown): void => options.onError(error, 'an HTTP request');
   app.any('/*', (res, req) => {
     options.onRequest?.();
-    const exchange = new Exchange(res, (error) => options.onError(error, 'an HTTP request'));
+    const exchange = new Exchange(res, options.door, onDefect);
     exchange.guard(() => answerRequest(exchange, req, router, working, options));
   });
 }
@@ -65,8 +68,12 @@ function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route
   if (!isSoundlyFramed(req)) return exchange.close();
   const head = readHead(req, exchange, options.addressOf);
   exchange.askForBody(head.headers.get('expect'));
-  const extra = [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))];
-  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), extra, isHead, (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`));
+  const sending: Sending = {
+    headers: [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))],
+    isHead,
+    onCut: (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`),
+  };
+  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), sending);
   const match = router.match(method, path);
   if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
   if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));

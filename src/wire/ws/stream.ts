@@ -8,7 +8,8 @@ import type { Authenticated } from '../../gateway/use-cases.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from '../http/authorization.ts';
 import type { AddressOf } from '../http/client-address.ts';
 import { corsHeaders } from '../http/cors.ts';
-import { Exchange } from '../http/exchange.ts';
+import type { DoorState } from '../http/door-state.ts';
+import { Exchange, type Handshake } from '../http/exchange.ts';
 import { refuseForeignOrigin } from '../http/origin.ts';
 import { problemOf } from '../http/reply.ts';
 import { overLimitOfStranger, remoteAddressOf } from '../http/server.ts';
@@ -19,6 +20,7 @@ import { CLOSE, type Reader, type Sink } from './reader.ts';
 const STREAM_PATH = '/api/v1/stream';
 
 export type StreamOptions = {
+  readonly door: DoorState;
   readonly link: Link;
   /** Says to the main thread whose events this thread has readers for. It must arrive before any later request. */
   readonly tellInterest: (interest: Interest) => void;
@@ -67,13 +69,14 @@ export class Stream {
       onError: (error) => options.onError(error, 'reading a snapshot'),
       name: options.name,
     });
+    const onDefect = (error: unknown): void => options.onError(error, 'opening a stream');
     app.ws<Data>(STREAM_PATH, {
       maxPayloadLength: 16 * MAX_HEARD_BYTES,
       maxBackpressure: MAX_BACKPRESSURE_BYTES,
       idleTimeout: IDLE_SECS,
       sendPingsAutomatically: true,
       upgrade: (res, req, context) => {
-        const exchange = new Exchange(res, (error) => options.onError(error, 'opening a stream'));
+        const exchange = new Exchange(res, options.door, onDefect);
         exchange.guard(() => this.#begin(exchange, req, context));
       },
       open: (ws) => {
@@ -118,9 +121,8 @@ export class Stream {
 
   #begin(exchange: Exchange, req: UwsRequest, context: us_socket_context_t): void {
     const head = readHead(req, exchange, this.#options.addressOf);
-    const key = req.getHeader('sec-websocket-key');
-    const extensions = req.getHeader('sec-websocket-extensions');
-    const refuse = (fault: Fault): void => exchange.send(problemOf(fault), [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)], false);
+    const handshake: Handshake = { key: req.getHeader('sec-websocket-key'), extensions: req.getHeader('sec-websocket-extensions'), context };
+    const refuse = (fault: Fault): void => exchange.send(problemOf(fault), { headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)] });
     if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
     // The library says yes to any; drafts before the standard had others.
     if (req.getHeader('sec-websocket-version') !== '13') return refuse({ kind: 'upgrade_required' });
@@ -132,7 +134,7 @@ export class Stream {
         this.#fanOut.leave(reader.value);
         return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
       }
-      exchange.guard(() => exchange.upgrade<Data>({ reader: reader.value }, key, extensions, context, this.#sockets.values().next().value));
+      exchange.guard(() => exchange.upgrade<Data>({ reader: reader.value }, handshake, this.#sockets.values().next().value));
     }).catch((error: unknown) => {
       this.#options.onError(error, 'opening a stream');
       refuse({ kind: 'internal' });

@@ -5,6 +5,7 @@ import { SCOPES_OF_ROLE, type Principal } from '../../../src/core/scope.ts';
 import { withoutAccountStore, type AccountUseCases } from '../../../src/gateway/accounts.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/gateway/link.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { accountRoutes } from '../../../src/wire/http/accounts.ts';
 import { addressBehind } from '../../../src/wire/http/client-address.ts';
@@ -29,7 +30,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
   const http = createHttpApp((error) => { throw error; });
   const { app } = http;
   serveRoutes(app, {
-    link, corsOrigins: [], bodyTimeoutMs: 30_000, addressOf: addressBehind(['127.0.0.1']),
+    door: new DoorState(Infinity), link, corsOrigins: [], bodyTimeoutMs: 30_000, addressOf: addressBehind(['127.0.0.1']),
     routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
     authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => { throw error; },

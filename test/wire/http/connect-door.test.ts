@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { ConnectMethod } from '../../../src/wire/connect.ts';
 import { serveConnect } from '../../../src/wire/http/connect-door.ts';
-import { Exchange } from '../../../src/wire/http/exchange.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
 import { askWithoutReading, head } from '../../support/raw-http.ts';
@@ -11,8 +11,8 @@ const unexpected = (error: unknown): void => { throw error; };
 const PATH = '/svc.governance.v1.PolicyService/BatchCheckActions';
 const ANSWER_BYTES = 10_000;
 
-async function serve(http: HttpApp, answer: ConnectMethod['answer']): Promise<{ readonly url: string }> {
-  serveConnect(http.app, { methods: new Map([[PATH, { maxBytes: 1_000, answer }]]), corsOrigins: [], bodyTimeoutMs: 60_000, onRequest: () => undefined, onDefect: unexpected });
+async function serve(http: HttpApp, answer: ConnectMethod['answer'], door = new DoorState(Infinity)): Promise<{ readonly url: string }> {
+  serveConnect(http.app, { door, methods: new Map([[PATH, { maxBytes: 1_000, answer }]]), corsOrigins: [], bodyTimeoutMs: 60_000, onRequest: () => undefined, onDefect: unexpected });
   const port = await http.listen('127.0.0.1', 0, false);
   onTestFinished(() => http.close());
   return { url: `http://127.0.0.1:${port}` };
@@ -32,10 +32,10 @@ test.each([['the native library or its stand-in', createHttpApp], ['node:http', 
   expect(answered).toBeLessThan(2_000);
 });
 
-// The last of this file: a thread that takes its leave does not come back.
 test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s, from the shutdown on, each answer to a call asks its client to close the connection', async (_, create) => {
-  const gateway = await serve(create(unexpected), (_request, reply) => void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })));
-  Exchange.takeLeave();
+  const door = new DoorState(Infinity);
+  const gateway = await serve(create(unexpected), (_request, reply) => void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })), door);
+  door.isLeaving = true;
   const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
   expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
 });

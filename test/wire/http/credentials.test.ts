@@ -7,6 +7,7 @@ import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/gateway/link.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
@@ -36,6 +37,7 @@ async function serve() {
   const http = createHttpApp((error) => { throw error; });
   const { app } = http;
   serveRoutes(app, {
+    door: new DoorState(Infinity),
     link,
     routes: credentialRoutes,
     authenticate: async (bearer) => {

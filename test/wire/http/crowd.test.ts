@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
 import { addressBehind } from '../../../src/wire/http/client-address.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import type { HttpReply } from '../../../src/wire/http/route.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
@@ -13,6 +14,7 @@ test('of the places of a row one address has half, and a /64 of IPv6 is one addr
   onTestFinished(() => http.close());
   const ends: (() => void)[] = [];
   serveRoutes(http.app, {
+    door: new DoorState(Infinity),
     link: { ask: () => Promise.reject(new Error('not asked')), call: async () => ok(undefined) as never },
     routes: [{
       method: 'post', path: '/sign-in', access: 'public', atOnce: { limit: 4, what: 'signing in' }, summary: 'Signs in',

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
-import { Exchange } from '../../../src/wire/http/exchange.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { createNodeApp } from '../../../src/wire/http/node-app.ts';
 import type { HttpReply, HttpResponse, Route } from '../../../src/wire/http/route.ts';
@@ -19,6 +19,7 @@ type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
 
 const unexpected = (error: unknown): void => { throw error; };
 const NO_LINK = {} as Link; // the row below asks nothing
+const door = new DoorState(Infinity);
 
 const REQUEST = head('GET /export HTTP/1.1');
 
@@ -28,6 +29,7 @@ const serve = (http: HttpApp, handle: () => Promise<HttpReply>, said: string[] =
 
 async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise<{ readonly url: string }> {
   serveRoutes(http.app, {
+    door,
     link: NO_LINK,
     routes: [row],
     authenticate: async () => fail({ kind: 'internal' }),
@@ -143,14 +145,14 @@ test.each(apps)('over %s an answer counts as unwritten until it is read, or its 
     return ok(asked % 2 === 0 ? { status: 200, text: { type: 'text/plain', content: LONG } } : { status: 200, stream: { type: 'text/plain', chunks: longPieces() } });
   });
   for (const leave of ['resume', 'resume', 'destroy', 'destroy'] as const) {
-    expect(Exchange.unwritten).toBe(0);
+    expect(door.unwritten).toBe(0);
     const socket = dial(gateway);
     onTestFinished(() => void socket.destroy());
     socket.write(REQUEST);
     await once(socket, 'readable');
-    expect(Exchange.unwritten).toBe(1);
+    expect(door.unwritten).toBe(1);
     socket[leave]();
-    await expect.poll(() => Exchange.unwritten).toBe(0);
+    await expect.poll(() => door.unwritten).toBe(0);
   }
 });
 

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
 import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -14,6 +15,7 @@ test('what an org asks for in turn is asked for one at a time, and what another 
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   serveRoutes(http.app, {
+    door: new DoorState(Infinity),
     link: { ask: () => Promise.reject(new Error('not asked')), call: async () => { counted += 1; return ok(undefined) as never; } },
     routes: [{
       method: 'get', path: '/list', access: { scope: 'read' }, inTurn: true, summary: 'Lists',

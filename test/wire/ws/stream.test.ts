@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
+import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { Stream } from '../../../src/wire/ws/stream.ts';
 import { openStream, Refused } from '../../support/stream.ts';
@@ -21,6 +22,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   } as unknown as Link;
   const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' } as const;
   const stream = new Stream(http.app, {
+    door: new DoorState(Infinity),
     link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, name: 'test',
     onError: (error) => { throw error; },
   });
@@ -42,6 +44,7 @@ test('a key that is revoked while it is being verified opens no stream', async (
   const asked = new Promise<void>((resolve) => { tellOfAsking = resolve; });
   const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' } as const;
   const stream = new Stream(http.app, {
+    door: new DoorState(Infinity),
     link: { call: async () => ok(undefined) } as unknown as Link,
     tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
     authenticate: () => {

@@ -1,0 +1,39 @@
+/**
+ * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells whether they
+ * are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for others to be hit.
+ */
+const CONTENTLESS_AT_MOST = 1024;
+const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
+
+/** What all exchanges of one HTTP door share. */
+export class DoorState {
+  readonly #maxBodyBytes: number;
+  #bodyBytes = 0;
+  #contentlessLeft = someContentless();
+  /** Answers that have begun and not yet left, because they are long or their readers slow. */
+  unwritten = 0;
+  /** Each answer asks its client to close the connection: what came on it next could be cut off. */
+  isLeaving = false;
+
+  /** `maxBodyBytes`: memory for all incomplete bodies together. */
+  constructor(maxBodyBytes: number) {
+    this.#maxBodyBytes = maxBodyBytes;
+  }
+
+  /** False where that much more is too much. */
+  takeBodyBytes(bytes: number): boolean {
+    if (this.#bodyBytes + bytes > this.#maxBodyBytes) return false;
+    this.#bodyBytes += bytes;
+    return true;
+  }
+
+  giveBackBodyBytes(bytes: number): void { this.#bodyBytes -= bytes; }
+
+  /** Counts an answer without content; true where its connection is to end with it. */
+  endsAfterContentless(): boolean {
+    this.#contentlessLeft -= 1;
+    if (this.#contentlessLeft > 0) return false;
+    this.#contentlessLeft = someContentless();
+    return true;
+  }
+}
