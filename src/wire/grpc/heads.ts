@@ -1,8 +1,14 @@
-/** Corrects the head of a call where Node.js or the gRPC library would misread it. */
+/** Corrects the head of a call where Node.js or the gRPC library would misread it, and bounds its size. */
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { LONGEST_TIMER_MS } from '../limits.ts';
+
+/**
+ * As HTTP/2 counts them: names, values and 32 bytes for each field. Clients are told, so most of them fail a larger call by
+ * themselves; of others it is ended. A single value over 64 KiB the HTTP/2 library cannot read: it ends the connection with all calls.
+ */
+const MAX_HEAD_BYTES = 64 * 1024;
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
 
@@ -13,6 +19,7 @@ export function correctHeads(server: Server): void {
   const { http2Servers } = server as unknown as { readonly http2Servers: unknown };
   assert(http2Servers instanceof Map, 'this version of the library keeps its HTTP/2 servers in the map http2Servers');
   for (const http2 of (http2Servers as ReadonlyMap<Http2Server, unknown>).keys()) {
+    http2.updateSettings({ maxHeaderListSize: MAX_HEAD_BYTES });
     const [serve, ...others] = http2.listeners('stream') as Serve[];
     assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
     // In its place, not before it: of several listeners Node.js copies the list at each call.

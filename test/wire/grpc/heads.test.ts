@@ -1,9 +1,11 @@
 /** What comes in the head of a call as clients in other languages write it. */
-import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
+import { once } from 'node:events';
+import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
+import { eventually } from '../../support/eventually.ts';
 import { END_HEADERS, END_STREAM, FRAME, h2, literal, START } from '../../support/http2-frames.ts';
 import { WRITE_KEY } from '../fake-ports.ts';
 import { check, POLICY, scene } from './harness.ts';
@@ -89,4 +91,26 @@ test('metadata that is no text is left out, and not written to the output of the
   expect(scene.gateway.asked).toMatchObject([{ credential: undefined, principal: undefined }]);
   expect(written.mock.calls).toEqual([]);
   written.mockRestore();
+});
+
+test('metadata of more than 64 KiB ends its own call, whose client was told of the limit beforehand, and no other on the connection', async () => {
+  const session = connectHttp2(`http://${scene.address}`, { maxSendHeaderBlockLength: 1024 * 1024 });
+  await once(session, 'remoteSettings');
+  expect(session.remoteSettings.maxHeaderListSize).toBe(65_536);
+  let decide: (answer: never) => void = () => undefined;
+  scene.gateway.answer = () => new Promise<never>((resolve) => { decide = resolve; });
+  const other = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}` });
+  other.end(vouched());
+  await eventually(() => expect(scene.gateway.asked).toHaveLength(1));
+  for (const [name, fields] of Object.entries({ one: { 'x-baggage': 'a'.repeat(70_000) }, ten: Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`x-baggage-${index}`, 'a'.repeat(9_000)])) })) {
+    const large = session.request({ ...USUAL, ...fields });
+    large.on('error', () => undefined);
+    large.end(vouched());
+    await new Promise((resolve) => large.once('close', resolve));
+    expect(large.rstCode, name).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+  const answered = once(other, 'response');
+  decide(undefined as never);
+  expect((await answered)[0]).toMatchObject({ ':status': 200 });
+  session.destroy();
 });
