@@ -7,7 +7,9 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED/, 'the connection was refused'],
   [/EHOSTUNREACH|ENETUNREACH/, 'there is no route to it'],
   [/ETIMEDOUT/, 'it does not answer'],
-  [/ECONNRESET|EPIPE|^Failed to connect/, 'the connection was cut'],
+  [/ECONNRESET|EPIPE/, 'the connection was cut'],
+  // As the native HTTP library of the gateway does after a while, which takes what opens HTTP/2 for the beginning of a request.
+  [/^Failed to connect/, 'the connection was cut before gRPC was spoken; is it the address of gRPC, not of HTTP?'],
   [/before secure TLS connection/, 'the connection was cut during the TLS handshake'],
   [/wrong version number|packet length too long/, 'what answers there does not speak TLS'],
   [/^Protocol error/, 'what answers there does not speak gRPC, or only with TLS'],

@@ -46,7 +46,7 @@ test.concurrent('a host that there is not, what speaks no gRPC, and what cuts co
     'no connection to no-such-host.invalid:50051: its name cannot be resolved',
     `no connection to ${http}: what answers there does not speak gRPC, or only with TLS`,
     `no connection to ${http}: what answers there does not speak TLS`,
-    `no connection to ${cutting}: the connection was cut`,
+    `no connection to ${cutting}: the connection was cut before gRPC was spoken; is it the address of gRPC, not of HTTP?`,
   ]);
 });
 
