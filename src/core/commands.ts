@@ -90,7 +90,10 @@ export type Command =
 export type CommandType = Command['type'];
 export type CommandOf<T extends CommandType> = Extract<Command, { readonly type: T }>;
 
-export type Replies = {
+/** Has the compiler report a missing row at the table itself, ahead of every place that takes a reply. */
+type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;
+
+export type Replies = ForEveryCommand<{
   check: Result<CheckAnswer, Fault>;
   /** Whether the credential is the agent's. */
   'recognize-agent': Result<{ readonly isIts: boolean }, Fault>;
@@ -111,4 +114,4 @@ export type Replies = {
   'list-budgets': Result<Page<BudgetStatusRow>, Fault>;
   'open-control': Result<{ readonly pending: readonly SignalMessage[] }, Fault>;
   'ack-signal': Result<void, Fault>;
-};
+}>;

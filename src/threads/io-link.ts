@@ -70,9 +70,9 @@ export class IoLink implements Link {
     const isFirst = this.#outbox.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
     const learnsFrom = this.#learnsFrom(command as Command, isFirst);
-    const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED) as Promise<Recorded<Replies[T]>>;
+    const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED);
     if (learnsFrom) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
-    return asked;
+    return asked as Promise<Recorded<Replies[T]>>;
   }
 
   async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
