@@ -7,6 +7,16 @@ import type { AuditLog, Clock } from '../gateway/ports.ts';
 import { encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoId } from './protocol.ts';
 
+/** Entries that are written together, or not at all. */
+export type Entries = {
+  /** Each a body of `audit-line.ts`. */
+  readonly bodies: readonly string[];
+  /** What goes on to the I/O thread `io` once they are written. */
+  readonly answers?: { readonly io: IoId; readonly replies: Uint8Array };
+  /** Somebody waits to hear what became of them; otherwise the listener may be called late. */
+  readonly isAwaited: boolean;
+};
+
 /** Hears what became of a batch. */
 export type BatchListener = {
   /** Whether its entries are in the log. */
@@ -97,11 +107,8 @@ export class AuditLink implements AuditLog {
     this.#unreleased = [];
   }
 
-  /**
-   * Hands over entries, each a body of `audit-line.ts`. `replies` go on to the I/O thread `io` once the entries are written.
-   * Unless `isAwaited`, `listener` may be called late.
-   */
-  append(io: IoId | undefined, bodies: readonly string[], replies: Uint8Array | undefined, isAwaited: boolean, listener: BatchListener): void {
+  /** Hands entries over to the audit thread. */
+  append({ bodies, answers, isAwaited }: Entries, listener: BatchListener): void {
     if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny')) return this.#lose(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
@@ -109,7 +116,7 @@ export class AuditLink implements AuditLog {
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
-    const bytes = encodeToAudit({ type: 'append', batch, io, bodies: bodies.join('\n'), count: bodies.length, replies, isAwaited });
+    const bytes = encodeToAudit({ type: 'append', batch, io: answers?.io, bodies: bodies.join('\n'), count: bodies.length, replies: answers?.replies, isAwaited });
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
 
@@ -117,7 +124,7 @@ export class AuditLink implements AuditLog {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
       const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
-      this.append(undefined, [body], undefined, true, { written, unreleased: () => undefined });
+      this.append({ bodies: [body], isAwaited: true }, { written, unreleased: () => undefined });
     });
   }
 

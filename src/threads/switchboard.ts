@@ -17,8 +17,8 @@ import { checkedIn, newBatch, type AuditedReply, type Batch, type SignalEffect }
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
-import { sumOfDurations } from './durations.ts';
 import { EventBoard } from './event-board.ts';
+import { leftBy, NO_STATS } from './io-stats.ts';
 import { Outbox } from './outbox.ts';
 import type { IoId, IoStats, IoToMain, MainToIo } from './protocol.ts';
 import { AUDIT_UNAVAILABLE, unrecordedCommand, unrecordedReply } from './unrecorded.ts';
@@ -78,7 +78,7 @@ export class Switchboard {
   /** Call it when the thread is gone, with its sockets, readers and streams. */
   disconnect(io: IoId): void {
     const last = this.#threads.get(io)?.stats;
-    if (last !== undefined) this.#gone = { ...countsOf(this.#gone, last), pendingRequests: 0, webSockets: 0, controlStreams: 0 };
+    if (last !== undefined) this.#gone = leftBy(last, this.#gone);
     this.#threads.delete(io);
     this.events.dropThread(io);
     this.#options.governor.isWatched = this.events.isWatched;
@@ -102,13 +102,7 @@ export class Switchboard {
       if (message.type === 'command') this.#perform(io, message.id, message.command, batch);
       else this.#receiveOther(io, message);
     }
-    const { bodies, replies, signals } = batch;
-    if (replies.length > 0) {
-      audit.append(io, bodies, encodeToIo(replies), signals.length > 0, {
-        written: (isWritten) => this.#settle(io, batch, isWritten),
-        unreleased: () => this.#answerUnreleased(io, replies),
-      });
-    }
+    if (batch.replies.length > 0) this.#record(io, batch);
     this.#threads.get(io)?.outbox.flush();
   }
 
@@ -121,10 +115,15 @@ export class Switchboard {
     const durable = this.#carryOut(effects, appliedAtMs, batch);
     if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
-      const alone = { ...newBatch(appliedAtMs, batch.since), bodies: bodies.splice(auditIndex), undos: undo === undefined ? [] : [undo] };
-      void this.#answerWhenDurable(io, id, reply, alone, durable);
+      const alone: Batch = {
+        ...newBatch(appliedAtMs, batch.since),
+        bodies: bodies.splice(auditIndex),
+        replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
+        undos: undo === undefined ? [] : [undo],
+      };
+      void this.#recordWhenDurable(io, alone, durable);
     } else if (bodies.length === auditIndex) {
-      this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+      this.#answer(io, id, reply);
     } else {
       batch.replies.push({ type: 'command-reply', id, reply, auditIndex });
       batch.commands.push(command);
@@ -248,7 +247,17 @@ export class Switchboard {
     }
   }
 
-  async #answerWhenDurable(io: IoId, id: number, reply: AuditedReply['reply'], batch: Batch, durable: Promise<void>): Promise<void> {
+  /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
+  #record(io: IoId, batch: Batch): void {
+    const { bodies, replies, signals } = batch;
+    this.#options.audit.append({ bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 }, {
+      written: (isWritten) => this.#settle(io, batch, isWritten),
+      unreleased: () => this.#answerUnreleased(io, replies),
+    });
+  }
+
+  /** For a batch of a single command, which a store has to save first. */
+  async #recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
     const { bodies, undos } = batch;
     if (undos.length > 0) this.#saving.push(batch);
     try {
@@ -256,20 +265,16 @@ export class Switchboard {
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
       if (batch.refusal === undefined) this.#undo(batch, refusalOf(error));
-      return this.#send(io, { type: 'command-reply', id, reply: refusalOf(error), auditIndex: -1 });
+      return this.#refuse(io, batch, refusalOf(error));
     }
-    if (batch.refusal !== undefined) return this.#send(io, { type: 'command-reply', id, reply: batch.refusal, auditIndex: -1 });
+    if (batch.refusal !== undefined) return this.#refuse(io, batch, batch.refusal);
     if (undos.length > 0) this.#saving.splice(this.#saving.indexOf(batch), 1);
-    if (bodies.length === 0) return this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
-    const replies: readonly AuditedReply[] = [{ type: 'command-reply', id, reply, auditIndex: 0 }];
-    this.#options.audit.append(io, bodies, encodeToIo(replies), false, {
-      written: (isWritten) => {
-        if (isWritten) return;
-        if (this.#options.onAuditFailure === 'deny') this.#undo(batch, AUDIT_UNAVAILABLE);
-        this.#answerUnrecorded(io, id, reply);
-      },
-      unreleased: () => this.#answerUnreleased(io, replies),
-    });
+    if (bodies.length > 0) return this.#record(io, batch);
+    for (const { id, reply } of batch.replies) this.#answer(io, id, reply);
+  }
+
+  #refuse(io: IoId, batch: Batch, refusal: AuditedReply['reply']): void {
+    for (const { id } of batch.replies) this.#answer(io, id, refusal);
   }
 
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
@@ -307,12 +312,12 @@ export class Switchboard {
   }
 
   #answerUnrecorded(io: IoId, id: number, reply: AuditedReply['reply']): void {
-    this.#send(io, { type: 'command-reply', id, reply: this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply), auditIndex: -1 });
+    this.#answer(io, id, this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply));
   }
 
   /** The entries are written, but their ids are lost with the audit thread. Callers that already have an answer ignore this one. */
   #answerUnreleased(io: IoId, replies: readonly AuditedReply[]): void {
-    for (const reply of replies) this.#send(io, { ...reply, auditIndex: -1 });
+    for (const { id, reply } of replies) this.#answer(io, id, reply);
   }
 
   /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
@@ -325,6 +330,11 @@ export class Switchboard {
     thread.outbox.send(thread.events.message);
   }
 
+  /** Without the id of an entry: there is none, or it is not known. */
+  #answer(io: IoId, id: number, reply: AuditedReply['reply']): void {
+    this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+  }
+
   #send(io: IoId, message: MainToIo): void {
     this.#threads.get(io)?.outbox.send(message);
   }
@@ -334,12 +344,3 @@ const INTERNAL = fail({ kind: 'internal' } as const);
 const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
 const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE => (error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL);
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
-
-const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
-
-/** The sums of what only grows. */
-const countsOf = (a: IoStats, b: IoStats): Pick<IoStats, 'droppedEvents' | 'requests' | 'checks'> => ({
-  droppedEvents: a.droppedEvents + b.droppedEvents,
-  requests: { http: a.requests.http + b.requests.http, grpc: a.requests.grpc + b.requests.grpc, connect: a.requests.connect + b.requests.connect },
-  checks: sumOfDurations([a.checks, b.checks]),
-});
