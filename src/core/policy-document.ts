@@ -8,6 +8,7 @@ import { finish, type Steps } from './steps.ts';
 export const EFFECTS = ['allow', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
+/** Its JSON is part of the version of the policies, so whatever a key says must be in it. */
 export type Rule = {
   readonly id: string;
   /** Globs over the action; `['*']` when left out. */

@@ -11,6 +11,12 @@ export type UnreachableAllow = {
   readonly deniedBy: { readonly rule: Rule; readonly policy: string };
 };
 
+/** Whether a rule that has this key may leave out some of the checks that its patterns match. */
+const NARROWS = { id: false, actions: false, resources: false, when: true, effect: false, reason: false } as const satisfies Record<keyof Rule, boolean>;
+const NARROWING = (Object.keys(NARROWS) as (keyof Rule)[]).filter((key) => NARROWS[key]);
+
+const deniesAllItMatches = (rule: Rule): boolean => rule.effect === 'deny' && NARROWING.every((key) => rule[key] === undefined);
+
 export function unreachableAllows(documents: readonly PolicyDocument[]): readonly UnreachableAllow[] {
   const denials = new Denials(documents);
   return documents.flatMap(({ scope, rules }, document) => rules.flatMap((rule, index) => {
@@ -29,7 +35,7 @@ class Denials {
     let place = 0;
     for (const { name, scope, rules } of documents) {
       for (const rule of rules) {
-        if (rule.effect !== 'deny' || rule.when !== undefined) continue;
+        if (!deniesAllItMatches(rule)) continue;
         this.#add({ place: place++, rule, policy: name, scope, actions: rule.actions.map(compileGlob), resources: rule.resources.map(compileGlob) });
       }
     }

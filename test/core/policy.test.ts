@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CheckSubject } from '../../src/core/policy-condition.ts';
-import { parsePolicyDocument, type PolicyDocument } from '../../src/core/policy-document.ts';
+import { parsePolicyDocument, type PolicyDocument, type Rule } from '../../src/core/policy-document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
 import { processorMsOf } from '../support/processor-time.ts';
 
@@ -172,6 +172,12 @@ test('the summary lists the documents, and its version changes with what they sa
   const moved = compilePolicies([{ ...documentOf(raw), source: 'elsewhere.yaml' }]);
   expect(moved.ok && moved.value.version).toBe(policies.version);
   expect(policiesOf({ ...raw, rules: [{ ...webOnly, effect: 'deny' }] }).version).not.toBe(policies.version);
+});
+
+test('the version changes with each key of a rule', () => {
+  const other = { id: 'other', actions: ['other'], resources: ['other'], when: 'action == "other"', effect: 'deny', reason: 'other' } as const satisfies Record<keyof Rule, unknown>;
+  const versions = [{}, ...Object.entries(other).map(([key, value]) => ({ [key]: value }))].map((change) => policiesOf({ name: 'p', scope: 'global', rules: [{ ...webOnly, ...change }] }).version);
+  expect(new Set(versions).size).toBe(versions.length);
 });
 
 test('the version changes with a cap, and not with the order in which the caps stand', () => {
