@@ -4,7 +4,7 @@ import type { AuditFilter } from '../../core/audit.ts';
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import type { LogFormat, LogText } from '../../gateway/logs.ts';
+import type { LogText } from '../../gateway/logs.ts';
 import { readPage, readTime, readWord } from './body.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
@@ -52,32 +52,38 @@ const EXPORTS = {
 /** Entries in one piece: the most that one slow reader can make the gateway hold. */
 const ENTRIES_PER_PIECE = 500;
 
-async function exportAll(request: Authorized, link: Link): Promise<HttpReply> {
-  const filter = readFilter(request.query);
+/** Reads what follows the cursor; without one, from the newest entry on. */
+type ReadPiece = (cursor?: string) => Promise<Result<LogText, Fault>>;
+
+async function exportAll({ principal, query, bearer = '' }: Authorized, link: Link): Promise<HttpReply> {
+  const filter = readFilter(query);
   if (!filter.ok) return filter;
-  const chosen = readWord(request.query, 'format', QUERY.format.options);
+  const chosen = readWord(query, 'format', QUERY.format.options);
   if (!chosen.ok) return chosen;
   const format = chosen.value ?? 'ndjson';
-  const first = await readPiece(request, link, filter.value, format, undefined);
+  const read: ReadPiece = (cursor) => link.call('readLog', { principal, filter: filter.value, format, perPage: ENTRIES_PER_PIECE, cursor });
+  const readWhileValid: ReadPiece = async (cursor) => {
+    const known = await link.call('authenticate', { bearer });
+    return known.ok ? read(cursor) : known;
+  };
+  const first = await read();
   if (!first.ok) return first;
   const { type, fileName } = EXPORTS[format];
   return ok({
     status: 200,
     headers: [['Content-Disposition', `attachment; filename="${fileName}"`]],
-    stream: { type, chunks: pieces(request, link, filter.value, format, first.value) },
+    stream: { type, chunks: pieces(first.value, readWhileValid) },
   });
 }
 
-const readPiece = ({ principal }: Authorized, link: Link, filter: AuditFilter, format: LogFormat, cursor: string | undefined): Promise<Result<LogText, Fault>> =>
-  link.call('readLog', { principal, filter, format, perPage: ENTRIES_PER_PIECE, cursor });
-
-/** Each piece is asked for after the one before has left, and only while the credential is still valid. */
-async function* pieces(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, first: LogText): AsyncGenerator<Result<Uint8Array, Fault>> {
+/** Each piece is asked for after the one before has left. */
+async function* pieces(first: LogText, read: ReadPiece): AsyncGenerator<Result<Uint8Array, Fault>> {
   let piece = first;
   for (;;) {
     if (piece.text.length > 0) yield ok(piece.text);
-    if (piece.nextCursor === null) return;
-    const next = await nextPiece(request, link, filter, format, piece.nextCursor);
+    const cursor = piece.nextCursor;
+    if (cursor === null) return;
+    const next = await patiently(() => read(cursor));
     if (!next.ok) return yield next;
     piece = next.value;
   }
@@ -86,12 +92,11 @@ async function* pieces(request: Authorized, link: Link, filter: AuditFilter, for
 /** How often a piece is asked for while the reader of the log has no time. An export that was cut has to begin anew, which takes more of it. */
 const MAX_TRIES = 5;
 
-async function nextPiece(request: Authorized, link: Link, filter: AuditFilter, format: LogFormat, cursor: string): Promise<Result<LogText, Fault>> {
+async function patiently(read: () => Promise<Result<LogText, Fault>>): Promise<Result<LogText, Fault>> {
   for (let attempt = 1; ; attempt += 1) {
-    const known = await link.call('authenticate', { bearer: request.bearer ?? '' });
-    const next = known.ok ? await readPiece(request, link, filter, format, cursor) : known;
-    if (next.ok || next.fault.kind !== 'overloaded' || attempt === MAX_TRIES) return next;
-    await pause(next.fault.retryAfterSecs * 1000);
+    const piece = await read();
+    if (piece.ok || piece.fault.kind !== 'overloaded' || attempt === MAX_TRIES) return piece;
+    await pause(piece.fault.retryAfterSecs * 1000);
   }
 }
 
