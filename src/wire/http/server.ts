@@ -46,67 +46,99 @@ type Head = Omit<HttpRequest, 'body' | 'params'>;
 
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
-  const router = new Router(options.routes);
-  const crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, new Crowd(route.atOnce)]])));
-  const working: Working = { crowds, turns: new Turns(IN_TURN) };
+  const server = new RouteServer(options);
   const onDefect = (error: unknown): void => options.onError(error, 'an HTTP request');
   app.any('/*', (res, req) => {
     options.onRequest?.();
     const exchange = new Exchange(res, options.door, onDefect);
-    exchange.guard(() => answerRequest(exchange, req, router, working, options));
+    exchange.guard(() => server.answer(exchange, req));
   });
 }
 
-/** Requests in progress: those of rows with a bound of their own, and the listings that run or wait for their turn. */
-type Working = { readonly crowds: ReadonlyMap<Route, Crowd>; readonly turns: Turns };
+type PublicRow = Extract<Route, { readonly access: 'public' }>;
+type ScopedRow = Exclude<Route, PublicRow>;
+type Unparsed = Omit<HttpRequest, 'body'>;
+type Parsed = Result<unknown, Fault>;
+type Respond = (reply: HttpReply) => void;
 
-function answerRequest(exchange: Exchange, req: UwsRequest, router: Router<Route>, working: Working, options: RouteServerOptions): void {
-  const verb = req.getMethod();
-  const isHead = verb === 'head';
-  const method = (isHead ? 'get' : verb) as Method;
-  const path = req.getUrl();
-  if (!isSoundlyFramed(req)) return exchange.close();
-  const head = readHead(req, exchange, options.addressOf);
-  exchange.askForBody(head.headers.get('expect'));
-  const sending: Sending = {
-    headers: [...SAFETY_HEADERS, ...corsHeaders(options.corsOrigins, head.headers.get('origin'))],
-    isHead,
-    onCut: (fault) => options.onCut(fault, `${method.toUpperCase()} ${path}`),
-  };
-  const respond = (reply: HttpReply): void => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), sending);
-  const match = router.match(method, path);
-  if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
-  if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
-  if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
-  if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
-  const { route } = match;
-  const crowd = working.crowds.get(route);
-  if (crowd?.isFull === true) return respond(crowd.refusal);
-  const answer = (body: BodyResult): void => {
-    // Counted only now: a body that never arrives must not use up a place.
-    const network = crowd === undefined ? '' : networkOf(head.remoteAddress);
-    if (crowd?.enter(network) === false) return respond(crowd.refusal);
+class RouteServer {
+  readonly #options: RouteServerOptions;
+  readonly #router: Router<Route>;
+  /** Requests in progress, of rows with a bound of their own. */
+  readonly #crowds: ReadonlyMap<Route, Crowd>;
+  /** Listings that run or wait for their turn. */
+  readonly #turns = new Turns(IN_TURN);
+
+  constructor(options: RouteServerOptions) {
+    this.#options = options;
+    this.#router = new Router(options.routes);
+    this.#crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, new Crowd(route.atOnce)]])));
+  }
+
+  answer(exchange: Exchange, req: UwsRequest): void {
+    if (!isSoundlyFramed(req)) return exchange.close();
+    const { addressOf, bodyTimeoutMs } = this.#options;
+    const verb = req.getMethod();
+    const method = (verb === 'head' ? 'get' : verb) as Method;
+    const path = req.getUrl();
+    const head = readHead(req, exchange, addressOf);
+    exchange.askForBody(head.headers.get('expect'));
+    const respond = this.#responder(exchange, head, verb, path);
+    const match = this.#router.match(method, path);
+    if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
+    if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
+    if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+    if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
+    const crowd = this.#crowds.get(match.route);
+    if (crowd?.isFull === true) return respond(crowd.refusal);
+    const take = (body: BodyResult): void => this.#take(match.route, { ...head, params: match.params }, body, respond);
+    if (method === 'get') take(NO_BODY);
+    else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
+  }
+
+  #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
+    const { corsOrigins, onCut } = this.#options;
+    const sending: Sending = {
+      headers: [...SAFETY_HEADERS, ...corsHeaders(corsOrigins, headers.get('origin'))],
+      isHead: verb === 'head',
+      onCut: (fault) => onCut(fault, `${verb.toUpperCase()} ${path}`),
+    };
+    return (reply) => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), sending);
+  }
+
+  /** A request is counted only now: a body that never arrives must not use up a place. */
+  #take(route: Route, request: Unparsed, body: BodyResult, respond: Respond): void {
     // Parsed while its bytes are valid; the result is used only once the caller is known.
-    const parsed = parseBody(body, head.headers);
-    const answered = answerRow(route, { ...head, params: match.params }, parsed, working.turns, options).then(respond);
-    if (crowd !== undefined) void answered.finally(() => crowd.leave(network));
-  };
-  if (method === 'get') answer(NO_BODY);
-  else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: options.bodyTimeoutMs }, answer);
-}
+    const answer = (): Promise<void> => this.#answerRow(route, request, parseBody(body, request.headers)).then(respond);
+    const crowd = this.#crowds.get(route);
+    if (crowd === undefined) return void answer();
+    const network = networkOf(request.remoteAddress);
+    if (!crowd.enter(network)) return respond(crowd.refusal);
+    void answer().finally(() => crowd.leave(network));
+  }
 
-/** Limits, authenticates, checks the scope, and lets the row's handler answer. Only callers who may send a body are told what is wrong with it. */
-async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parsed: Result<unknown, Fault>, turns: Turns, options: RouteServerOptions): Promise<HttpReply> {
-  const { link } = options;
-  try {
-    if (route.access === 'public') {
-      const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
-      if (limited !== undefined) return limited;
-      if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
-      return await route.handle({ ...request, body: parsed.ok ? parsed.value : undefined }, link);
+  async #answerRow(route: Route, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+    try {
+      return await (route.access === 'public' ? this.#answerPublic(route, request, parsed) : this.#answerScoped(route, request, parsed));
+    } catch (error) {
+      this.#options.onError(error, `${route.method} ${route.path}`);
+      return fail({ kind: 'internal' });
     }
+  }
+
+  async #answerPublic(route: PublicRow, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+    const { link } = this.#options;
+    const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
+    if (limited !== undefined) return limited;
+    if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
+    return route.handle({ ...request, body: parsed.ok ? parsed.value : undefined }, link);
+  }
+
+  /** Only callers who may send a body are told what is wrong with it. */
+  async #answerScoped(route: ScopedRow, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+    const { link, authenticate } = this.#options;
     if (request.bearer === undefined) return NO_CREDENTIAL;
-    const authenticated = await options.authenticate(request.bearer);
+    const authenticated = await authenticate(request.bearer);
     if (!authenticated.ok) return await overLimitOfStranger(link, request.remoteAddress) ?? authenticated;
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
@@ -115,10 +147,7 @@ async function answerRow(route: Route, request: Omit<HttpRequest, 'body'>, parse
     if (refused !== undefined) return refused;
     if (!parsed.ok) return parsed;
     const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
-    return route.inTurn === true ? await (turns.run(principal.orgId, answer) ?? CROWDED) : await answer();
-  } catch (error) {
-    options.onError(error, `${route.method} ${route.path}`);
-    return fail({ kind: 'internal' });
+    return route.inTurn === true ? await (this.#turns.run(principal.orgId, answer) ?? CROWDED) : await answer();
   }
 }
 
