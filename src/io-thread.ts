@@ -194,7 +194,7 @@ class IoThread {
   get #asked(): number { return this.#http.requests.http + this.#http.requests.connect + (this.#grpc?.calls() ?? 0); }
 
   #isAnswering(): boolean {
-    return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.hasUnread || this.#grpc?.hasUnread() === true;
+    return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
   }
 
   #tick(): void {

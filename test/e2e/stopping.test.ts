@@ -185,3 +185,37 @@ test('no check is decided whose answer is cut off, although the gateway is told 
   expect(decided.length).toBeGreaterThan(100);
   expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
 });
+
+test('a request of which a part has come by the time of SIGTERM is answered, and one that nothing more comes of holds nothing up', async () => {
+  const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
+  const body = JSON.stringify({ requests: [], padding: 'x'.repeat(2_000) });
+  const http = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const stalled = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const session = connectHttp2(`http://${gateway.grpc}`);
+  onTestFinished(() => { for (const socket of [http, stalled, session]) socket.destroy(); });
+  for (const socket of [http, stalled, session]) socket.on('error', () => undefined); // cut off
+  let answer = '';
+  http.on('data', (bytes: Buffer) => { answer += bytes.toString('latin1'); });
+  const isClosed = new Promise((resolve) => http.once('close', resolve));
+  const head = `POST /svc.governance.v1.PolicyService/BatchCheckActions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const call = session.request({ ':method': 'POST', ':path': '/svc.governance.v1.PolicyService/CheckAction', 'content-type': 'application/grpc', te: 'trailers' });
+  let status: unknown = 'cut';
+  call.on('error', () => undefined).on('response', (headers) => { status = headers['grpc-status']; });
+  const isOver = new Promise((resolve) => call.once('close', resolve));
+  stalled.write(`${head}{`);
+  http.write(head + body.slice(0, 100));
+  call.write(Buffer.from([0, 0, 0, 0, 10]));
+  await gateway.call('GET', '/api/v1/ops'); // all of it has come
+  const stopping = stopped(gateway, 10_000);
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  for (let at = 100; at < body.length; at += 400) {
+    await sleep(100); // a slow link
+    http.write(body.slice(at, at + 400));
+    call.write(Buffer.alloc(1));
+  }
+  call.end(Buffer.alloc(5));
+  await Promise.all([isClosed, isOver]);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*padding/);
+  expect(status).toBe('3');
+  expect(await stopping).toBe(0);
+});

@@ -9,6 +9,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { status, type ServerInterceptingCall, type ServerInterceptingCallInterface, type ServerInterceptor } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
+import { STALLED_MS } from '../limits.ts';
 import { writeInPieces } from './pieces.ts';
 import { grpcError } from './status.ts';
 
@@ -41,8 +42,11 @@ export class Arrivals {
     setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
   }
 
-  /** Whether some client has yet to read what is written to it. */
-  get hasUnread(): boolean { return [...this.#open].some(({ unreadBytes }) => unreadBytes > 0); }
+  /** Whether some client is still sending the one message of its call, or has yet to read what is written to it. */
+  get isBusy(): boolean {
+    const sinceMs = performance.now() - STALLED_MS;
+    return [...this.#open].some((arrival) => arrival.unreadBytes > 0 || arrival.isSending(sinceMs));
+  }
 
   /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
@@ -119,6 +123,8 @@ class Arrival {
   #unreadSinceMs: number | undefined;
   #isRefused = false;
   #heldBytes = 0;
+  /** When a piece came last; of a stream, when it began. */
+  #pieceMs = performance.now();
   /** Where in a message the last piece ended: this far into its head, or this far before its end. */
   #headBytes = 0;
   #length = 0;
@@ -135,10 +141,14 @@ class Arrival {
   get unreadBytes(): number { return this.#stream.writableLength; }
   get unreadSinceMs(): number { return this.#unreadSinceMs ?? Infinity; }
 
+  /** Whether more has come since of a request that is one message, and not yet all of it. */
+  isSending(sinceMs: number): boolean { return !this.#isStream && !this.#isRefused && !this.#stream.readableEnded && this.#pieceMs > sinceMs; }
+
   take(piece: Buffer): void {
     this.#unreadSinceMs = undefined;
     if (this.#isRefused) return;
-    if (this.#isStream && !this.#isWithinMessage(piece)) return;
+    if (!this.#isStream) this.#pieceMs = performance.now();
+    else if (!this.#isWithinMessage(piece)) return;
     this.account(piece.length + PIECE_BYTES);
   }
 

@@ -27,8 +27,8 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
-  /** Whether an answer of more than a window is still being read. */
-  readonly hasUnread: () => boolean;
+  /** Whether the one message of a call is still being sent, or an answer of more than a window read. */
+  readonly isBusy: () => boolean;
   /** Ends the streams whose bearer is not valid any longer. Call it after a revocation, and periodically for expiry. */
   readonly recheckBearers: () => void;
   /** Calls since the start. Each message of a stream of checks counts as one. */
@@ -94,7 +94,7 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
       for (const stream of [...checkStreams, ...controlStreams]) stream.close(SHUTTING_DOWN);
       injector.drain(graceMs);
     },
-    hasUnread: () => arrivals.hasUnread,
+    isBusy: () => arrivals.isBusy,
     recheckBearers: () => {
       for (const stream of [...checkStreams, ...controlStreams]) stream.recheckBearer(ports).catch(onDefect);
     },

@@ -1,3 +1,5 @@
+import { STALLED_MS } from '../limits.ts';
+
 /**
  * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells whether they
  * are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for others to be hit.
@@ -12,6 +14,8 @@ export class DoorState {
   #contentlessLeft = someContentless();
   /** Answers that have begun and not yet left, because they are long or their readers slow. */
   unwritten = 0;
+  /** When a piece of an incomplete body came last. */
+  lastPieceMs = -Infinity;
   /** Each answer asks its client to close the connection: what came on it next could be cut off. */
   isLeaving = false;
 
@@ -19,6 +23,9 @@ export class DoorState {
   constructor(maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes;
   }
+
+  /** Whether some client is still sending its body, or has yet to read its answer. */
+  get isBusy(): boolean { return this.unwritten > 0 || (this.#bodyBytes > 0 && performance.now() - this.lastPieceMs < STALLED_MS); }
 
   /** False where that much more is too much. */
   takeBodyBytes(bytes: number): boolean {

@@ -42,8 +42,8 @@ export class HttpDoor {
     this.#state.isLeaving = true;
   }
 
-  /** Whether an answer is still being read. */
-  get hasUnread(): boolean { return this.#state.unwritten > 0; }
+  /** Whether a body is still being sent, or an answer read. */
+  get isBusy(): boolean { return this.#state.isBusy; }
 
   close(): void { this.#http.close(); }
 }

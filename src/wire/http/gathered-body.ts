@@ -28,6 +28,7 @@ export class GatheredBody {
   add(piece: ArrayBuffer): boolean {
     const size = this.#size + piece.byteLength;
     if (size > this.#room.length && !this.#grow(size)) return false;
+    this.#door.lastPieceMs = performance.now();
     this.#room.set(new Uint8Array(piece), this.#size);
     this.#size = size;
     return true;
