@@ -106,15 +106,15 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     logins: loginBounds(config),
   });
   // The pool reports an outage once, and the next run makes up for this one.
-  const turn = (work: () => Promise<unknown>, doing: string) => (): void =>
+  const inBackground = (work: () => Promise<unknown>, doing: string) => (): void =>
     void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: stackOf(error) }));
-  const prune = turn(async () => {
-    const synced = await clock.sync(); // nothing is deleted by a clock that was set since the last turn
+  const prune = inBackground(async () => {
+    const synced = await clock.sync(); // nothing is deleted by a clock that was set since the last run
     return synced.ok ? accounts.prune() : synced;
   }, 'pruning sessions and tokens');
   const timers = [
-    setInterval(turn(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
-    setInterval(turn(() => clock.sync(), 'reading the clock of the database'), SYNC_EVERY_MS),
+    setInterval(inBackground(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
+    setInterval(inBackground(() => clock.sync(), 'reading the clock of the database'), SYNC_EVERY_MS),
     setInterval(prune, PRUNE_EVERY_MS),
   ];
   return {

@@ -81,17 +81,17 @@ export async function changePrivateFile(name: string, change: (text: string | un
   }
 }
 
-/** False, with nothing written, where the command was stopped for so long that another has taken its turn: the text may be another by now. */
+/** False, with nothing written, where the command was stopped for so long that another has taken the lock: the text may be another by now. */
 async function changedInTurn(name: string, path: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<boolean> {
-  const turn = await lock(`${path}.lock`);
+  const held = await lock(`${path}.lock`);
   try {
     const next = await change(await readPrivateFile(name));
     if (next === undefined) return true;
-    if (!(await turn.isOurs())) return false;
+    if (!(await held.isOurs())) return false;
     await replaceFile(path, next);
     return true;
   } finally {
-    await turn.end();
+    await held.end();
   }
 }
 
@@ -103,9 +103,9 @@ async function makePrivateFolder(): Promise<void> {
 }
 
 /** Holds the lock until `end`, or until others think that it was left behind. Its text is the name of its holder. */
-type Turn = { readonly isOurs: () => Promise<boolean>; readonly end: () => Promise<void> };
+type HeldLock = { readonly isOurs: () => Promise<boolean>; readonly end: () => Promise<void> };
 
-async function lock(path: string): Promise<Turn> {
+async function lock(path: string): Promise<HeldLock> {
   const holder = `${process.pid}.${randomBytes(8).toString('hex')}`;
   const own = `${path}.${holder}`;
   const giveUpAtMs = Date.now() + LOCK_PATIENCE_MS;

@@ -13,7 +13,7 @@ import { DecoyHash, login, type LoginInput } from './login.ts';
 import { confirmPasswordReset, requestPasswordReset, type RequestPasswordResetInput, type ResetQueue } from './password-reset.ts';
 import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
-import { sparingly } from './sparingly.ts';
+import { throttle } from './throttle.ts';
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
 type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
@@ -69,8 +69,8 @@ export function createAccounts(context: AccountsContext): Accounts {
   });
   const resets: ResetQueue = {
     backlog,
-    onFailed: sparingly(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
-    onDropped: sparingly(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
+    onFailed: throttle(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
+    onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
   };
   const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
   return {
@@ -100,7 +100,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   };
 }
 
-/** Turns at hashing go by network, so that one address cannot keep all others from signing in. */
+/** The queue for hashing goes by network, so that one address cannot keep all others from signing in. */
 const callerOf = ({ address }: { readonly address: string | null }): string | null => (address === null ? null : networkOf(address));
 
 /** Every account use case on a gateway without an account store (spec: Errors). */

@@ -13,7 +13,7 @@ import { refusalOf, type CreateApiKey } from './api-key-request.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { AuditLog, Clock } from './ports.ts';
 import type { Secrets } from './secrets.ts';
-import { spaced } from './spaced.ts';
+import { coalesce } from './coalesce.ts';
 import { UnsavedKeyChanges } from './unsaved-key-changes.ts';
 
 export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
@@ -66,7 +66,7 @@ export class ApiKeys {
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
     this.#unsaved = new UnsavedKeyChanges(deps.store);
-    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : spaced(deps.pauseOfLooks, () => this.#loadChanges());
+    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : coalesce(deps.pauseOfLooks, () => this.#loadChanges());
   }
 
   /** Loads every key that is not long over. */

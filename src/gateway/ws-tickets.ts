@@ -5,7 +5,7 @@ import type { SecretDigest } from '../core/ids.ts';
 import { Multimap } from '../core/multimap.ts';
 import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
-import { Shares } from './shares.ts';
+import { CallerQuota } from './caller-quota.ts';
 import type { Clock } from './ports.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
 import type { Authenticated } from './use-cases.ts';
@@ -26,7 +26,7 @@ export class WsTickets {
   /** In the order of issue, which is that of expiry. */
   readonly #tickets = new Map<SecretDigest, Ticket>();
   readonly #bySubject = new Multimap<string, SecretDigest>();
-  readonly #shares = new Shares(MAX_TICKETS);
+  readonly #quota = new CallerQuota(MAX_TICKETS);
   #revocations = 0;
 
   constructor(deps: WsTicketsDeps) {
@@ -44,7 +44,7 @@ export class WsTickets {
     this.#forgetExpired();
     const siblings = this.#bySubject.of(principal.subject);
     if (siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
-    if (this.#tickets.size >= MAX_TICKETS || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
+    if (this.#tickets.size >= MAX_TICKETS || !this.#quota.tryAcquire(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
     const { secret, digest } = mintSecret();
     this.#tickets.set(digest, { authenticated: known.value, untilMs: this.#deps.clock.nowMs() + TICKET_MS });
     this.#bySubject.add(principal.subject, digest);
@@ -90,7 +90,7 @@ export class WsTickets {
     if (owner === undefined) return;
     const { subject, orgId } = owner;
     this.#tickets.delete(digest);
-    this.#shares.giveBack(orgId);
+    this.#quota.release(orgId);
     this.#bySubject.delete(subject, digest);
   }
 }

@@ -3,7 +3,7 @@ import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
 import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
-import { Turns } from '../gateway/turns.ts';
+import { FairQueue } from '../gateway/fair-queue.ts';
 import type { AuditReaderOptions, ReadMessage, ReadReply } from './audit-reader-thread.ts';
 import { decode, encode } from './codec.ts';
 import { workerFile } from './worker-file.ts';
@@ -22,7 +22,7 @@ export class AuditReaderLink implements AuditReads {
   readonly #onDefect: (message: string) => void;
   readonly #deadlineMs: number;
   readonly #waiting = new Map<number, Settle>();
-  readonly #turns = new Turns({ atOnce: 2, places: MAX_READS });
+  readonly #queue = new FairQueue({ atOnce: 2, places: MAX_READS });
   #worker: Worker | undefined;
   #lastId = 0;
   #isClosed = false;
@@ -36,10 +36,10 @@ export class AuditReaderLink implements AuditReads {
   read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     const untilMs = performance.now() + this.#deadlineMs;
     const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request));
-    const read = isFurtherPiece(request) ? this.#turns.goOn(orgId, search) : this.#turns.run(orgId, search);
+    const read = isFurtherPiece(request) ? this.#queue.runFurther(orgId, search) : this.#queue.run(orgId, search);
     if (read === undefined) return Promise.resolve(OVERLOADED);
     return new Promise((resolve) => {
-      // A caller that timed out keeps the turn: the thread is still working on its search.
+      // A caller that timed out keeps its place: the thread is still working on its search.
       const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
       void read.then((reply) => {
         clearTimeout(timer);

@@ -6,7 +6,7 @@ import { fail } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import { KnownCredentials } from '../gateway/known-credentials.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
-import { Shares } from '../gateway/shares.ts';
+import { CallerQuota } from '../gateway/caller-quota.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Durations } from './durations.ts';
@@ -31,7 +31,7 @@ type Asked = { readonly principal?: Principal | undefined; readonly bearer?: str
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
-/** Agents that are not known here share one share; no org has this name. Counted to the org they claim, they could take all its places. */
+/** Agents that are not known here have one quota together; no org has this name. Counted to the org they claim, they could take all its places. */
 const STRANGERS = '/';
 /** Likewise for bearers that are not verified yet, and may be nobody's. Apart, so that neither group keeps the other out. */
 const BEARERS = '/bearers';
@@ -41,9 +41,9 @@ export class IoLink implements Link {
   readonly #outbox: Outbox<IoToMain>;
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
-  /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, an org's share is half of all. */
+  /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of an org is half of all. */
   #openPlaces: number;
-  readonly #shares: Shares;
+  readonly #quota: CallerQuota;
   readonly #credentials = new KnownCredentials();
   /** From asking to the answer. */
   readonly checks = new Durations();
@@ -55,7 +55,7 @@ export class IoLink implements Link {
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
     this.#openPlaces = Math.ceil(options.maxPending / 4);
-    this.#shares = new Shares(2 * this.#openPlaces);
+    this.#quota = new CallerQuota(2 * this.#openPlaces);
     this.#outbox = new Outbox(main, encodeToMain);
     this.#listenTo(audit);
     main.on('message', (message: Uint8Array | MessagePort) => {
@@ -98,16 +98,16 @@ export class IoLink implements Link {
   }
 
   #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
-    if (this.#waiting.size >= this.#openPlaces) return this.#requestInShare(this.#orgOf(asked), messageOf, askedMs);
+    if (this.#waiting.size >= this.#openPlaces) return this.#requestWithinQuota(this.#orgOf(asked), messageOf, askedMs);
     return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve, askedMs))));
   }
 
-  #requestInShare(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
+  #requestWithinQuota(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
     if (this.#lastWord !== undefined) return Promise.resolve(this.#lastWord);
-    if (this.#waiting.size >= this.#options.maxPending || !this.#shares.take(orgId)) return Promise.resolve(REFUSED);
+    if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) return Promise.resolve(REFUSED);
     return new Promise((resolve) => {
       const settle: Settle = (recorded) => {
-        this.#shares.giveBack(orgId);
+        this.#quota.release(orgId);
         resolve(recorded);
       };
       this.#outbox.send(messageOf(this.#waiting.add(settle, askedMs)));

@@ -1,4 +1,4 @@
-import { Turns } from '../gateway/turns.ts';
+import { FairQueue } from '../gateway/fair-queue.ts';
 
 /**
  * Two at once, so that one can be read while the other waits for the answers to a slice. Few places in all, because a batch keeps
@@ -10,8 +10,8 @@ const STRANGERS = { atOnce: 1, places: 4 };
 
 /** The batches of more than one slice that are worked on in one I/O thread, or wait for their turn. */
 export class LargeBatches {
-  readonly #known = new Turns(KNOWN);
-  readonly #strangers = new Turns(STRANGERS);
+  readonly #known = new FairQueue(KNOWN);
+  readonly #strangers = new FairQueue(STRANGERS);
 
   get taken(): number { return this.#known.taken + this.#strangers.taken; }
 

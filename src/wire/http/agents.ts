@@ -43,6 +43,6 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
 
 export const agentRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', body: registration, answers: { 200: agentRegistered, 201: agentRegistered }, refusals: [409], handle: register },
-  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, inTurn: true, summary: 'Lists registered agents', query: ['org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: agentPage }, handle: list },
+  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, isQueued: true, summary: 'Lists registered agents', query: ['org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: agentPage }, handle: list },
   { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', answers: { 204: 'empty' }, handle: deregister },
 ];

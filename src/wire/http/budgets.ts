@@ -59,5 +59,5 @@ const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: Pe
 
 export const budgetRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', body: usage, answers: { 200: usageStatus }, handle: record },
-  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, inTurn: true, summary: 'Shows spend, reservations and caps, the widest tier first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: budgetPage }, handle: list },
+  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, the widest tier first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: budgetPage }, handle: list },
 ];

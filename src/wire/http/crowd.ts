@@ -1,18 +1,18 @@
 import type { Fault } from '../../core/fault.ts';
 import { fail } from '../../core/result.ts';
-import { Shares } from '../../gateway/shares.ts';
+import { CallerQuota } from '../../gateway/caller-quota.ts';
 import type { Crowding } from './route.ts';
 
 /** The requests of one row in progress: bounded in number, and no more than half of them from one address. */
 export class Crowd {
   readonly refusal: { readonly ok: false; readonly fault: Fault };
   readonly #limit: number;
-  readonly #shares: Shares;
+  readonly #quota: CallerQuota;
   #size = 0;
 
   constructor({ limit, what }: Crowding) {
     this.#limit = limit;
-    this.#shares = new Shares(limit);
+    this.#quota = new CallerQuota(limit);
     this.refusal = fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
   }
 
@@ -20,13 +20,13 @@ export class Crowd {
 
   /** False where there is no place. Who enters must leave exactly once. */
   enter(network: string): boolean {
-    if (this.isFull || !this.#shares.take(network)) return false;
+    if (this.isFull || !this.#quota.tryAcquire(network)) return false;
     this.#size += 1;
     return true;
   }
 
   leave(network: string): void {
     this.#size -= 1;
-    this.#shares.giveBack(network);
+    this.#quota.release(network);
   }
 }

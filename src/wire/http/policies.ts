@@ -55,7 +55,7 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 }
 
 export const policyRoutes: readonly Route[] = [
-  { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, inTurn: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
-  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, inTurn: true, summary: 'Tells what a check would be decided, and what every rule has to say; registers and records nothing', body: check, answers: { 200: policyExplanation }, handle: explain },
+  { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, isQueued: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
+  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Tells what a check would be decided, and what every rule has to say; registers and records nothing', body: check, answers: { 200: policyExplanation }, handle: explain },
   { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reads the policy files again and puts them in force, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
 ];

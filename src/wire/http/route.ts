@@ -50,8 +50,8 @@ type Common = {
   readonly limit?: Limit;
   /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
   readonly atOnce?: Crowding;
-  /** Its answers may take the main thread long: few are asked for at a time, and orgs take turns, so that checks come in between. */
-  readonly inTurn?: true;
+  /** Its answers may take the main thread long: they are asked for one at a time, from a fair queue of orgs, so that checks come in between. */
+  readonly isQueued?: true;
   // From here on: the description of the row in the API description.
   /** One line. */
   readonly summary: string;

@@ -4,7 +4,7 @@ import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { Turns } from '../../gateway/turns.ts';
+import { FairQueue } from '../../gateway/fair-queue.ts';
 import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.ts';
@@ -21,7 +21,7 @@ import { Router } from './router.ts';
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
 /** One listing at a time: a second would double how long checks wait for this thread, which has more work with a page than the main thread. */
-const IN_TURN = { atOnce: 1, places: 1024 };
+const LISTINGS = { atOnce: 1, places: 1024 };
 
 export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
 
@@ -66,8 +66,8 @@ class RouteServer {
   readonly #router: Router<Route>;
   /** Requests in progress, of rows with a bound of their own. */
   readonly #crowds: ReadonlyMap<Route, Crowd>;
-  /** Listings that run or wait for their turn. */
-  readonly #turns = new Turns(IN_TURN);
+  /** Requests of queued rows that run or wait. */
+  readonly #queue = new FairQueue(LISTINGS);
 
   constructor(options: RouteServerOptions) {
     this.#options = options;
@@ -147,7 +147,7 @@ class RouteServer {
     if (refused !== undefined) return refused;
     if (!parsed.ok) return parsed;
     const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
-    return route.inTurn === true ? await (this.#turns.run(principal.orgId, answer) ?? CROWDED) : await answer();
+    return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? CROWDED) : await answer();
   }
 }
 

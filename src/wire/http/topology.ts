@@ -125,9 +125,9 @@ const READ = { scope: 'read' } as const;
 const QUERY = ['org_id', 'per_page', 'cursor'] as const;
 
 export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
-  { method: 'get', path: '/api/v1/topology/overview', access: READ, inTurn: true, summary: 'Counts of orgs, teams and agents, and the agents', query: QUERY, answers: { 200: topologyOverview }, handle: overview },
-  { method: 'get', path: '/api/v1/topology/tree', access: READ, inTurn: true, summary: 'Agents below their org, team and parent', query: QUERY, answers: { 200: topologyTree }, handle: tree },
-  { method: 'get', path: '/api/v1/topology/stats', access: READ, inTurn: true, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats(options) },
-  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, inTurn: true, summary: 'The teams of this name, and their agents', query: QUERY, answers: { 200: topologyTeam }, handle: team },
-  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, inTurn: true, summary: 'Ancestors and descendants of the agents of this name', query: QUERY, answers: { 200: topologyLineage }, handle: lineage },
+  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts of orgs, teams and agents, and the agents', query: QUERY, answers: { 200: topologyOverview }, handle: overview },
+  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Agents below their org, team and parent', query: QUERY, answers: { 200: topologyTree }, handle: tree },
+  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats(options) },
+  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'The teams of this name, and their agents', query: QUERY, answers: { 200: topologyTeam }, handle: team },
+  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Ancestors and descendants of the agents of this name', query: QUERY, answers: { 200: topologyLineage }, handle: lineage },
 ];

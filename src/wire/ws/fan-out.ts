@@ -5,7 +5,7 @@ import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
 import type { GatewayEvent, Interest } from '../../gateway/events.ts';
-import { Shares } from '../../gateway/shares.ts';
+import { CallerQuota } from '../../gateway/caller-quota.ts';
 import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
@@ -40,7 +40,7 @@ type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #readers = new Set<Reader>();
-  readonly #shares: Shares;
+  readonly #quota: CallerQuota;
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Map<string | null, Set<Channel>>();
@@ -60,7 +60,7 @@ export class FanOut {
 
   constructor(options: FanOutOptions) {
     this.#options = options;
-    this.#shares = new Shares(options.maxReaders);
+    this.#quota = new CallerQuota(options.maxReaders);
     this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#timer.unref();
   }
@@ -78,7 +78,7 @@ export class FanOut {
 
   /** Reserves a place for a reader that is not connected yet. From now on it misses no event of its filter. */
   reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
-    if (this.#readers.size >= this.#options.maxReaders || !this.#shares.take(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
+    if (this.#readers.size >= this.#options.maxReaders || !this.#quota.tryAcquire(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
     const channel = this.#channelFor(interest);
     const reader = new Reader({ principal, expiresAtMs, channel, cursor: this.#seq, wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change') });
     channel.readers.add(reader);
@@ -96,7 +96,7 @@ export class FanOut {
   leave(reader: Reader): void {
     reader.closed();
     if (!this.#readers.delete(reader)) return;
-    this.#shares.giveBack(reader.principal.orgId);
+    this.#quota.release(reader.principal.orgId);
     this.#droppedBefore += reader.dropped;
     this.#pageQueue.delete(reader);
     reader.channel.readers.delete(reader);

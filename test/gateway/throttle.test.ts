@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { sparingly } from '../../src/gateway/sparingly.ts';
+import { throttle } from '../../src/gateway/throttle.ts';
 
 test('a line is written once a minute, and says how many it stands for; a clock that is set back holds none up', () => {
   let nowMs = 1_000_000;
   const written: object[] = [];
-  const note = sparingly({ nowMs: () => nowMs }, (fields) => void written.push(fields));
+  const note = throttle({ nowMs: () => nowMs }, (fields) => void written.push(fields));
   for (const fault of ['a', 'b', 'c']) note({ fault });
   expect(written).toEqual([{ fault: 'a' }]);
   nowMs += 59_999;

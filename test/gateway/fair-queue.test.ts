@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { Turns } from '../../src/gateway/turns.ts';
+import { FairQueue } from '../../src/gateway/fair-queue.ts';
 
 /** Work that ends when the test says so. */
 function open(places: number, atOnce = 1) {
-  const turns = new Turns({ atOnce, places });
+  const queue = new FairQueue({ atOnce, places });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   return {
     begun,
-    ask: (orgId: string | null, name: string): Promise<string> | undefined => turns.run(orgId, () => {
+    ask: (orgId: string | null, name: string): Promise<string> | undefined => queue.run(orgId, () => {
       begun.push(name);
       return new Promise((resolve) => ends.push(() => resolve(name)));
     }),
@@ -18,7 +18,7 @@ function open(places: number, atOnce = 1) {
       ends.shift()!();
       await turn();
     },
-    turns,
+    queue,
   };
 }
 
@@ -58,13 +58,13 @@ test('after a pause there are as many at a time as before, and no more', async (
 });
 
 test('an org has half of the places, and has them again one by one as its work is done, well or badly', async () => {
-  const { ask, endOne, turns } = open(6);
+  const { ask, endOne, queue } = open(6);
   const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
   expect(find('acme', 'acme', 'acme', 'acme', 'globex')).toEqual([true, true, true, false, true]);
   for (let ended = 0; ended < 3; ended += 1) await endOne();
   expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
   for (let ended = 0; ended < 3; ended += 1) await endOne();
-  for (let round = 0; round < 4; round += 1) await expect(turns.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+  for (let round = 0; round < 4; round += 1) await expect(queue.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
   expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
 });
 
@@ -83,11 +83,11 @@ test('of an odd number of places an org has the larger half, and of a single one
 });
 
 test('what was begun is never refused: it waits for its turn like all else, and takes the place of what is new', async () => {
-  const { ask, begun, endOne, turns } = open(4);
+  const { ask, begun, endOne, queue } = open(4);
   for (const name of ['a1', 'a2']) void ask('acme', name);
-  void turns.goOn('acme', () => Promise.resolve().then(() => void begun.push('further')));
+  void queue.runFurther('acme', () => Promise.resolve().then(() => void begun.push('further')));
   void ask('globex', 'g1');
-  expect([ask('acme', 'a3'), ask('globex', 'g2'), turns.taken]).toEqual([undefined, undefined, 4]);
+  expect([ask('acme', 'a3'), ask('globex', 'g2'), queue.taken]).toEqual([undefined, undefined, 4]);
   for (let ended = 0; ended < 3; ended += 1) await endOne();
   expect(begun).toEqual(['a1', 'g1', 'a2', 'further']);
   const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);

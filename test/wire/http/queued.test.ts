@@ -18,7 +18,7 @@ test('what an org asks for in turn is asked for one at a time, and what another 
     door: new DoorState(Infinity),
     link: { ask: () => Promise.reject(new Error('not asked')), call: async () => { counted += 1; return ok(undefined) as never; } },
     routes: [{
-      method: 'get', path: '/list', access: { scope: 'read' }, inTurn: true, summary: 'Lists',
+      method: 'get', path: '/list', access: { scope: 'read' }, isQueued: true, summary: 'Lists',
       handle: ({ principal }: Authorized) => {
         begun.push(principal.orgId ?? '');
         return new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} }))));
@@ -48,7 +48,7 @@ test('what an org asks for in turn is asked for one at a time, and what another 
 });
 
 test('so are all that may be long work for the thread that decides', () => {
-  expect(ROWS.filter(({ inTurn }) => inTurn === true).map(({ path }) => path).sort()).toEqual([
+  expect(ROWS.filter(({ isQueued }) => isQueued === true).map(({ path }) => path).sort()).toEqual([
     '/api/v1/agents', '/api/v1/budgets', '/api/v1/ops', '/api/v1/policies', '/api/v1/policies/explain',
     '/api/v1/topology/lineage/:agent_id', '/api/v1/topology/overview', '/api/v1/topology/stats', '/api/v1/topology/team/:team_id', '/api/v1/topology/tree',
   ]);

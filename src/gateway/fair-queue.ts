@@ -1,6 +1,6 @@
-import { Shares } from './shares.ts';
+import { CallerQuota } from './caller-quota.ts';
 
-export type TurnsOptions = {
+export type FairQueueOptions = {
   /** How many pieces of work run at the same time. */
   readonly atOnce: number;
   /** How many may run or wait. One caller gets half of them. */
@@ -8,21 +8,21 @@ export type TurnsOptions = {
 };
 
 /**
- * A fair queue for work whose pieces would hold everybody up. Few pieces run at the same time, and the callers, orgs or
- * addresses, take turns. However much one caller asks for, any other waits for one piece of that work and no longer.
+ * A fair queue, round robin by caller, for work whose pieces would hold everybody up. Few pieces run at the same time. However
+ * much one caller, an org or an address, asks for, any other waits for one piece of that work and no longer.
  */
-export class Turns {
+export class FairQueue {
   readonly #places: number;
-  readonly #shares: Shares;
+  readonly #quota: CallerQuota;
   /** By caller; the one whose turn is next stands first. */
   readonly #waiting = new Map<string | null, (() => void)[]>();
   #taken = 0;
   #free: number;
 
-  constructor({ atOnce, places }: TurnsOptions) {
+  constructor({ atOnce, places }: FairQueueOptions) {
     this.#free = atOnce;
     this.#places = places;
-    this.#shares = new Shares(places);
+    this.#quota = new CallerQuota(places);
   }
 
   /** How many pieces run or wait. */
@@ -30,27 +30,27 @@ export class Turns {
 
   /** Undefined, and nothing is run, when there is no place left. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
-    if (this.#taken >= this.#places || !this.#shares.take(caller)) return undefined;
+    if (this.#taken >= this.#places || !this.#quota.tryAcquire(caller)) return undefined;
     this.#taken += 1;
-    return this.#do(caller, work);
+    return this.#runInTurn(caller, work);
   }
 
   /** For a further piece of work that has begun. It takes a place and waits for its turn, but is never refused. */
-  goOn<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
-    this.#shares.add(caller);
+  runFurther<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+    this.#quota.acquireAnyway(caller);
     this.#taken += 1;
-    return this.#do(caller, work);
+    return this.#runInTurn(caller, work);
   }
 
-  async #do<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+  async #runInTurn<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     try {
       if (this.#free > 0) this.#free -= 1;
       else await this.#turnOf(caller);
       return await work();
     } finally {
       this.#taken -= 1;
-      this.#shares.giveBack(caller);
-      this.#passOn(caller);
+      this.#quota.release(caller);
+      this.#beginNext(caller);
     }
   }
 
@@ -62,12 +62,12 @@ export class Turns {
     });
   }
 
-  /** The caller that has had its turn goes behind the others. */
-  #passOn(hadTurn: string | null): void {
-    const rest = this.#waiting.get(hadTurn);
+  /** The caller that was served goes behind the others. */
+  #beginNext(served: string | null): void {
+    const rest = this.#waiting.get(served);
     if (rest !== undefined) {
-      this.#waiting.delete(hadTurn);
-      this.#waiting.set(hadTurn, rest);
+      this.#waiting.delete(served);
+      this.#waiting.set(served, rest);
     }
     const [next] = this.#waiting;
     if (next === undefined) {
