@@ -133,7 +133,7 @@ class ConnectedAgent implements AgentClient {
     const reach = new Reachability(settings.outageMs, () => this.#control.hurry());
     const credential = new Credential(settings, transport, reach);
     const parts = { settings, transport, credential, reach, underway: this.#underway };
-    const stateOf = (opId: string) => this.#checker.stateOf({ agent: settings.agent, ...nameIn(opId), action: 'op.complete' });
+    const stateOf = (opId: string) => this.#checker.stateOf(checkBodyOf({ action: 'op.complete' }, settings.agent, nameIn(opId)));
     this.#orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
       stateOf,

@@ -26,10 +26,10 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
     traceId,
     spanId,
     action,
-    ...(resource === undefined ? {} : { resource }),
-    ...(attributes === undefined ? {} : { attributes: structOf(attributes) }),
-    ...(estimatedCostUsd === undefined ? {} : { estimatedCostUsd }),
-    ...(caller === undefined ? {} : { caller }),
-    ...(dryRun === true ? { dryRun } : {}),
+    resource,
+    attributes: attributes === undefined ? undefined : structOf(attributes),
+    estimatedCostUsd,
+    caller,
+    dryRun: dryRun === true ? dryRun : undefined,
   };
 }

@@ -11,15 +11,16 @@ const FILES = ['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agen
 
 type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
 
+/** What is undefined is not sent. */
 export type CheckMessage = OfAgent & {
   readonly traceId: string;
   readonly spanId: string;
   readonly action: string;
-  readonly resource?: string;
-  readonly attributes?: Struct;
-  readonly estimatedCostUsd?: number;
-  readonly caller?: AgentId;
-  readonly dryRun?: boolean;
+  readonly resource: string | undefined;
+  readonly attributes: Struct | undefined;
+  readonly estimatedCostUsd: number | undefined;
+  readonly caller: AgentId | undefined;
+  readonly dryRun: boolean | undefined;
   readonly correlationId?: string;
 };
 /** Enums are numbers here; 64-bit numbers come as the library has them, for `numberOf`. */

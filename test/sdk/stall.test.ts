@@ -2,9 +2,10 @@ import { EventEmitter } from 'node:events';
 import { stat } from 'node:fs';
 import { expect, test } from 'vitest';
 import { Checker, type CheckerOptions } from '../../src/sdk/checks.ts';
+import { checkBodyOf } from '../../src/sdk/messages.ts';
 import { Underway } from '../../src/sdk/underway.ts';
 
-const CHECK = { agent: { orgId: '', teamId: 't', agentId: 'a' }, traceId: 'trace', spanId: 'span', action: 'tool.call' };
+const CHECK = checkBodyOf({ action: 'tool.call' }, { orgId: '', teamId: 't', agentId: 'a' }, { traceId: 'trace', spanId: 'span' });
 const ALLOW = { decision: 1, reason: 'fine', policy: 'p', ruleId: 'r', opId: 'trace:span', opState: 2, auditId: 1, correlationId: '1', error: null };
 
 /** A checker whose answers come as those of a socket do: they lie ready while the agent computes, and are read once it is done. */

@@ -1,6 +1,8 @@
 /** What the compiler must and must not take. Checked by `npm run typecheck`, never run. */
 import { expectTypeOf } from 'vitest';
-import { createAgentClient, type ActionDeniedError, type AgentClient, type AgentClientOptions, type CheckAnswer, type Op, type OpState, type UsageAnswer } from '../../src/sdk/index.ts';
+import { createAgentClient, type ActionDeniedError, type AgentClient, type AgentClientOptions, type CheckAnswer, type CheckRequest, type Op, type OpState, type UsageAnswer } from '../../src/sdk/index.ts';
+import type { CheckMessage } from '../../src/sdk/schema.ts';
+import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 
 const address = '127.0.0.1:50051';
 const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -41,6 +43,10 @@ void client.check({ action: 'tool.call', attributes: { size: () => 3 } });
 expectTypeOf(client.check({ action: 'tool.call' })).toEqualTypeOf<Promise<CheckAnswer>>();
 expectTypeOf<CheckAnswer['decision']>().toEqualTypeOf<'allow' | 'deny'>();
 expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
+
+// Whatever the gateway reads of a check, an agent can say; the rest is what the SDK itself adds.
+expectTypeOf<keyof CheckMessage>().toEqualTypeOf<keyof CheckActionRequest>();
+expectTypeOf<keyof CheckRequest>().toEqualTypeOf<Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId'>>();
 
 // Every call can be given up.
 declare const signal: AbortSignal | undefined;

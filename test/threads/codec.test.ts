@@ -17,7 +17,7 @@ const attributes = fc.dictionary(fc.string(), fc.jsonValue()).filter((value) => 
 const check = fc.record({
   type: fc.constant('check' as const), agent: identity, credential: optional(text), principal: optional(principal), opId: text, action: text, resource: text,
   attributes: optional(attributes), estimatedCostMicroUsd: fc.nat(1e12), caller: optional(identity), dryRun: fc.boolean(),
-}).filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
+} satisfies Record<keyof CheckCommand, fc.Arbitrary<unknown>>).filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
 
 test('checks and whatever else is said cross in one batch, in their order and as they were', () => {
   const other = fc.constantFrom<IoToMain>(

@@ -32,7 +32,7 @@ async function showExplained(api: Api, format: OutputFormat, answer: Answer, { a
 
 type CheckRequest = ReturnType<typeof requestOf>;
 
-function requestOf(options: Options, env: NodeJS.ProcessEnv) {
+export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
   const caller = options.text('caller');
   const [traceId, spanId] = halvesOf(options.text('op'));
   return {
