@@ -9,38 +9,32 @@ import { Backlog } from './backlog.ts';
 import { bounded } from './bounded.ts';
 import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
-import { DecoyHash, login, type LoginInput } from './login.ts';
-import { confirmPasswordReset, requestPasswordReset, type RequestPasswordResetInput, type ResetQueue } from './password-reset.ts';
+import { DecoyHash, login } from './login.ts';
+import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
 import { register, registrationState, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 import { throttle } from './throttle.ts';
+import type { UseCase } from './use-cases.ts';
+
+/** What the use cases of one gateway have in common, beyond what is given. */
+type Shared = AccountsContext & { readonly decoy: DecoyHash; readonly resets: ResetQueue };
+
+const USE_CASES = {
+  signInMethods, register, login, refresh, logout,
+  invite, acceptInvite, listInvites, revokeInvite,
+  requestPasswordReset, confirmPasswordReset,
+  me, listAccounts, getAccount, changeRole, setDisabled, revokeSessions,
+};
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
-type Asked<F> = F extends (context: AccountsContext, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
+type Asked<F> = F extends (context: Shared, input: infer Input) => infer Reply ? (input: Input) => Reply : never;
 
-/** `registration` is undefined where nobody can have an account. */
-export type SignInMethods = { readonly methods: readonly ('api_key' | 'password')[]; readonly registration: RegistrationState | undefined };
+export type AccountUseCases = { readonly [Name in keyof typeof USE_CASES]: Asked<(typeof USE_CASES)[Name]> };
 
-export type AccountUseCases = {
-  /** How one can authenticate here (spec: Authentication endpoints); never fails. */
-  readonly signInMethods: (input: Record<never, never>) => Promise<Result<SignInMethods, Fault>>;
-  readonly register: Asked<typeof register>;
-  readonly login: (input: LoginInput) => ReturnType<typeof login>;
-  readonly refresh: Asked<typeof refresh>;
-  readonly logout: Asked<typeof logout>;
-  readonly invite: Asked<typeof invite>;
-  readonly acceptInvite: Asked<typeof acceptInvite>;
-  readonly listInvites: Asked<typeof listInvites>;
-  readonly revokeInvite: Asked<typeof revokeInvite>;
-  readonly requestPasswordReset: (input: RequestPasswordResetInput) => ReturnType<typeof requestPasswordReset>;
-  readonly confirmPasswordReset: Asked<typeof confirmPasswordReset>;
-  readonly me: Asked<typeof me>;
-  readonly listAccounts: Asked<typeof listAccounts>;
-  readonly getAccount: Asked<typeof getAccount>;
-  readonly changeRole: Asked<typeof changeRole>;
-  readonly setDisabled: Asked<typeof setDisabled>;
-  readonly revokeSessions: Asked<typeof revokeSessions>;
-};
+type InContext = (context: Shared, input: never) => Promise<Result<unknown, Fault>>;
+
+const answerEach = (answerOf: (useCase: InContext) => UseCase<never, unknown>): AccountUseCases =>
+  Object.fromEntries(Object.entries(USE_CASES).map(([name, useCase]) => [name, answerOf(useCase)])) as AccountUseCases;
 
 export type Accounts = {
   readonly useCases: AccountUseCases;
@@ -72,26 +66,13 @@ export function createAccounts(context: AccountsContext): Accounts {
     onFailed: throttle(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
     onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
   };
-  const bind = <Input, Reply>(useCase: (context: AccountsContext, input: Input) => Reply) => (input: Input): Reply => useCase(context, input);
+  const shared: Shared = { ...context, decoy, resets };
+  const useCases = answerEach((useCase) => (input) => useCase(shared, input));
   return {
     useCases: {
-      signInMethods: async () => ok({ methods: ['api_key', 'password'], registration: await registrationState(context) }),
-      register: bounded(context.logins, context.clock, callerOf, bind(register)),
-      login: bounded(context.logins, context.clock, callerOf, (input: LoginInput) => login(context, decoy, input)),
-      refresh: bind(refresh),
-      logout: bind(logout),
-      invite: bind(invite),
-      acceptInvite: bind(acceptInvite),
-      listInvites: bind(listInvites),
-      revokeInvite: bind(revokeInvite),
-      requestPasswordReset: (input) => requestPasswordReset(context, resets, input),
-      confirmPasswordReset: bind(confirmPasswordReset),
-      me: bind(me),
-      listAccounts: bind(listAccounts),
-      getAccount: bind(getAccount),
-      changeRole: bind(changeRole),
-      setDisabled: bind(setDisabled),
-      revokeSessions: bind(revokeSessions),
+      ...useCases,
+      register: bounded(context.logins, context.clock, callerOf, useCases.register),
+      login: bounded(context.logins, context.clock, callerOf, useCases.login),
     },
     warmUp: () => decoy.get(),
     syncRevocations: () => syncRevocations(context),
@@ -105,14 +86,18 @@ const callerOf = ({ address }: { readonly address: string | null }): string | nu
 
 /** Every account use case on a gateway without an account store (spec: Errors). */
 export function withoutAccountStore(): AccountUseCases {
-  const refuse = async () => fail({ kind: 'account_store_unavailable' } as const);
   return {
+    ...answerEach(() => async () => fail({ kind: 'account_store_unavailable' })),
     signInMethods: async () => ok({ methods: ['api_key'], registration: undefined }),
-    register: refuse, login: refuse, refresh: refuse, logout: refuse,
-    invite: refuse, acceptInvite: refuse, listInvites: refuse, revokeInvite: refuse,
-    requestPasswordReset: refuse, confirmPasswordReset: refuse,
-    me: refuse, listAccounts: refuse, getAccount: refuse, changeRole: refuse, setDisabled: refuse, revokeSessions: refuse,
   };
+}
+
+/** `registration` is undefined where nobody can have an account. */
+export type SignInMethods = { readonly methods: readonly ('api_key' | 'password')[]; readonly registration: RegistrationState | undefined };
+
+/** How one can authenticate here (spec: Authentication endpoints); never fails. */
+async function signInMethods(context: AccountsContext, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
+  return ok({ methods: ['api_key', 'password'], registration: await registrationState(context) });
 }
 
 /** Works in many small transactions: a long one would delay others, and would time out before its end. */

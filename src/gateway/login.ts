@@ -51,11 +51,13 @@ export class DecoyHash {
   }
 }
 
+type LoginContext = AccountsContext & { readonly decoy: DecoyHash };
+
 /** One attempt: the account that is meant, and the key under which its failures are counted. */
 type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined };
 
 /** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
-export async function login(context: AccountsContext, decoy: DecoyHash, input: LoginInput): Promise<Result<SignIn, Fault>> {
+export async function login(context: LoginContext, input: LoginInput): Promise<Result<SignIn, Fault>> {
   const email = parseEmail(input.email);
   // A text that is not an address has no account, and is handled in the same way.
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
@@ -68,16 +70,16 @@ export async function login(context: AccountsContext, decoy: DecoyHash, input: L
 
   const locked = lockedForSecs(lockout, context.clock.nowMs());
   if (locked !== undefined) return refuseLocked(context, attempt, locked);
-  const verified = await verify(context, decoy, attempt);
+  const verified = await verify(context, attempt);
   if (!verified.ok) return verified;
   return verified.value.matches && attempt.account !== undefined && !attempt.account.disabled
     ? succeed(context, attempt, attempt.account, verified.value.rehash)
     : countFailure(context, attempt);
 }
 
-async function verify(context: AccountsContext, decoy: DecoyHash, { account, input }: Attempt) {
+async function verify(context: LoginContext, { account, input }: Attempt) {
   const password = readPassword(input.password);
-  const decoyHash = await decoy.get();
+  const decoyHash = await context.decoy.get();
   if (!decoyHash.ok) return decoyHash;
   const verified = await context.passwords.verify(account?.passwordHash ?? decoyHash.value, password ?? '');
   if (!verified.ok || password !== undefined) return verified;

@@ -28,7 +28,8 @@ export type ResetQueue = {
  * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an account,
  * or whether mail can be delivered. Always succeeds.
  */
-export async function requestPasswordReset(context: AccountsContext, { backlog, onFailed, onDropped }: ResetQueue, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
+export async function requestPasswordReset(context: AccountsContext & { readonly resets: ResetQueue }, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
+  const { backlog, onFailed, onDropped } = context.resets;
   const isTaken = backlog.push(async () => {
     const sent = await sendReset(context, email);
     if (!sent.ok) onFailed({ fault: sent.fault.kind });
