@@ -14,11 +14,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
     await rm(next, { force: true });
     throw error;
   }
-  const folder = await open(dirname(path), 'r');
+  await syncFile(dirname(path)); // the new name, too, must outlive a loss of power
+}
+
+/** Makes what was written survive a loss of power; of a folder, the names in it. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
   try {
-    await folder.sync(); // the new name, too, must outlive a loss of power
+    await file.sync();
   } finally {
-    await folder.close();
+    await file.close();
   }
 }
 

@@ -1,6 +1,6 @@
-/** Resolves when the work has ended or the time is up. In the latter case the work continues unobserved; it must not reject. */
-export async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
+/** What the work comes to, or undefined once the time is up: then it continues, and nobody hears how it ends. */
+export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => { timer = setTimeout(resolve, timeoutMs); })]);
-  clearTimeout(timer);
+  const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => resolve(undefined), timeoutMs); });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { within } from '../adapters/within.ts';
 import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
@@ -33,19 +34,13 @@ export class AuditReaderLink implements AuditReads {
     this.#deadlineMs = deadlineMs;
   }
 
-  read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
+  async read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     const untilMs = performance.now() + this.#deadlineMs;
     const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request));
     const read = isFurtherPiece(request) ? this.#queue.runFurther(orgId, search) : this.#queue.run(orgId, search);
-    if (read === undefined) return Promise.resolve(OVERLOADED);
-    return new Promise((resolve) => {
-      // A caller that timed out keeps its place: the thread is still working on its search.
-      const timer = setTimeout(() => resolve(OVERLOADED), this.#deadlineMs);
-      void read.then((reply) => {
-        clearTimeout(timer);
-        resolve(reply);
-      });
-    });
+    if (read === undefined) return OVERLOADED;
+    // A caller that timed out keeps its place: the thread is still working on its search.
+    return (await within(this.#deadlineMs, read)) ?? OVERLOADED;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import { within } from '../adapters/within.ts';
 import { assertNever } from '../core/result.ts';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
@@ -115,14 +116,9 @@ export class Supervisor {
   /** Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained. */
   async drainIo(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    let timer: NodeJS.Timeout | undefined;
-    const drained = new Promise<void>((resolve) => {
-      this.#onDrained = resolve;
-      timer = setTimeout(resolve, graceMs + DRAIN_LATE_MS);
-    });
+    const drained = new Promise<void>((resolve) => { this.#onDrained = resolve; });
     this.#options.switchboard.broadcast({ type: 'drain', graceMs });
-    if (this.#io.size > 0) await drained;
-    clearTimeout(timer);
+    if (this.#io.size > 0) await within(graceMs + DRAIN_LATE_MS, drained);
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
 

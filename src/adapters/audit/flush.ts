@@ -1,12 +1,12 @@
 /** Makes written data survive a loss of power. A file that retention has deleted is skipped. */
 import { fsyncSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { codeOf } from '../../core/error-text.ts';
+import { syncFile } from '../durable-file.ts';
 import { withOpenFile } from '../open-file.ts';
 
 /** One after the other, on the thread pool of Node.js: only the caller waits for the disk. */
 export async function flushFiles(paths: readonly string[]): Promise<void> {
-  for (const path of paths) await flush(path).catch(throwUnlessDeleted);
+  for (const path of paths) await syncFile(path).catch(throwUnlessDeleted);
 }
 
 /** For a shutdown: the thread waits for the disk. */
@@ -17,15 +17,6 @@ export function flushFilesNow(paths: readonly string[]): void {
     } catch (error) {
       throwUnlessDeleted(error);
     }
-  }
-}
-
-async function flush(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }
 

@@ -1,9 +1,10 @@
 /** Keeps two processes from writing one audit log: interleaved chains could not be told from tampering. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, ftruncateSync, openSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/error-text.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
+import { isProcess } from '../is-process.ts';
 import { readIfThere } from './segments.ts';
 
 export type Lock = { release(): void };
@@ -52,33 +53,18 @@ export function acquirePidFile(path: string): Result<Lock, LockFault> {
     if (holder === undefined) continue;
     // Our own mark is left by a thread of this process that crashed: the gateway runs one writer at a time.
     if (holder !== own && isAlive(holder)) return fail({ kind: 'locked', holder: holder.split(' ')[0] ?? '' });
-    unlinkIfThere(path);
+    rmSync(path, { force: true });
   }
   return fail({ kind: 'locked', holder: readIfThere(path) ?? '' });
 }
 
 function isAlive(holder: string): boolean {
-  const [pidText, start] = holder.split(' ');
-  const pid = Number(pidText);
-  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (codeOf(error) === 'ESRCH') return false;
-  }
-  return startOf(pid) === start;
+  const [pid, start] = holder.split(' ');
+  return isProcess(Number(pid)) && startOf(Number(pid)) === start;
 }
 
 /** Tells two processes apart that got the same id one after the other. Empty where the system does not say. */
 function startOf(pid: number): string {
   const stat = readIfThere(`/proc/${pid}/stat`) ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-}
-
-function unlinkIfThere(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
-  }
 }

@@ -1,7 +1,7 @@
 /** What a killed gateway leaves behind: a running server, or the pid file of one that is gone. */
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../../core/error-text.ts';
+import { isProcess } from '../is-process.ts';
 import { pause, withClient } from './embedded-server.ts';
 import type { StoreLog } from './postgres.ts';
 
@@ -16,7 +16,7 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   const lines = await readFile(pidFile, 'utf8').then((text) => text.split('\n'), () => undefined);
   if (lines === undefined) return;
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
-  if (!isAlive(pid)) return; // PostgreSQL itself sees that such a file is stale
+  if (pid === 1 || !isProcess(pid)) return; // PostgreSQL itself sees that such a file is stale
   if (!(await servesCluster(urlOf(port), cluster)) && !(await runsIn(pid, cluster))) {
     log.warn('the pid file of the embedded PostgreSQL names a process that is another program; removing the file', { pid });
     await rm(pidFile, { force: true });
@@ -29,23 +29,13 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
 }
 
 async function isGoneAfter(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
-  if (isAlive(pid)) process.kill(pid, signal);
+  if (isProcess(pid)) process.kill(pid, signal);
   const deadline = performance.now() + timeoutMs;
-  while (isAlive(pid)) {
+  while (isProcess(pid)) {
     if (performance.now() > deadline) return false;
     await pause(POLL_MS);
   }
   return true;
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 1) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
 }
 
 async function servesCluster(url: string, cluster: string): Promise<boolean> {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { within } from '../within.ts';
 import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
 import { Outage } from './outage.ts';
@@ -100,11 +101,7 @@ export class Postgres {
   get trouble(): string | undefined { return this.#outage.trouble; }
 
   /** For the readiness probe: whether the database answers promptly, takes writes, and has its tables. */
-  async isReachable(): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => { timer = setTimeout(() => resolve(false), PROBE_MS); });
-    return Promise.race([this.#probe(), late]).finally(() => clearTimeout(timer));
-  }
+  async isReachable(): Promise<boolean> { return (await within(PROBE_MS, this.#probe())) ?? false; }
 
   /** Runs single statements, each on any connection. Fault: `store_unreachable`. */
   attempt<T>(work: (queryable: Queryable) => Promise<T>): Promise<Result<T, Fault>> {
