@@ -5,6 +5,7 @@
 import { explain, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
+import type { HttpStatus } from './http/status-text.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
 import { unaryMethods, type Caller, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
@@ -28,7 +29,7 @@ export type ConnectRequest = Caller & {
 };
 
 export type ConnectReply = {
-  readonly status: number;
+  readonly status: HttpStatus;
   readonly contentType: 'application/json' | 'application/proto';
   readonly content: string | Buffer;
   readonly headers: readonly (readonly [string, string])[];
@@ -138,7 +139,7 @@ export function connectError(fault: Fault): ConnectReply {
   return errorReply(code, status, explain(fault), headers);
 }
 
-const errorReply = (code: RpcCode, status: number, message: string, headers: ConnectReply['headers']): ConnectReply =>
+const errorReply = (code: RpcCode, status: HttpStatus, message: string, headers: ConnectReply['headers']): ConnectReply =>
   ({ status, contentType: 'application/json', content: `{"code":"${code}","message":${quote(message)}}`, headers });
 
 const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', [['svc-code', 'deadline_exceeded']]);

@@ -1,5 +1,6 @@
 /** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in http/reply.ts. */
 import type { FaultKind } from '../core/fault.ts';
+import type { HttpStatus } from './http/status-text.ts';
 
 /** The status codes of gRPC by the names that Connect gives them, with Connect's HTTP status. */
 export const RPC_HTTP_STATUS = {
@@ -14,7 +15,7 @@ export const RPC_HTTP_STATUS = {
   unimplemented: 501,
   unavailable: 503,
   deadline_exceeded: 504,
-} as const;
+} as const satisfies Record<string, HttpStatus>;
 export type RpcCode = keyof typeof RPC_HTTP_STATUS;
 
 export const RPC_CODE = {

@@ -203,7 +203,7 @@ export class Exchange {
   }
 
   #writeHead(response: HttpResponse, type: string | undefined, shared: NonNullable<Sending['headers']>): void {
-    this.#beginHead(STATUS_LINE[response.status] ?? String(response.status));
+    this.#beginHead(STATUS_LINE[response.status]);
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);

@@ -6,7 +6,7 @@ import { QUERY, type QueryName } from './query-names.ts';
 import { REFRESH_COOKIE } from './refresh-cookie.ts';
 import { HTTP_STATUS } from './reply.ts';
 import type { Answer, Route } from './route.ts';
-import { STATUS_TEXT } from './status-text.ts';
+import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -76,7 +76,7 @@ type HeaderName = keyof typeof HEADERS;
 const headersOf = (names: readonly HeaderName[] = []): Json =>
   (names.length === 0 ? {} : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) });
 
-const PROBLEM_HEADERS: Readonly<Record<number, readonly HeaderName[]>> = {
+const PROBLEM_HEADERS: Readonly<Partial<Record<HttpStatus, readonly HeaderName[]>>> = {
   401: ['WWW-Authenticate'],
   403: ['WWW-Authenticate'],
   423: ['Retry-After'],
@@ -89,11 +89,11 @@ const problemResponse = (description: string, headers?: readonly HeaderName[]): 
   ({ description, ...headersOf(headers), content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } });
 
 /** By the name of the status, `NotFound`; `Problem` is any of them. */
-const nameOfProblem = (status: number): string => (STATUS_TEXT[status] ?? '').replaceAll(' ', '');
+const nameOfProblem = (status: HttpStatus): string => STATUS_TEXT[status].replaceAll(' ', '');
 
-const problemResponses = (statuses: readonly number[]): Json => ({
+const problemResponses = (statuses: readonly HttpStatus[]): Json => ({
   Problem: problemResponse('A problem document (RFC 9457)'),
-  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(STATUS_TEXT[status] ?? '', PROBLEM_HEADERS[status])])),
+  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(STATUS_TEXT[status], PROBLEM_HEADERS[status])])),
 });
 
 function operationOf(row: Route): Json {
@@ -129,14 +129,16 @@ const queryParameter = (name: QueryName): Json => ({ name, in: 'query', required
 const problemNamed = (name: string): Json => ({ $ref: `#/components/responses/${name}` });
 
 /** The statuses that follow from a row's input and its access, and those that only it has. */
-const problemsOf = ({ access, limit, path, body, query, refusals }: Route): readonly number[] => [
-  ...(body !== undefined || query !== undefined || path.includes('/:') ? [400] : []),
-  ...(access === 'public' ? [] : [401, 403]),
-  ...(path.includes('/:') ? [404] : []),
-  ...(body === undefined ? [] : [413, 415]),
-  ...(limit === 'none' ? [] : [429, 503]),
+const problemsOf = ({ access, limit, path, body, query, refusals }: Route): readonly HttpStatus[] => [
+  ...where(body !== undefined || query !== undefined || path.includes('/:'), 400),
+  ...where(access !== 'public', 401, 403),
+  ...where(path.includes('/:'), 404),
+  ...where(body !== undefined, 413, 415),
+  ...where(limit !== 'none', 429, 503),
   ...(refusals ?? []),
 ];
+
+const where = (holds: boolean, ...statuses: readonly HttpStatus[]): readonly HttpStatus[] => (holds ? statuses : []);
 
 function responsesOf(row: Route): Json {
   return {

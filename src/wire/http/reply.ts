@@ -2,7 +2,7 @@
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
 import { rateLimitHeaders, retryAfterSecs } from '../retry.ts';
 import type { HttpResponse } from './route.ts';
-import { STATUS_TEXT } from './status-text.ts';
+import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
 
 export const HTTP_STATUS = {
   invalid_argument: 400,
@@ -34,7 +34,7 @@ export const HTTP_STATUS = {
   audit_unavailable: 503,
   shutting_down: 503,
   overloaded: 503,
-} as const satisfies Record<FaultKind, number>;
+} as const satisfies Record<FaultKind, HttpStatus>;
 
 /** A problem document (RFC 9457) with the headers its status calls for. */
 export function problemOf(fault: Fault): HttpResponse {

@@ -5,6 +5,7 @@ import type { Result } from '../../core/result.ts';
 import type { Principal, Scope } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { QueryName } from './query-names.ts';
+import type { HttpStatus } from './status-text.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -26,7 +27,7 @@ export type HttpRequest = {
 export type Authorized = HttpRequest & { readonly principal: Principal };
 
 export type HttpResponse = {
-  readonly status: number;
+  readonly status: HttpStatus;
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent unchanged, with its own content type, instead of `body`. */
@@ -63,7 +64,7 @@ type Common = {
   /** Headers of its successful answers. */
   readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
-  readonly refusals?: readonly number[];
+  readonly refusals?: readonly HttpStatus[];
   /** The credentials that a public row reads by itself; any one of them will do. */
   readonly credentials?: readonly ('bearer' | 'refresh_cookie' | 'none')[];
 };
