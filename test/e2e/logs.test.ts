@@ -74,6 +74,18 @@ test('every filter keeps what it names and nothing else', async () => {
   }
 });
 
+test.each([
+  ['logs', ['team_id', 'agent_id', 'op_id', 'actor']],
+  ['logs/export', ['team_id', 'agent_id', 'op_id', 'actor']],
+  ['ops', ['team_id', 'agent_id']],
+  ['agents', ['team_id', 'agent_id']],
+])('of /%s an empty name is refused, as of a script whose variable is not set: nothing has it, and there would seem to be nothing', async (path, fields) => {
+  for (const field of fields) {
+    const { status, body } = await gateway.call('GET', `/api/v1/${path}?${field}=`);
+    expect([status, body.field, body.detail]).toEqual([400, field, `${field}: must not be empty; leave it out to see all`]);
+  }
+});
+
 test('an entry without an org matches no org filter, and a credential of an org sees that org only', async () => {
   await check('');
   await check('theirs');

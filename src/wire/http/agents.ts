@@ -4,7 +4,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
-import { agentIdentity, optional, readBody, readPage, ruled } from './body.ts';
+import { agentIdentity, optional, readBody, readNames, readPage, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView } from './views.ts';
@@ -28,7 +28,10 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
   const page = readPage(query);
   if (!page.ok) return page;
-  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', principal, orgId: query.get('org_id') ?? undefined, teamId: query.get('team_id') ?? undefined, agentId: query.get('agent_id') ?? undefined, ...page.value });
+  const names = readNames(query, ['team_id', 'agent_id']);
+  if (!names.ok) return names;
+  const { team_id: teamId, agent_id: agentId } = names.value;
+  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', principal, orgId: query.get('org_id') ?? undefined, teamId, agentId, ...page.value });
   return reply.ok ? ok({ status: 200, body: { agents: reply.value.items.map(agentView), next_cursor: reply.value.next ?? null } }) : reply;
 }
 

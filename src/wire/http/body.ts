@@ -75,6 +75,20 @@ export function readPage(query: URLSearchParams): Result<{ readonly perPage: num
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
 
+/**
+ * Query parameters that name something; undefined where they are not given. Fault: `invalid_argument` for an empty one. Nothing
+ * has an empty name, and who sends one by mistake would take the answer to mean that there is nothing.
+ */
+export function readNames<F extends string>(query: URLSearchParams, fields: readonly F[]): Result<{ readonly [field in F]?: string }, Fault> {
+  const names: { [field in F]?: string } = {};
+  for (const field of fields) {
+    const given = query.get(field);
+    if (given === '') return fail({ kind: 'invalid_argument', field, problem: 'must not be empty; leave it out to see all' });
+    if (given !== null) names[field] = given;
+  }
+  return ok(names);
+}
+
 /** A query parameter that must be one of a few words; undefined when it is not given. */
 export function readWord<T extends string>(query: URLSearchParams, field: string, words: readonly T[]): Result<T | undefined, Fault> {
   const given = query.get(field);

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { LogText } from '../../gateway/logs.ts';
-import { readPage, readTime, readWord } from './body.ts';
+import { readNames, readPage, readTime, readWord } from './body.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { logPage } from './shapes.ts';
@@ -21,13 +21,15 @@ function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
   if (!since.ok) return since;
   const until = readTime(query, 'until');
   if (!until.ok) return until;
-  const text = (field: string): string | undefined => query.get(field) ?? undefined;
+  const names = readNames(query, ['team_id', 'agent_id', 'op_id', 'actor']);
+  if (!names.ok) return names;
+  const { team_id: teamId, agent_id: agentId, op_id: opId, actor } = names.value;
   return ok({
-    orgId: text('org_id'),
-    teamId: text('team_id'),
-    agentId: text('agent_id'),
-    opId: text('op_id'),
-    actor: text('actor'),
+    orgId: query.get('org_id') ?? undefined,
+    teamId,
+    agentId,
+    opId,
+    actor,
     eventType: eventType.value,
     decision: decision.value,
     sinceMs: since.value,

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { agentIdentity, optional, readBody, readOpHalves, readOpId, readPage, readWord } from './body.ts';
+import { agentIdentity, optional, readBody, readNames, readOpHalves, readOpId, readPage, readWord } from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
@@ -36,12 +36,14 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   if (!page.ok) return page;
   const state = readWord(query, 'state', QUERY.state.options);
   if (!state.ok) return state;
+  const names = readNames(query, ['team_id', 'agent_id']);
+  if (!names.ok) return names;
   const { reply } = await link.ask<'list-ops'>({
     type: 'list-ops',
     principal,
     orgId: query.get('org_id') ?? undefined,
-    teamId: query.get('team_id') ?? undefined,
-    agentId: query.get('agent_id') ?? undefined,
+    teamId: names.value.team_id,
+    agentId: names.value.agent_id,
     state: state.value,
     ...page.value,
   });

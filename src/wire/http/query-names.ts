@@ -8,13 +8,13 @@ const time = z.iso.datetime({ offset: true });
 
 export const QUERY = {
   org_id: z.string().meta({ description: 'Only what belongs to this org. Without it: the org of the credential, or every org when it is bound to none.' }),
-  team_id: z.string().meta({ description: 'Only what belongs to a team of this name.' }),
-  agent_id: z.string().meta({ description: 'Only what belongs to an agent of this name.' }),
+  team_id: z.string().min(1).meta({ description: 'Only what belongs to a team of this name.' }),
+  agent_id: z.string().min(1).meta({ description: 'Only what belongs to an agent of this name.' }),
   state: z.enum(OP_STATES).meta({ description: 'Only operations in this state.' }),
   event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this kind.' }),
   decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
-  op_id: z.string().meta({ description: 'Only entries about this operation.' }),
-  actor: z.string().meta({ description: 'Only what this actor caused, such as `key:<id>`.' }),
+  op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),
+  actor: z.string().min(1).meta({ description: 'Only what this actor caused, such as `key:<id>`.' }),
   since: time.meta({ description: 'Only entries of this time or later.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'How the entries are written.', default: 'ndjson' }),
