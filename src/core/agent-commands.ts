@@ -51,7 +51,7 @@ function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: Ag
 
 function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {
   if (agents.registeredCount >= maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' });
-  const ofOrg = orgId === '' ? 0 : agents.membersOf(orgId)?.agents.size ?? 0;
+  const ofOrg = orgId === '' ? 0 : agents.groups.orgs.get(orgId)?.agents.size ?? 0;
   return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
 }
 

@@ -1,3 +1,4 @@
+import type { AgentEntry } from './agents.ts';
 import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { SequencedList } from './sequenced-list.ts';
 
@@ -53,13 +54,15 @@ class GroupTable {
   }
 }
 
-/** The counts of an org, or of a team in it. Every change updates them, so that reading them costs nothing. */
+/** An org, or a team in it: its agents, and counts that every change updates, so that reading them costs nothing. */
 export class AgentGroup {
   readonly orgId: string;
   /** Undefined: the group is an org. */
   readonly teamId: string | undefined;
   /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
+  /** Those that are registered, in the order of their registration. */
+  readonly agents = new SequencedList<AgentEntry>();
   /** The operations of all known agents, registered or not. */
   readonly ops: OpCounts = zeroOpCounts();
   readonly seen = new SeenCounter();
@@ -68,9 +71,8 @@ export class AgentGroup {
   /** Slots of its oldest and its newest operation, kept by the registry of operations; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
-  /** How many of its agents are known, and how many of those are registered. */
+  /** How many of its agents are known. */
   known = 0;
-  registered = 0;
   /** How many teams have a registered agent. */
   registeredTeams = 0;
 
@@ -114,12 +116,21 @@ export class AgentGroups {
     if (org.known === 0) this.orgs.remove(org.orgId, org);
   }
 
-  /** An agent of the team was registered, or deregistered. */
-  countRegistered(org: AgentGroup, team: AgentGroup, change: 1 | -1): void {
-    org.registered += change;
-    team.registered += change;
-    const isEdge = team.registered === (change === 1 ? 1 : 0);
-    if (!isEdge) return;
+  addRegistered(agent: AgentEntry): void {
+    const { org, team, registration } = agent;
+    if (team.agents.size === 0) this.#countTeam(org, 1);
+    org.agents.add(registration, agent);
+    team.agents.add(registration, agent);
+  }
+
+  removeRegistered({ org, team, registration }: AgentEntry): void {
+    org.agents.remove(registration);
+    team.agents.remove(registration);
+    if (team.agents.size === 0) this.#countTeam(org, -1);
+  }
+
+  /** A team of the org has its first registered agent, or has lost its last one. */
+  #countTeam(org: AgentGroup, change: 1 | -1): void {
     org.registeredTeams += change;
     this.registeredTeams += change;
     // Agents without an org share a group, which does not count as an org.

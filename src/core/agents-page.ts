@@ -28,6 +28,6 @@ export function pageOfAgents(agents: AgentRegistry, wanted: Wanted, perPage: num
 function agentsAfter(agents: AgentRegistry, { orgId, teamId, agentId }: Wanted, after: number): Iterable<AgentEntry> {
   if (agentId !== undefined) return orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
   if (orgId === undefined) return agents.registeredAfter(after);
-  const org = agents.membersOf(orgId);
-  return (teamId === undefined ? org?.agents : org?.teams.get(teamId))?.after(after) ?? [];
+  const org = agents.groups.orgs.get(orgId);
+  return (teamId === undefined ? org : org?.teams.get(teamId))?.agents.after(after) ?? [];
 }

@@ -52,29 +52,17 @@ export type AgentRegistration = {
   readonly parent: AgentKey | undefined;
 };
 
-export type OrgMembers = {
-  /** Grows with every org. Listings across orgs are in this order, and their cursors are such numbers. */
-  readonly sequence: number;
-  readonly orgId: string;
-  /** In the order of their registration. */
-  readonly agents: SequencedList<AgentEntry>;
-  readonly teams: Map<string, SequencedList<AgentEntry>>;
-};
-
 /** The registry of agents: by org/team/agent, by credential, by parent, and by org and team (spec: Agent identity). */
 export class AgentRegistry {
   readonly #byKey = new Map<AgentKey, AgentEntry>();
   readonly #registered = new SequencedList<AgentEntry>();
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
-  readonly #byOrg = new Map<string, OrgMembers>();
-  readonly #orgsInOrder = new SequencedList<OrgMembers>();
   readonly #byParent = new Multimap<AgentKey, AgentEntry>();
   /** Most names belong to a single agent, which then needs no list. */
   readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
   readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
-  #orgs = 0;
 
   constructor(onForgotten: (entry: AgentEntry) => void = () => {}) { this.#onForgotten = onForgotten; }
 
@@ -90,12 +78,6 @@ export class AgentRegistry {
 
   /** The agent that this credential belongs to. */
   ownerOf(credential: SecretDigest): AgentEntry | undefined { return this.#byCredential.get(credential); }
-
-  /** The registered members of an org, or undefined when it has none. */
-  membersOf(orgId: string): OrgMembers | undefined { return this.#byOrg.get(orgId); }
-
-  /** The orgs after this sequence number, in their order. */
-  orgsAfter(sequence: number): Iterable<OrgMembers> { return this.#orgsInOrder.after(sequence); }
 
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.of(key); }
@@ -119,7 +101,7 @@ export class AgentRegistry {
    */
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
     const found: AgentEntry[] = [];
-    for (const teamId of this.#byOrg.get(orgId)?.teams.keys() ?? []) {
+    for (const { teamId = '' } of this.groups.orgs.get(orgId)?.teams.after(0) ?? []) {
       const entry = this.#byKey.get(agentKeyOf({ orgId, teamId, agentId }));
       if (entry !== undefined && entry.isRegistered && entry.registration > registration) found.push(entry);
     }
@@ -168,9 +150,8 @@ export class AgentRegistry {
       this.#registrations += 1;
       entry.registration = this.#registrations;
       this.#registered.add(entry.registration, entry);
-      this.#addToOrg(entry);
       this.#addName(entry);
-      this.groups.countRegistered(entry.org, entry.team, 1);
+      this.groups.addRegistered(entry);
       entry.registeredAtMs = registeredAtMs;
     } else {
       this.#byCredential.delete(entry.credential);
@@ -188,9 +169,8 @@ export class AgentRegistry {
     this.#byCredential.delete(entry.credential);
     entry.credential = undefined;
     this.#setParent(entry, undefined);
-    this.#removeFromOrg(entry);
     this.#removeName(entry);
-    this.groups.countRegistered(entry.org, entry.team, -1);
+    this.groups.removeRegistered(entry);
     this.#unsee(entry);
     this.#registered.remove(entry.registration);
     this.forgetIfUnused(entry);
@@ -203,37 +183,6 @@ export class AgentRegistry {
     this.#byKey.delete(entry.key);
     this.groups.leave(entry.org, entry.team);
     this.#onForgotten(entry);
-  }
-
-  #addToOrg(entry: AgentEntry): void {
-    const { orgId, teamId } = entry.identity;
-    let org = this.#byOrg.get(orgId);
-    if (org === undefined) {
-      this.#orgs += 1;
-      org = { sequence: this.#orgs, orgId, agents: new SequencedList(), teams: new Map() };
-      this.#byOrg.set(orgId, org);
-      this.#orgsInOrder.add(org.sequence, org);
-    }
-    org.agents.add(entry.registration, entry);
-    let team = org.teams.get(teamId);
-    if (team === undefined) {
-      team = new SequencedList();
-      org.teams.set(teamId, team);
-    }
-    team.add(entry.registration, entry);
-  }
-
-  #removeFromOrg(entry: AgentEntry): void {
-    const { orgId, teamId } = entry.identity;
-    const org = this.#byOrg.get(orgId);
-    if (org === undefined) return;
-    org.agents.remove(entry.registration);
-    const team = org.teams.get(teamId);
-    team?.remove(entry.registration);
-    if (team?.size === 0) org.teams.delete(teamId);
-    if (org.agents.size > 0) return;
-    this.#byOrg.delete(orgId);
-    this.#orgsInOrder.remove(org.sequence);
   }
 
   #addName(entry: AgentEntry): void {

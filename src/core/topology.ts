@@ -1,6 +1,6 @@
 /** Pages over orgs, teams and lineages, each of bounded work (spec: Audit and topology endpoints). */
 import type { AgentGroup } from './agent-groups.ts';
-import { viewOfAgent, type AgentEntry, type AgentRegistry, type OrgMembers } from './agents.ts';
+import { viewOfAgent, type AgentEntry, type AgentRegistry } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
 import { BAD_CURSOR, firstPage, numberOf, type CursorFault } from './cursor.ts';
 import { zeroOpCounts, type OpCounts } from './op-state.ts';
@@ -64,7 +64,7 @@ export function overview(agents: AgentRegistry, orgId: string | undefined, page:
   const group = orgId === undefined ? undefined : agents.groups.orgs.get(orgId);
   const counts = orgId === undefined
     ? { orgCount: agents.groups.registeredOrgs, teamCount: agents.groups.registeredTeams, agentCount: agents.registeredCount }
-    : { orgCount: isOrg(group) ? 1 : 0, teamCount: group?.registeredTeams ?? 0, agentCount: group?.registered ?? 0 };
+    : { orgCount: isOrg(group) ? 1 : 0, teamCount: group?.registeredTeams ?? 0, agentCount: group?.agents.size ?? 0 };
   return ok({ ...counts, ...listed.value });
 }
 
@@ -151,32 +151,33 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
   const { items, next } = firstPage(listed?.after(after) ?? [], perPage, ({ sequence }) => String(sequence));
   const totals = orgId === undefined
     ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
-    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.registered ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
+    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.agents.size ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
   return ok({ ...totals, groups: items.map((group) => statsOf(group, nowMs)), next });
 }
 
-const statsOf = ({ orgId, teamId, registered, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
-  ({ orgId, teamId, agentCount: registered, agentsSeen: seen.count(nowMs), ops: { ...ops } });
+const statsOf = ({ orgId, teamId, agents, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
+  ({ orgId, teamId, agentCount: agents.size, agentsSeen: seen.count(nowMs), ops: { ...ops } });
 
 const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
 
 /** True for an org with a registered agent. The group of agents without an org does not count as an org. */
-const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.registered > 0;
+const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.agents.size > 0;
 
 /** The one org that was asked for, or all of them from the cursor's on. */
-function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<OrgMembers> {
-  if (orgId === undefined) return agents.orgsAfter(sequence - 1);
-  const org = agents.membersOf(orgId);
+function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<AgentGroup> {
+  const { orgs } = agents.groups;
+  if (orgId === undefined) return orgs.after(sequence - 1);
+  const org = orgs.get(orgId);
   return org === undefined || org.sequence < sequence ? [] : [org];
 }
 
 type Place = { readonly org: number; readonly registration: number };
 
-function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: Place): Generator<{ readonly org: OrgMembers; readonly agent: AgentEntry }> {
+function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: Place): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
   for (const org of orgsFrom(agents, orgId, after)) {
-    const members = teamId === undefined ? org.agents : org.teams.get(teamId);
-    for (const agent of members?.after(org.sequence === after.org ? after.registration : 0) ?? []) yield { org, agent };
+    const group = teamId === undefined ? org : org.teams.get(teamId);
+    for (const agent of group?.agents.after(org.sequence === after.org ? after.registration : 0) ?? []) yield { org, agent };
   }
 }
 

@@ -13,8 +13,8 @@ test('the whole triple is the identity: equal names in two orgs, or in none, are
   const entries = ['acme', 'globex', ''].map((orgId) => agents.register(registration({ ...CRAWLER, orgId }, `token-${orgId}`)));
   expect(new Set(entries.map(({ key }) => key))).toEqual(new Set(['acme/search/crawler', 'globex/search/crawler', '/search/crawler']));
   expect(agents.ownerOf(digest('token-globex'))).toBe(entries[1]);
-  expect([...agents.membersOf('globex')!.agents.after(0)]).toEqual([entries[1]]);
-  expect(agents.membersOf('nobody')).toBeUndefined();
+  expect([...agents.groups.orgs.get('globex')!.agents.after(0)]).toEqual([entries[1]]);
+  expect(agents.groups.orgs.get('nobody')).toBeUndefined();
 });
 
 test('registering again rotates the token at once, and keeps place and time', () => {
@@ -40,7 +40,7 @@ test('an agent that is deregistered while it has operations is known until the l
   const entry = agents.register(registration(CRAWLER, 'token'));
   entry.ops = 1;
   expect(agents.deregister(entry.key)).toBe(true);
-  expect([agents.ownerOf(digest('token')), agents.membersOf('acme'), agents.get(entry.key), forgotten]).toEqual([undefined, undefined, entry, []]);
+  expect([agents.ownerOf(digest('token')), agents.groups.orgs.get('acme')!.agents.size, agents.get(entry.key), forgotten]).toEqual([undefined, 0, entry, []]);
   entry.ops = 0;
   agents.forgetIfUnused(entry);
   expect([agents.get(entry.key), forgotten]).toEqual([undefined, [entry]]);
@@ -82,15 +82,15 @@ test('after any registrations and deregistrations, every index tells the same st
       expect(agents.ownerOf(digest(`token-${index}`))?.key).toBe(owner);
     }
     const orgs = new Set([...model.values()].map(({ identity }) => identity.orgId));
-    expect(new Set([...agents.orgsAfter(0)].map(({ orgId }) => orgId))).toEqual(orgs);
+    expect(new Set([...agents.groups.orgs.after(0)].map(({ orgId }) => orgId))).toEqual(orgs);
     for (const orgId of orgs) {
       const members = [...model].filter(([, { identity }]) => identity.orgId === orgId);
-      expect([...agents.membersOf(orgId)!.agents.after(0)].map(({ key }) => key).sort()).toEqual(members.map(([key]) => key).sort());
+      expect([...agents.groups.orgs.get(orgId)!.agents.after(0)].map(({ key }) => key).sort()).toEqual(members.map(([key]) => key).sort());
       for (const teamId of new Set(members.map(([, { identity }]) => identity.teamId))) {
         const team = members.filter(([, { identity }]) => identity.teamId === teamId).map(([key]) => key);
-        expect([...agents.membersOf(orgId)!.teams.get(teamId)!.after(0)].map(({ key }) => key).sort()).toEqual(team.sort());
+        expect([...agents.groups.orgs.get(orgId)!.teams.get(teamId)!.agents.after(0)].map(({ key }) => key).sort()).toEqual(team.sort());
       }
-      expect(agents.membersOf(orgId)!.teams.size).toBe(new Set(members.map(([, { identity }]) => identity.teamId)).size);
+      expect(agents.groups.orgs.get(orgId)!.registeredTeams).toBe(new Set(members.map(([, { identity }]) => identity.teamId)).size);
     }
     for (const parent of new Set([...model.values()].flatMap(({ parent: key }) => key ?? []))) {
       const children = [...model].filter(([, agent]) => agent.parent === parent).map(([key]) => key);

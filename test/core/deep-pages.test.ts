@@ -49,7 +49,7 @@ const governor: Governor = openGovernor();
 const agents = fill(governor.agents);
 const list = (orgId: string | undefined, cursor: string | undefined) =>
   governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId, perPage: 10, cursor }, 0).reply;
-const hugeOrg = agents.membersOf('huge')!;
+const hugeOrg = agents.groups.orgs.get('huge')!;
 const place = (org: number, registration: number): string => `${org}.${registration}`;
 const firstOfHuge = agents.get(agentKeyOf({ orgId: 'huge', teamId: 'wide', agentId: 'n0' }))!.registration;
 const lastOfHuge = firstOfHuge + AGENTS - 100;
@@ -59,7 +59,7 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
   ['the agents of one org', (cursor) => list('huge', cursor), String(lastOfHuge)],
   ['all agents', (cursor) => list(undefined, cursor), String(lastNamed)],
   ['the overview of one org', (cursor) => overview(agents, 'huge', { perPage: 10, cursor }, 0), place(hugeOrg.sequence, lastOfHuge)],
-  ['the overview of all orgs', (cursor) => overview(agents, undefined, { perPage: 10, cursor }, 0), place(hugeOrg.sequence + AGENTS - 100, 0)],
+  ['the overview of all orgs', (cursor) => overview(agents, undefined, { perPage: 10, cursor }, 0), place(hugeOrg.sequence + 2 * AGENTS - 100, 0)],
   ['a team', (cursor) => agentPage(agents, 'huge', 'wide', { perPage: 10, cursor }, 0), place(hugeOrg.sequence, lastOfHuge)],
   ['the tree', (cursor) => tree(agents, 'huge', { perPage: 10, cursor }), place(hugeOrg.sequence, lastOfHuge)],
   ['the lineages of one name', (cursor) => lineages(agents, undefined, 'worker', { perPage: 10, cursor }), String(lastNamed)],
