@@ -87,6 +87,9 @@ const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true }
 const count = (least: number, most: number, initial: string, meaning: string): Variable<number> =>
   variable(wholeNumber(least, most), `a whole number from ${least} to ${most}`, initial, meaning);
 
+const countOf = (unit: string, least: number, most: number, initial: string, meaning: string): Variable<number> =>
+  ({ ...count(least, most, initial, meaning), expects: `a whole number of ${unit} from ${least} to ${most}` });
+
 const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
 const threads = (meaning: string): Variable<number> => ({ ...count(1, MAX_THREADS, defaultThreads, meaning), fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}` });
@@ -130,23 +133,23 @@ export const VARIABLES = {
     'addresses or networks of proxies whose `X-Forwarded-For` is believed on HTTP; unset: all clients behind a proxy count as one address'),
   SVC_AUTH_OPEN_REGISTRATION: variable(switchedOn, '1, true or yes', '', '`1`, `true` or `yes`: anybody may register, as developer'),
   SVC_SMTP_HOST: variable(text, 'a host name', undefined, 'mail relay; unset: mails are not sent, but logged without their text'),
-  SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port', '587', 'port of the relay; 465: TLS from the first byte; any other: STARTTLS, required with credentials'),
+  SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port from 1 to 65535', '587', 'port of the relay; 465: TLS from the first byte; any other: STARTTLS, required with credentials'),
   SVC_SMTP_USER: variable(text, 'text', undefined, 'user name at the relay'),
   SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'password at the relay')),
   SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From address of the mails; in production, a sender of a verified domain'),
-  SVC_ARGON2_MEMORY_KIB: variable(wholeNumber(8, 4_194_304), 'kibibytes', '19456', 'memory of one password hash, in KiB'),
+  SVC_ARGON2_MEMORY_KIB: countOf('kibibytes', 8, 4_194_304, '19456', 'memory of one password hash, in KiB'),
   SVC_ARGON2_ITERATIONS: count(1, 100, '2', 'passes of one password hash'),
   SVC_ARGON2_PARALLELISM: count(1, 16, '1', 'lanes of one password hash'),
   SVC_CRYPTO_QUEUE: count(1, 100_000, '64', 'password hashes that may wait, half of them for one address (IPv6: one /64); beyond that, 503'),
   UV_THREADPOOL_SIZE: count(1, 1024, '4',
     'threads of Node.js itself, which run password hashes and the store; two are reserved for the store'),
-  SVC_RATE_LIMIT_API: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '6000',
+  SVC_RATE_LIMIT_API: countOf('requests a minute', 0, 1_000_000, '6000',
     'HTTP API requests a minute per credential, and per address (IPv6: per /64) without a valid one; includes agents registered or removed over gRPC and Connect; 0: no limit'),
-  SVC_RATE_LIMIT_AUTH: variable(wholeNumber(0, 1_000_000), 'requests a minute, 0 for none', '600',
+  SVC_RATE_LIMIT_AUTH: countOf('requests a minute', 0, 1_000_000, '600',
     'requests a minute per address (IPv6: per /64) on the public auth routes; 0: no limit'),
-  SVC_RATE_LIMIT_CHECK: variable(wholeNumber(0, 100_000_000), 'requests a minute, 0 for none', '0', 'checks a minute per credential; 0: no limit'),
-  SVC_OPS_TTL_SECS: variable(wholeNumber(1, 86_400), 'seconds', '60', 'how long a finished operation stays readable'),
-  SVC_OPS_SWEEP_SECS: variable(wholeNumber(1, 3_600), 'seconds', '10', 'how often finished operations are swept'),
+  SVC_RATE_LIMIT_CHECK: countOf('requests a minute', 0, 100_000_000, '0', 'checks a minute per credential; 0: no limit'),
+  SVC_OPS_TTL_SECS: countOf('seconds', 1, 86_400, '60', 'how long a finished operation stays readable'),
+  SVC_OPS_SWEEP_SECS: countOf('seconds', 1, 3_600, '10', 'how often finished operations are swept'),
   SVC_MAX_OPS: fitting(OPS_PER_MIB, 4_000_000,
     'operations in the registry; beyond that, new ones are refused until others end'),
   SVC_MAX_ORG_OPS: fitting(OPS_PER_MIB / 2, 2_000_000, 'the same for each org'),
@@ -167,13 +170,13 @@ export const VARIABLES = {
     'the answer to checks while the audit log cannot be written; `allow` decides as usual, without a record'),
   SVC_AUDIT_REDACT: variable(list, 'keys, separated by commas', '',
     'attribute keys whose values never reach the audit log, in addition to the built-in ones'),
-  SVC_AUDIT_RETENTION_DAYS: variable(wholeNumber(0, 36_500), 'days, 0 for ever', '0', 'audit segments older than this are deleted; 0: never'),
-  SVC_AUDIT_RETENTION_MIB: variable(wholeNumber(0, 1_000_000_000), 'mebibytes, 0 for no limit', '0',
+  SVC_AUDIT_RETENTION_DAYS: countOf('days', 0, 36_500, '0', 'audit segments older than this are deleted; 0: never'),
+  SVC_AUDIT_RETENTION_MIB: countOf('mebibytes', 0, 1_000_000_000, '0',
     'the oldest audit segments are deleted above this total size; 0: never'),
-  SVC_AUDIT_CHECKPOINT_MINUTES: variable(wholeNumber(1, 1_440), 'minutes', '10', 'how often the head of the audit chain is signed'),
-  SVC_BODY_TIMEOUT_SECS: variable(wholeNumber(1, 3_600), 'seconds', '30',
+  SVC_AUDIT_CHECKPOINT_MINUTES: countOf('minutes', 1, 1_440, '10', 'how often the head of the audit chain is signed'),
+  SVC_BODY_TIMEOUT_SECS: countOf('seconds', 1, 3_600, '30',
     'how long a client may take to send an HTTP body or a gRPC message it has begun, or may leave a gRPC answer unread; then the connection or the call is ended'),
-  SVC_SHUTDOWN_SECS: variable(wholeNumber(1, 600), 'seconds', '7',
+  SVC_SHUTDOWN_SECS: countOf('seconds', 1, 600, '7',
     'how long a shutdown waits for requests in flight and mails being sent; after that it ends within 3 s'),
   SVC_LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'debug, info, warn, error or silent', 'info',
     'lowest level logged to standard error'),

@@ -164,6 +164,11 @@ test('a setting that is told of anywhere exists', () => {
   expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
 });
 
+test('a setting that exists is read', () => {
+  const code = filesIn('src').filter((path) => path !== 'src/config.ts').map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, '')).join('\n');
+  expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
+});
+
 test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
   const found = everything.filter((path) => path !== 'test/tidy.test.ts').flatMap((path) => read(path).split('\n').flatMap((line) =>
     (/\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line) ? [`${path}: ${line.trim()}`] : [])));
