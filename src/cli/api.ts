@@ -11,6 +11,14 @@ import { resolveTarget, type Target } from './target.ts';
 
 const MAX_PAGE = 1000;
 
+export type ListOptions = {
+  readonly query?: Query;
+  /** No more items than this. */
+  readonly limit?: number;
+  /** No page is asked for behind one whose last item is enough. */
+  readonly isEnough?: (last: Row) => boolean;
+};
+
 export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -65,8 +73,8 @@ export class Api {
     if (status !== 204) throw this.#misspoken();
   };
 
-  /** Up to `limit` items of the list under `key`, from as many pages as they take; no page is asked for behind one whose last item `isEnough`. */
-  async list(path: string, key: string, query: Query, limit: number, isEnough: (last: Row) => boolean = () => false): Promise<List> {
+  /** The items of the list under `key`, from as many pages as they take. */
+  async list(path: string, key: string, { query = {}, limit = Infinity, isEnough = () => false }: ListOptions = {}): Promise<List> {
     const rows: Row[] = [];
     let cursor: string | null = null;
     do {

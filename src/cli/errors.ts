@@ -11,7 +11,7 @@ export class CliError extends Error {
   readonly advice: string | undefined;
   readonly status: ExitStatus;
 
-  constructor(message: string, advice?: string, status: ExitStatus = EXIT.failed, cause?: unknown) {
+  constructor(message: string, advice?: string, { status = EXIT.failed, cause }: { readonly status?: ExitStatus; readonly cause?: unknown } = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'CliError';
     this.advice = advice;
@@ -41,7 +41,7 @@ const PASSING: readonly number[] = [429, 502, 503, 504];
 export const mayPass = (error: unknown): error is CliError =>
   error instanceof UnreachableError || (error instanceof RefusedError && PASSING.includes(error.refusal.status));
 
-export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, EXIT.usage);
+export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, { status: EXIT.usage });
 
 /** The text shown for an error: its two lines, and with `debug` its stack and those of its causes. */
 export function renderError(error: unknown, isDebug: boolean): string {

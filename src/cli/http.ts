@@ -72,7 +72,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** What is told already, as of a proxy, stays as it is. */
 export function unreachable(apiUrl: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), undefined, error);
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), { cause: error });
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? error.cause : error);
@@ -120,7 +120,7 @@ export async function jsonOf(apiUrl: string, response: Response): Promise<unknow
 
 /** It answers, but not as a gateway does. */
 export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
-  new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', undefined, cause);
+  new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', { cause });
 
 /** Undefined where the answer names no time. */
 export function retryAfterSecsOf({ headers }: Response): number | undefined {

@@ -12,8 +12,16 @@ export async function show(format: OutputFormat, value: unknown, lines: () => re
   }
 }
 
-/** `none` is said, on standard error, instead of an empty table. */
-export const showTable = (format: OutputFormat, value: unknown, columns: readonly Column[], rows: readonly Row[], none: string): Promise<void> =>
+export type ShownTable = {
+  /** For programs. */
+  readonly value: unknown;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** Said, on standard error, instead of an empty table. */
+  readonly none: string;
+};
+
+export const showTable = (format: OutputFormat, { value, columns, rows, none }: ShownTable): Promise<void> =>
   show(format, value, () => {
     if (rows.length === 0) note(none);
     return rows.length === 0 ? [] : styledTable(columns, rows);

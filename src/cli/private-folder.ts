@@ -157,5 +157,5 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
 }
 
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
-  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `Make ${svcFolder()} a folder of your own that you can write to.`, undefined, error);
+  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `Make ${svcFolder()} a folder of your own that you can write to.`, { cause: error });
 }

@@ -52,7 +52,7 @@ function typed(): Promise<string> {
       for (const character of chunk.replace(KEY_SEQUENCE, '')) {
         if (ENTER.test(character) || character === '\u0004') return end();
         if (character === '\u0003') {
-          return finish(() => { process.stderr.write('\n'); reject(new CliError('interrupted', undefined, EXIT.interrupted)); });
+          return finish(() => { process.stderr.write('\n'); reject(new CliError('interrupted', undefined, { status: EXIT.interrupted })); });
         }
         entry = afterKey(entry, character);
       }

@@ -131,7 +131,7 @@ const directly = (target: string): string => `name ${printable(target.replace(/:
 
 function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError {
   const advice = certificateAdvice(error) ?? `Correct ${proxy.variable}, or ${directly(target)}.`;
-  return new UnreachableError(`cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`, advice, undefined, error);
+  return new UnreachableError(`cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`, advice, { cause: error });
 }
 
 /** What a proxy cannot do now it may be able to do later. Wrong credentials are 401 to tinyproxy. */

@@ -86,6 +86,6 @@ async function pathOf(api: Api, who: string): Promise<string> {
 }
 
 async function idsByEmail(api: Api, path: string, name: string, who: string): Promise<readonly string[]> {
-  const { rows } = await api.list(path, name, {}, Number.MAX_SAFE_INTEGER);
+  const { rows } = await api.list(path, name);
   return rows.flatMap(({ id, email }) => (typeof id === 'string' && typeof email === 'string' && email.toLowerCase() === who.toLowerCase() ? [id] : []));
 }

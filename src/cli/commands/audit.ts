@@ -78,8 +78,8 @@ async function checkpointKeyOf(path: string | undefined) {
     return publicKeyOf(await readFile(path));
   } catch (error) {
     const fault = fileFault(error);
-    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Name the file of the key with --key.', undefined, error);
-    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints`, 'It must be an Ed25519 key in PEM, public or private.', undefined, error);
+    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Name the file of the key with --key.', { cause: error });
+    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints`, 'It must be an Ed25519 key in PEM, public or private.', { cause: error });
   }
 }
 
@@ -87,7 +87,7 @@ function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
   if (code === 'ENOTDIR') return noLogIn(path);
-  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', undefined, error);
+  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', { cause: error });
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */
@@ -149,11 +149,11 @@ function exportFault(error: unknown, file: string | undefined): unknown {
   if (code === 'EPIPE') return new CliError('what read the export has stopped reading');
   const leftBehind = file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`;
   // Of fetch, and of a connection through a proxy; no file fails like this.
-  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the export was cut before its end', leftBehind, undefined, error);
-  if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, EXIT.interrupted);
+  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the export was cut before its end', leftBehind, { cause: error });
+  if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, { status: EXIT.interrupted });
   if (file === undefined || code === undefined) return error;
   switch (code) {
     case 'EEXIST': return new CliError(`${printable(file)} is there already`, 'Name another file, or give --force to replace it.');
-    default: return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, undefined, error);
+    default: return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, { cause: error });
   }
 }

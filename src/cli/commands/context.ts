@@ -59,7 +59,7 @@ export async function ls({ globals }: Invocation): Promise<void> {
     api_key_hint: apiKey === undefined ? null : hintOf(apiKey),
     session: stateOf(sessions.get(name), apiUrl, Date.now()),
   }));
-  await showTable(globals.output, { contexts: rows }, COLUMNS, rows, 'There are no contexts; add one with `svc context add <name> <url>`.');
+  await showTable(globals.output, { value: { contexts: rows }, columns: COLUMNS, rows, none: 'There are no contexts; add one with `svc context add <name> <url>`.' });
 }
 
 /** A session that another gateway gave is of no use to this one. */

@@ -25,7 +25,7 @@ type Listing = {
 export async function showList(invocation: Invocation, { path, key, query = {}, columns, none }: Listing): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list(path, key, query, limitOf(options));
-  await showTable(globals.output, { [key]: rows, next_cursor: nextCursor }, columns, rows, none);
+  const { rows, nextCursor } = await api.list(path, key, { query, limit: limitOf(options) });
+  await showTable(globals.output, { value: { [key]: rows, next_cursor: nextCursor }, columns, rows, none });
   if (nextCursor !== null) note(moreNote(rows.length));
 }

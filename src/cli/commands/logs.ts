@@ -33,7 +33,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const query = logQuery(options, Date.now());
   const head = options.isSet('follow') ? await headOf(api, query) : undefined;
-  const { rows, nextCursor } = await api.list(PATH, 'entries', query, limitOf(options));
+  const { rows, nextCursor } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
   if (options.isSet('follow')) return follow(api, query, head, entries, globals.output);
   if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
@@ -46,7 +46,7 @@ type Head = { readonly id: number; readonly timestamp: string };
 
 /** The newest entry of the log, whether it matches or not: while that stays, there is nothing to ask for. */
 async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
-  const { rows: [entry] } = await api.list(PATH, 'entries', { org_id }, 1);
+  const { rows: [entry] } = await api.list(PATH, 'entries', { query: { org_id }, limit: 1 });
   const id = idOf(entry);
   return id !== undefined && typeof entry?.timestamp === 'string' ? { id, timestamp: entry.timestamp } : undefined;
 }
@@ -54,7 +54,7 @@ async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
 /** Whether the log still has the entry: one that began anew may be longer than the old one was. */
 async function isThere(api: Api, { org_id }: Query, { id, timestamp }: Head): Promise<boolean> {
   const until = new Date(Date.parse(timestamp) + 1).toISOString();
-  const { rows } = await api.list(PATH, 'entries', { org_id, since: timestamp, until }, Infinity, (last) => (idOf(last) ?? Infinity) <= id);
+  const { rows } = await api.list(PATH, 'entries', { query: { org_id, since: timestamp, until }, isEnough: (last) => (idOf(last) ?? Infinity) <= id });
   return rows.some((entry) => idOf(entry) === id);
 }
 
@@ -74,7 +74,8 @@ async function follow(api: Api, query: Query, from: Head | undefined, first: rea
       const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
       if (isAnother) lastId = 0;
       const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
-      const { rows } = await api.list(PATH, 'entries', { ...query, since: laterOf(query.since, seen, isAnother ? undefined : head) }, Infinity, isKnown);
+      const since = laterOf(query.since, seen, isAnother ? undefined : head);
+      const { rows } = await api.list(PATH, 'entries', { query: { ...query, since }, isEnough: isKnown });
       for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
       lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
       seen = head;

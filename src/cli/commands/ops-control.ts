@@ -1,7 +1,7 @@
 /** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
 import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
-import type { Invocation, Run } from '../invocation.ts';
+import type { Globals, Invocation, Run } from '../invocation.ts';
 import { note, outliveReader, show, writeLines } from '../output.ts';
 import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
@@ -34,7 +34,7 @@ export const control = (trigger: Trigger): Run => async (invocation) => {
 async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
   const { args, globals } = invocation;
   const [only = ''] = args;
-  if (args.length > 1) return controlEach(api, trigger, args, invocation, () => false);
+  if (args.length > 1) return controlEach(args, { api, trigger, globals, isFine: () => false });
   const op = await api.post(`${pathOf(only)}/${trigger}`, 'state');
   await show(globals.output, op, () => [outcomeLine(op)]);
   return EXIT.done;
@@ -53,7 +53,7 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
     return EXIT.done;
   }
   if (!options.isSet('yes')) await ask(trigger, ops);
-  const status = await controlEach(api, trigger, ops.map(({ op_id: id }) => String(id)), invocation, isPast);
+  const status = await controlEach(ops.map(({ op_id: id }) => String(id)), { api, trigger, globals, isFine: isPast });
   if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
@@ -64,7 +64,7 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
 async function listed(api: Api, trigger: Trigger, filter: AgentFilter): Promise<readonly Row[]> {
   const ops = new Map<unknown, Row>(); // one that is paused between two of these listings is in both
   for (const state of FROM[trigger]) {
-    for (const op of (await api.list('/api/v1/ops', 'ops', { ...filter, state }, Number.MAX_SAFE_INTEGER)).rows) ops.set(op.op_id, op);
+    for (const op of (await api.list('/api/v1/ops', 'ops', { query: { ...filter, state } })).rows) ops.set(op.op_id, op);
   }
   return [...ops.values()];
 }
@@ -92,52 +92,72 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
 
 const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${String(op.state)}.`);
 
+/** What is to be done, and what counts as done. */
+type Job = {
+  readonly api: Api;
+  readonly trigger: Trigger;
+  readonly globals: Globals;
+  /** A refusal that is told, but is no failure. */
+  readonly isFine: (refusal: RefusedError) => boolean;
+};
+
 /** Whoever reads along may leave: what is to be stopped is stopped all the same. A signal ends it between two rounds, so that what was done is told. */
-function controlEach(api: Api, trigger: Trigger, opIds: readonly string[], invocation: Invocation, isFine: (refusal: RefusedError) => boolean): Promise<ExitStatus> {
+function controlEach(opIds: readonly string[], job: Job): Promise<ExitStatus> {
   outliveReader();
-  return interruptible((signal) => controlInRounds(api, trigger, opIds, invocation, isFine, signal));
+  return interruptible((signal) => controlInRounds(opIds, job, signal));
 }
 
 /**
- * Some at a time, told in their order. A refusal that `isFine` is told, but is no failure. What keeps a whole round from being
- * decided, such as a gateway that is gone or a credential that does not suffice, would keep all others too: that is told once.
+ * Some at a time, told in their order. What keeps a whole round from being decided, such as a gateway that is gone or a credential
+ * that does not suffice, would keep all others too: that is told once.
  */
-async function controlInRounds(api: Api, trigger: Trigger, opIds: readonly string[], { globals }: Invocation, isFine: (refusal: RefusedError) => boolean, signal: AbortSignal): Promise<ExitStatus> {
-  const done: Row[] = [];
-  const advice = new Set<string>();
-  let failed = 0;
-  let untried = 0;
-  for (let at = 0; at < opIds.length; at += AT_ONCE) {
-    const some = opIds.slice(at, at + AT_ONCE);
-    const outcomes = await Promise.allSettled(some.map((opId) => api.post(`${pathOf(opId)}/${trigger}`, 'state')));
+async function controlInRounds(opIds: readonly string[], job: Job, signal: AbortSignal): Promise<ExitStatus> {
+  const { api, trigger, globals } = job;
+  const report = new Report(job);
+  let tried = 0;
+  for (let isDecided = true; tried < opIds.length && isDecided && !signal.aborted;) {
+    const round = opIds.slice(tried, tried + AT_ONCE);
+    const outcomes = await Promise.allSettled(round.map((opId) => api.post(`${pathOf(opId)}/${trigger}`, 'state')));
     for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.status === 'fulfilled') {
-        done.push(outcome.value);
-        if (globals.output === 'table') writeLines([outcomeLine(outcome.value)]);
-        continue;
-      }
-      const { reason: error } = outcome as { reason: unknown };
-      if (!(error instanceof CliError)) throw error;
-      const told = withName(error, some[index] ?? '');
-      if (error instanceof RefusedError && isFine(error)) {
-        note(told.message);
-        continue;
-      }
-      failed += 1;
-      if (error.advice !== undefined) advice.add(error.advice);
-      process.stderr.write(renderError(told, globals.debug === true));
+      if (outcome.status === 'fulfilled') report.changed(outcome.value);
+      else report.refused(round[index] ?? '', outcome.reason);
     }
-    if (signal.aborted || outcomes.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof RefusedError))) {
-      untried = opIds.length - at - some.length;
-      break;
-    }
+    tried += round.length;
+    isDecided = outcomes.some((outcome) => outcome.status === 'fulfilled' || outcome.reason instanceof RefusedError);
   }
+  const untried = opIds.length - tried;
   if (untried > 0) note(`${signal.aborted ? 'Interrupted: ' : ''}${counted(untried, 'more operation was', 'more operations were')} not tried.`);
-  if (globals.output !== 'table') await show(globals.output, done, () => []);
-  for (const sentence of advice) note(sentence); // once, however many it is for
+  if (globals.output !== 'table') await show(globals.output, report.done, () => []);
+  for (const sentence of report.advice) note(sentence); // once, however many it is for
   if (signal.aborted && untried > 0) return EXIT.interrupted;
-  return failed === 0 ? EXIT.done : EXIT.failed;
+  return report.failed === 0 ? EXIT.done : EXIT.failed;
+}
+
+/** What has become of each operation, told as it comes. */
+class Report {
+  readonly done: Row[] = [];
+  readonly advice = new Set<string>();
+  failed = 0;
+  readonly #job: Job;
+
+  constructor(job: Job) {
+    this.#job = job;
+  }
+
+  changed(op: Row): void {
+    this.done.push(op);
+    if (this.#job.globals.output === 'table') writeLines([outcomeLine(op)]);
+  }
+
+  refused(opId: string, error: unknown): void {
+    if (!(error instanceof CliError)) throw error;
+    const told = withName(error, opId);
+    if (error instanceof RefusedError && this.#job.isFine(error)) return note(told.message);
+    this.failed += 1;
+    if (error.advice !== undefined) this.advice.add(error.advice);
+    process.stderr.write(renderError(told, this.#job.globals.debug === true));
+  }
 }
 
 const withName = (error: CliError, opId: string): CliError =>
-  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, error.status, error);
+  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, { status: error.status, cause: error });
