@@ -114,6 +114,23 @@ test('days and months that ended while the gateway was down are let go, also fro
   expect([...store.rows.keys()]).toEqual([]);
 });
 
+test('who spent in months that are over is forgotten, and what is spent after that is there after a restart', () => {
+  const store = createStore();
+  const tracker = new BudgetTracker(CAPS, NOON);
+  tracker.record(ada, 8 * USD, {}, NOON);
+  store.write(tracker.drainChanges());
+  const december = Date.parse('2026-12-01T12:00:00Z');
+  for (let sweeps = 0; sweeps < 4; sweeps += 1) tracker.sweep(december);
+  expect(spendOf(tracker, december)).toEqual([['global', null, null, null, 0, 0]]);
+  store.write(tracker.drainChanges());
+  expect([...store.rows.keys()]).toEqual(['spend/global']);
+  tracker.record(ada, 3 * USD, {}, december);
+  store.write(tracker.drainChanges());
+  tracker.record(eve, 1 * USD, {}, december);
+  store.write(tracker.drainChanges());
+  expect(restart(store, december).spentUsd('acme', december)).toEqual({ monthly: 3, daily: 3 });
+});
+
 test('a clock behind the one of the last run opens no ended day again', () => {
   const midnight = Date.parse('2026-11-05T00:00:00Z');
   const store = createStore();

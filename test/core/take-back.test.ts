@@ -189,6 +189,18 @@ describe('a registration of an agent that could not be recorded', () => {
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
   });
 
+  test.each<[string, Command]>([
+    ['with a new token', register(CRAWLER, 'fresh')],
+    ['with another parent', { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: NEW }],
+    ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
+  ])('%s leaves the parent it had', (_what, unrecorded) => {
+    const governor = openGovernor();
+    applyAll(governor, [register(NEW, 'digest'), { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 1_000);
+    governor.takeBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
+    expect(governor.agents.get(agentKeyOf(CRAWLER))?.parent).toBe(agentKeyOf(SIBLING));
+    expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
+  });
+
   test('that changed all but the token leaves everything as it was', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 2_000);
