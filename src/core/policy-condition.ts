@@ -173,10 +173,12 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
 function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition['evaluate'] {
   if (cost.degree === 0) return (variables) => evaluateOnce(parsed, variables);
   const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));
+  const isByCharacter = cost.countsCharacters || cost.resourceSeparators.includes('');
+  const most = `${limit} values${isByCharacter ? '; each character counts as one where texts are split or matched in a loop' : ''}`;
   return (variables) => {
     const weight = weightOf(variables.attributes, limit, cost);
-    if (weight > limit) return { error: `the attributes are too large to loop over (more than ${limit} values)` };
-    if (isTooMuch(weight, weightOfResource(variables.resource, cost), limit, cost)) return { error: `the resource and the attributes are too large to loop over together (more than ${limit} values)` };
+    if (weight > limit) return { error: `the attributes are too large to loop over (more than ${most})` };
+    if (isTooMuch(weight, weightOfResource(variables.resource, cost), limit, cost)) return { error: `the resource and the attributes are too large to loop over together (more than ${most})` };
     return evaluateOnce(parsed, variables);
   };
 }

@@ -206,17 +206,20 @@ test.each([
   expect(processorMsOf(() => expect(evaluate(source, { attributes })).not.toBe(true))).toBeLessThan(500);
 });
 
+const VALUES = '223 values';
+const CHARACTERS = '223 values; each character counts as one where texts are split or matched in a loop';
+
 test.each([
-  ['resource.split("/").all(part, resource.split("/").filter(other, other == part).size() > 0)', '/'.repeat(2_048)],
-  ['resource.split("").all(one, resource.split("").all(other, other == one))', 'x'.repeat(2_048)],
-  ['resource.split(resource.substring(0, 1)).all(one, resource.split("/").all(other, other == one))', '/'.repeat(2_048)],
-  ['[resource].all(whole, whole.split("").all(one, whole.split("").all(other, other == one)))', 'x'.repeat(2_048)],
-  ['attributes.list.all(item, resource.matches("(.{1,20}){1,20}[0-9]$") == false)', 'x'.repeat(2_048)],
-  ['resource.split("/").all(part, resource.split("/").all(other, other.matches("(.{1,20}){1,20}[0-9]$") == false))', 'xxxxxxxxx/'.repeat(200)],
-])('%s cannot hold up the gateway, whatever resource is asked for', (source, resource) => {
+  ['resource.split("/").all(part, resource.split("/").filter(other, other == part).size() > 0)', '/'.repeat(2_048), VALUES],
+  ['resource.split("").all(one, resource.split("").all(other, other == one))', 'x'.repeat(2_048), CHARACTERS],
+  ['resource.split(resource.substring(0, 1)).all(one, resource.split("/").all(other, other == one))', '/'.repeat(2_048), CHARACTERS],
+  ['[resource].all(whole, whole.split("").all(one, whole.split("").all(other, other == one)))', 'x'.repeat(2_048), CHARACTERS],
+  ['attributes.list.all(item, resource.matches("(.{1,20}){1,20}[0-9]$") == false)', 'x'.repeat(2_048), CHARACTERS],
+  ['resource.split("/").all(part, resource.split("/").all(other, other.matches("(.{1,20}){1,20}[0-9]$") == false))', 'xxxxxxxxx/'.repeat(200), CHARACTERS],
+])('%s cannot hold up the gateway, whatever resource is asked for, and says what is counted', (source, resource, counted) => {
   const attributes = { list: Array.from({ length: 180 }, (_, index) => index) };
   expect(processorMsOf(() => expect(evaluate(source, { resource, attributes }))
-    .toEqual({ error: 'the resource and the attributes are too large to loop over together (more than 223 values)' }))).toBeLessThan(200);
+    .toEqual({ error: `the resource and the attributes are too large to loop over together (more than ${counted})` }))).toBeLessThan(200);
 });
 
 test('a long resource may be looped over by its parts, and beside lists, as long as these are not too many together', () => {
@@ -282,7 +285,7 @@ test('a long text beside a list does not keep the list from being looped over, u
   expect(evaluate('attributes.list.all(item, item > 0)', { attributes })).toBe(true);
   expect(evaluate('resource.matches("^web") && attributes.list.all(item, item > 0)', { attributes })).toBe(true);
   expect(evaluate('attributes.list.all(item, string(item).startsWith("1") || item.size() > 0 || item > 1)', { attributes: { ...attributes, list: [1, '2'] } })).toBe(true);
-  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values)' };
+  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values; each character counts as one where texts are split or matched in a loop)' };
   expect(evaluate('attributes.list.exists(item, item.matches("b"))', { attributes: { list: Array.from({ length: 120 }, () => 'a'.repeat(8_000)) } })).toEqual(tooLarge);
   expect(evaluate('attributes.list.all(item, item > 0) && attributes.text.split("").all(letter, letter == "a")', { attributes })).toEqual(tooLarge);
   expect(evaluate('attributes.all(key, key.split("").size() > 0)', { attributes: { ['k'.repeat(60_000)]: 1 } })).toEqual(tooLarge);
