@@ -27,7 +27,7 @@ import { restoreGovernor } from './governor-start.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { createPolicyKeeper, PolicyChanges, reloadChanged } from './policies-start.ts';
-import { choosePort, holdDataDir, openStore, orStartError, readPolicies, startErrorOf, valueOrStartError } from './start-checks.ts';
+import { choosePort, holdDataDir, openStore, orStartError, readPolicies, refuseUnknownFormat, startErrorOf, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { flushKeys, startTimers } from './timers.ts';
 import { StoreOutage } from './store-outage.ts';
@@ -81,6 +81,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const dataDir = config.SVC_DATA_DIR;
   const lock = await holdDataDir(dataDir);
   undo.push(() => lock.release());
+  await refuseUnknownFormat(dataDir);
   const httpPort = await choosePort(config.SVC_HTTP_ADDR, config.SVC_GRPC_ADDR, config.SVC_IO_THREADS > 1);
 
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;

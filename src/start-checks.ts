@@ -4,8 +4,9 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { resolve } from 'node:path';
 import { makeFolder } from './adapters/make-folder.ts';
 import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { DATA_FORMAT, unknownFormat } from './adapters/store/data-format.ts';
 import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
-import { damagedStoreFile } from './adapters/store/lmdb-damage.ts';
+import { damagedStoreFile, STORE_VERSION, strangeStoreFile } from './adapters/store/lmdb-damage.ts';
 import { openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
 import { codeOf, messageOf } from './core/error-text.ts';
@@ -51,13 +52,23 @@ export async function holdDataDir(path: string): Promise<DataDirLock> {
   return lock.value;
 }
 
+const GO_BACK = 'start the release that wrote it, or restore the backup from before the upgrade';
+
+/** Rejects with a `StartError` where another release has laid out the data directory in a way that this one does not know. */
+export async function refuseUnknownFormat(path: string): Promise<void> {
+  const format = await unknownFormat(path);
+  if (format !== undefined) throw new StartError(`the data directory ${path} has format ${format}, and this release knows only ${DATA_FORMAT}: ${GO_BACK}`);
+}
+
 function makeDataDir(path: string): void {
   makeFolder(resolve(path), 0o700);
   chmodSync(path, 0o700);
 }
 
-/** Rejects with a `StartError` where the store is damaged, and with the error of the system where it has one. */
+/** Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where it has one. */
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {
+  const strange = strangeStoreFile(dataDir);
+  if (strange !== undefined) throw new StartError(`${strange.path} has version ${strange.version} of its format, and this release reads only ${STORE_VERSION}: ${GO_BACK}`);
   const damaged = await damagedStoreFile(dataDir);
   if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
   try {

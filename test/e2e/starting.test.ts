@@ -98,6 +98,18 @@ test('a data directory below a file is named', async () => {
   await expect(startTestGateway({ dataDir: folder, env: { SVC_DATA_DIR: join(folder, 'file/data') } })).rejects.toThrow(`cannot use ${join(folder, 'file')}: there is a file where a folder must be (EEXIST); move that file away, or choose another SVC_DATA_DIR\n`);
 });
 
+test('a data directory of a newer release is refused, says what to do, and is left as it is', async () => {
+  const folder = dataFolder();
+  const dataDir = join(folder, 'data');
+  mkdirSync(join(dataDir, 'audit'), { recursive: true });
+  const [format, segment] = [join(dataDir, 'format'), join(dataDir, 'audit', '0000000000000001.ndjson')];
+  writeFileSync(format, '2\n');
+  writeFileSync(segment, 'entries of another shape\n');
+  await expect(startTestGateway({ dataDir: folder })).rejects.toThrow(`svc-gateway does not start: the data directory ${dataDir} has format 2, and this release knows only 1: start the release that wrote it, or restore the backup from before the upgrade\n`);
+  expect(readdirSync(dataDir).sort()).toEqual(['audit', 'format']);
+  expect(readFileSync(segment, 'utf8')).toBe('entries of another shape\n');
+});
+
 /** A small file system, where this account may mount one. */
 function mounted(options: string): string | undefined {
   const folder = dataFolder();
@@ -114,7 +126,8 @@ test.for([
   ['a read-only file system', 'size=1m,ro', 'the file system is read-only (EROFS); mount it writable'],
   ['a full disk', 'size=4k', 'the disk is full (ENOSPC); make room'],
   ['a disk that gets full while the store is made', 'size=12k', 'the disk is full (ENOSPC); make room'],
-  ['a disk that gets full while the keys are written', 'size=40k', 'the disk is full (ENOSPC); make room'],
+  ['a disk that lacks a little of what the store takes', 'size=40k', 'the disk is full (ENOSPC); make room'],
+  ['a disk that gets full while the keys are written', 'size=44k', 'the disk is full (ENOSPC); make room'],
   ['a disk without room for names', 'size=1m,nr_inodes=3', 'the disk is full (ENOSPC); make room'],
 ] as const)('%s is named with a path, the setting and what to do', async ([, options, words], context) => {
   const folder = mounted(options);

@@ -1,4 +1,4 @@
-/** Finds a damaged file of the embedded store before it is opened. */
+/** Finds a file of the embedded store that is damaged, or of another version of the library, before it is opened. */
 import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
@@ -8,6 +8,9 @@ import { areSound, EMPTY, treeAt, type Tree } from './lmdb-pages.ts';
 /** Every file of the library begins with two pages that carry this mark. */
 const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
 const MARK_AT = 24;
+/** Behind it stands, in 16 bits, the version of the layout; the library reads no other than its own. */
+const VERSION_AT = 28;
+export const STORE_VERSION = 2;
 const LEAST_BYTES = 2 * 4096;
 
 /**
@@ -32,12 +35,26 @@ export async function damagedStoreFile(dataDir: string): Promise<string | undefi
   if (!existsSync(path)) return undefined;
   const { size, start } = readStart(path);
   if (size === 0) return undefined;
-  if (size < LEAST_BYTES || !start.subarray(MARK_AT, MARK_AT + MARK.length).equals(MARK)) return path;
+  if (size < LEAST_BYTES || !hasMark(start)) return path;
   const claim = claimOf(start);
   if (claim === undefined || size < claim.leastSize) return path;
   if (size < claim.wholeSize && !(await isSoundWhenExtended(folder, path, size, claim.wholeSize))) return path;
   return withOpenFile(path, 'r', (fd) => areSound(fd, claim.pageBytes, claim.trees)) ? undefined : path;
 }
+
+/**
+ * The store's file where its version is another one than this library's, as after an upgrade that was undone; undefined otherwise, and
+ * for what is no such file at all. Ask before opening it: the process dies of it without a word.
+ */
+export function strangeStoreFile(dataDir: string): { readonly path: string; readonly version: number } | undefined {
+  const path = join(dataDir, 'store', 'data.mdb');
+  if (!existsSync(path)) return undefined;
+  const { size, start } = readStart(path);
+  const version = start.readUInt16LE(VERSION_AT);
+  return size < LEAST_BYTES || !hasMark(start) || version === STORE_VERSION ? undefined : { path, version };
+}
+
+const hasMark = (start: Buffer): boolean => start.subarray(MARK_AT, MARK_AT + MARK.length).equals(MARK);
 
 /** Its length, and its first page with the head of the second. */
 function readStart(path: string): { readonly size: number; readonly start: Buffer } {

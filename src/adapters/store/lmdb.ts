@@ -38,8 +38,8 @@ export type EmbeddedStore = {
 const MAX_TABLES = 32;
 const PROBE_BYTES = 256 * 1024;
 
-/** What the files of a new store take. */
-const LEAST_FREE_BYTES = 32 * 1024;
+/** What the files of a new store take. With less, the library says that the disk fails, or the process dies. */
+const LEAST_FREE_BYTES = 40 * 1024;
 
 /** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
 export function openEmbeddedStore(dataDir: string): EmbeddedStore {

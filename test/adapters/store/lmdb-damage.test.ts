@@ -1,8 +1,9 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { damagedStoreFile } from '../../../src/adapters/store/lmdb-damage.ts';
+import { damagedStoreFile, strangeStoreFile } from '../../../src/adapters/store/lmdb-damage.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
+import { openStore } from '../../../src/start-checks.ts';
 import { temporaryFolder } from '../../gateway/harness.ts';
 
 test.each([['cut short', Buffer.alloc(4096)], ['written over', Buffer.alloc(20_000, 'x')]])('a store file that was %s is named, not opened: that would end the process without a word', async (_, bytes) => {
@@ -14,6 +15,21 @@ test.each([['cut short', Buffer.alloc(4096)], ['written over', Buffer.alloc(20_0
   expect(await damagedStoreFile(dataDir)).toBeUndefined();
   writeFileSync(join(dataDir, 'store', 'data.mdb'), bytes);
   expect(await damagedStoreFile(dataDir)).toBe(join(dataDir, 'store', 'data.mdb'));
+});
+
+test('a store that another version of the library has laid out is told apart from a damaged one, and not opened: that would end the process without a word', async () => {
+  const dataDir = temporaryFolder();
+  expect(strangeStoreFile(dataDir)).toBeUndefined();
+  const store = openEmbeddedStore(dataDir);
+  await store.table<string, number>('numbers').put('one', 1);
+  await store.close();
+  expect(strangeStoreFile(dataDir)).toBeUndefined();
+  const file = join(dataDir, 'store', 'data.mdb');
+  const bytes = readFileSync(file);
+  for (const head of [0, 4096]) bytes.writeUInt32LE(3, head + 28);
+  writeFileSync(file, bytes);
+  expect(strangeStoreFile(dataDir)).toEqual({ path: file, version: 3 });
+  await expect(openStore(dataDir)).rejects.toThrow(`${file} has version 3 of its format, and this release reads only 2: start the release that wrote it, or restore the backup from before the upgrade`);
 });
 
 test.each([0.02, 0.1, 0.5, 0.9, 0.999])('a store file of which only %d is left is named, and left as it was found', async (part) => {
