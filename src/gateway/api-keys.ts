@@ -171,10 +171,6 @@ export class ApiKeys {
   async revoke(principal: Principal, id: string): Promise<Result<void, Fault>> {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
-    if (this.#index.byId(id) === undefined) {
-      const refreshed = await this.refresh(); // another gateway may have made it a moment ago
-      if (!refreshed.ok) return refreshed;
-    }
     const found = await this.#find({ id });
     if (!found.ok) return found;
     const key = found.value;

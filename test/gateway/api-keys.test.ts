@@ -75,7 +75,7 @@ describe('creating', () => {
     expect(faultOf(await make('acme'))).toEqual(refusal);
     expect(faultOf(await (await reopen()).create(ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
     expect(audit.drafts).toHaveLength(3);
-    for (const orgId of ['globex', null, null, null, null]) must(await make(orgId));
+    for (const made of await Promise.all(['globex', null, null, null, null].map((orgId) => make(orgId)))) must(made);
     must(await keys.revoke(ADMIN, must(together[0]!).record.id));
     must(await make('acme'));
     expect(faultOf(await make('acme'))).toEqual(refusal);
@@ -88,6 +88,24 @@ describe('creating', () => {
     audit.broken = false;
     must(await make('globex'));
     must(await make('globex'));
+  });
+
+  test('a key that is still being written counts until it is there, also when another one was written meanwhile', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    let written = Promise.resolve();
+    const { keys } = await start({ ...store, insert: async (record) => {
+      if (record.name === 'slow') await written;
+      return store.insert(record);
+    } }, 2);
+    let write = () => {};
+    written = new Promise((resolve) => { write = resolve; });
+    const make = (name: string) => keys.create(ADMIN, { name, scopes: ['read'], orgId: 'acme' });
+    const slow = make('slow');
+    must(await make('quick'));
+    expect(faultOf(await make('third'))).toMatchObject({ kind: 'conflict' });
+    write();
+    must(await slow);
+    expect(faultOf(await make('third'))).toMatchObject({ kind: 'conflict' });
   });
 
   test('nothing is created or revoked that the audit log cannot hold', async () => {
@@ -307,6 +325,18 @@ describe('the first key', () => {
     expect(must(await (await reopen()).bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
   });
 
+  test('a start that cannot revoke the key of the environment before this one fails, and the next one makes up for it', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
+    const { keys } = await start(store);
+    must(await keys.bootstrap(ENVIRONMENT_KEY));
+    const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
+    expect(faultOf(await failing.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual(away);
+    const { keys: next } = await start(store);
+    expect(must(await next.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(next.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+  });
+
   test('a key of the environment that was revoked stays revoked', async () => {
     const { keys, reopen } = await start();
     must(await keys.bootstrap(ENVIRONMENT_KEY));
@@ -342,6 +372,7 @@ describe('keys that are long over', () => {
       expect(faultOf(await gateway.revoke(ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'such API key' });
       expect(faultOf(await gateway.revoke(ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'such API key' });
     }
+    expect(restarted.size).toBe(151);
     audit.drafts.length = 0;
     expect(must(await restarted.bootstrap(key))).toEqual({ kind: 'environment-key-dead', record: { ...first, revokedAtMs: START_MS } });
     expect(must(await restarted.bootstrap(undefined))).toEqual({ kind: 'unchanged' });
