@@ -1,14 +1,17 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { secrets } from '../../src/adapters/secrets.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { AccountId } from '../../src/core/account.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
 import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
+import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { ADMIN, START_MS, faultOf, must } from './harness.ts';
+import { ADMIN, START_MS, faultOf, must, temporaryStore } from './harness.ts';
 import { openTestCredentials, testCryptoPool } from '../support/credentials.ts';
 
 const START_SECS = START_MS / 1000;
@@ -144,6 +147,7 @@ describe('an account token', () => {
   test('a revocation is forgotten when the last token it could touch has ended', async () => {
     const { issuer, revocations, clock, restart } = await start();
     issuer.revokeSubject('account:a1', 4);
+    await expect.poll(async () => (await restart()).revocations.size).toBe(1);
     clock.advance(900_000);
     revocations.prune();
     expect(revocations.size).toBe(1);
@@ -151,6 +155,18 @@ describe('an account token', () => {
     revocations.prune();
     expect(revocations.size).toBe(0);
     await expect.poll(async () => (await restart()).revocations.size).toBe(0);
+  });
+
+  test('a revocation that cannot be written is in force all the same, and whoever runs the gateway is told', async () => {
+    const { clock } = await start();
+    const told: string[] = [];
+    const full = () => Promise.reject(new Error('the disk is full'));
+    const revocations = new RevocationList({ store: { all: () => [], put: full, remove: full }, clock, onError: (message, error) => told.push(`${message}: ${String(error)}`) });
+    revocations.revoke('account:a1', 4);
+    expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
+    clock.advance(905_000);
+    revocations.prune();
+    await expect.poll(() => told).toEqual(['a revocation was not written to disk: Error: the disk is full', 'a past revocation was not removed: Error: the disk is full']);
   });
 
   test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
@@ -225,6 +241,18 @@ describe('authenticating', () => {
     expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({ kind: 'unauthenticated', detail: 'the API key is incomplete or mistyped' });
     for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)]) expect(faultOf(await authenticate(bearer))).toEqual({ kind: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' });
     for (const length of [4097, 100_000]) expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({ kind: 'unauthenticated', detail: 'the credential is too long to be one' });
+  });
+
+  test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {
+    const away = { kind: 'store_unreachable', retryAfterSecs: 2 } as const;
+    const { mint, issuer: elsewhere, ...parts } = await start();
+    const { key } = await mint();
+    const { token } = must(await elsewhere.exchange(key));
+    const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
+    const deps = { ...parts, secrets, apiKeys: must(await ApiKeys.open({ ...parts, store, secrets, maxOrgKeys: 1, pauseOfLooks: async () => {} })) };
+    const { authenticate } = createAuthenticator(deps);
+    expect([await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf)).toEqual([away, away, away]);
+    expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
   });
 
   test('a full queue is not mistaken for a bad credential', async () => {
