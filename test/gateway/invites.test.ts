@@ -14,10 +14,29 @@ test('an invite makes one account with the role and org it names', async () => {
   expect(made).toEqual({ inviteToken: expect.stringMatching(/^[\w-]{43}$/), email: 'dev@example.com', role: 'developer', orgId: 'acme', expiresAtMs: 1_893_456_000_000 + 7 * DAY_MS });
   const account = valueOf(await scene.acceptInvite({ inviteToken: made.inviteToken, password: GOOD_PASSWORD }));
   expect(account).toMatchObject({ email: 'dev@example.com', role: 'developer', orgId: 'acme' });
+  expect(scene.events.at(-1)).toEqual({ change: 'registered', accountId: account.id, email: 'dev@example.com', role: 'developer', orgId: 'acme', atMs: 1_893_456_000_000 });
   expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
   expect(await scene.acceptInvite({ inviteToken: made.inviteToken, password: GOOD_PASSWORD })).toEqual(INVALID);
   expect(eventTypes(scene)).toEqual(['AccountRegistered', 'InviteCreated', 'InviteAccepted', 'LoginSucceeded']);
   expect(JSON.stringify([scene.audit, scene.events])).not.toContain(made.inviteToken);
+});
+
+test('no invite is made, accepted or taken back that the audit log cannot hold', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  const asked = { principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined } as const;
+  const { inviteToken } = valueOf(await scene.invite(asked));
+  const open = async () => valueOf(await scene.listInvites({ principal: ADMIN_KEY, orgId: undefined, perPage: 50, cursor: undefined })).items;
+  const [first] = await open();
+  const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+  const refused = [
+    await unlogged.invite(asked),
+    await unlogged.acceptInvite({ inviteToken, password: GOOD_PASSWORD }),
+    await unlogged.revokeInvite({ principal: ADMIN_KEY, inviteId: first!.id }),
+  ];
+  expect(refused).toEqual([1, 2, 3].map(() => fail({ kind: 'audit_unavailable' })));
+  expect([await open(), unlogged.events]).toEqual([[first], []]);
+  expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
 });
 
 test('of ten accepts of one invite at once one wins', async () => {
@@ -61,6 +80,7 @@ test('who is shut out or may invite no more does not come back by an invite of b
   const owner = principalOf(await registerOwner(scene));
   const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
   const { inviteToken } = valueOf(await scene.invite({ principal: principalOf(admin), email: 'again@example.com', role: 'admin', orgId: undefined }));
+  const { inviteToken: ofViewer } = valueOf(await scene.invite({ principal: principalOf(admin), email: 'viewer@example.com', role: 'viewer', orgId: undefined }));
   const ofKey = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'later@example.com', role: 'admin', orgId: undefined }));
   const accept = (token: string) => scene.acceptInvite({ inviteToken: token, password: GOOD_PASSWORD });
 
@@ -68,7 +88,7 @@ test('who is shut out or may invite no more does not come back by an invite of b
   expect(await accept(inviteToken)).toEqual(INVALID);
   valueOf(await scene.setDisabled({ principal: owner, accountId: admin.id, disabled: false }));
   valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'developer' }));
-  expect(await accept(inviteToken)).toEqual(INVALID);
+  for (const token of [inviteToken, ofViewer]) expect(await accept(token)).toEqual(INVALID);
   valueOf(await scene.changeRole({ principal: owner, accountId: admin.id, role: 'admin' }));
   expect((await accept(inviteToken)).ok).toBe(true);
 

@@ -54,13 +54,27 @@ test('a token ends after an hour, and a weak password does not use it up', async
   expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
 });
 
-test('an unknown address, a disabled account and what is no address are answered alike and get no mail', async () => {
-  const scene = await openScene(await newDatabase());
+test('an unknown address, a disabled account and what is no address are answered alike, get no mail, and fill no log', async () => {
+  const warnings: unknown[] = [];
+  const scene = await openScene(await newDatabase(), { log: { warn: (...line) => void warnings.push(line) } });
   const owner = await registerOwner(scene);
   const gone = await inviteAccount(scene, 'gone@example.com', 'viewer');
   valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
   for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', '']) expect(await requestReset(scene, email)).toBeUndefined();
-  expect(scene.mails).toEqual([]);
+  expect([scene.mails, warnings]).toEqual([[], []]);
+});
+
+test('no reset is mailed and no password set that the audit log cannot hold, and the token stays good', async () => {
+  const url = await newDatabase();
+  const scene = await openScene(url);
+  await registerOwner(scene);
+  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+  const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+  expect(await requestReset(unlogged, 'owner@example.com')).toBeUndefined();
+  expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
+  expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
+  expect((await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).ok).toBe(true);
 });
 
 test('the answer does not wait for the database or for the mail', async () => {

@@ -80,7 +80,8 @@ test('a logout ends the session; so does one with an old cookie; one without is 
   expect((await scene.logout({ refreshToken })).ok).toBe(true);
   expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
   expect((await scene.logout({ refreshToken })).ok).toBe(true);
-  expect((await scene.logout({ refreshToken: 'nonsense' })).ok).toBe(true);
+  // The second looks like one: it may be of a session so old that it was deleted.
+  for (const unknown of ['nonsense', 'x'.repeat(43)]) expect((await scene.logout({ refreshToken: unknown })).ok).toBe(true);
   expect((await scene.logout({ refreshToken: undefined })).ok).toBe(true);
   expect(scene.audit.filter((draft) => draft.eventType === 'SessionRevoked').map((draft) => draft.reason)).toEqual(['logout']);
 });
