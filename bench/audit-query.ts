@@ -81,7 +81,7 @@ for (const [name, filter] of questions) {
   const reader = new AuditReader(directory);
   const [, coldMs] = await timed(() => reader.query(filter, { perPage: 50 }));
   const [page, warmMs] = await timed(() => reader.query(filter, { perPage: 50 }));
-  const found = page.ok ? `${page.value.entries.length} entries${page.value.nextCursor === null ? '' : ', more'}` : page.fault.kind;
+  const found = page.ok ? `${page.value.items.length} entries${page.value.next === undefined ? '' : ', more'}` : page.fault.kind;
   console.log(`${name.padEnd(28)} new reader ${coldMs.toFixed(1).padStart(7)} ms · again ${warmMs.toFixed(1).padStart(7)} ms · ${found}`);
 }
 const [size, exportMs] = await timed(async () => {

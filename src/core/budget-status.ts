@@ -24,8 +24,6 @@ export type BudgetFilter = {
   readonly limit?: number | undefined;
 };
 
-export type BudgetPage = { readonly rows: readonly BudgetStatusRow[]; readonly nextCursor: BudgetCursor | undefined };
-
 export function parseBudgetCursor(text: string): BudgetCursor | undefined {
   return /^[0-3](\.\d{1,15}){0,3}$/.test(text) ? (text as BudgetCursor) : undefined;
 }

@@ -3,9 +3,10 @@ import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, ty
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
 import { Reservations, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
-import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetPage } from './budget-status.ts';
+import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetStatusRow } from './budget-status.ts';
 import { EnvelopeTree } from './budget-tree.ts';
 import { UsageMemory, usageLimitsFor, type UsageMemoryLimits } from './budget-usage.ts';
+import type { Page } from './commands.ts';
 import { firstPage } from './cursor.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
@@ -188,10 +189,10 @@ export class BudgetTracker {
   }
 
   /** Global first, then orgs, teams and agents; a page at a time. */
-  status(filter: BudgetFilter, nowMs: number): BudgetPage {
+  status(filter: BudgetFilter, nowMs: number): Page<BudgetStatusRow> {
     this.#advance(nowMs);
     const { items, next } = firstPage(envelopesAfter(this.#tree.root, filter), filter.limit ?? DEFAULT_PAGE, cursorOf);
-    return { rows: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch)), nextCursor: next };
+    return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch)), next };
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Listings a page at a time (contract: Errors, lists, times). */
+import type { Page } from './commands.ts';
 import { fail, type Result } from './result.ts';
 
 export type CursorFault = { readonly kind: 'invalid_argument'; readonly field: 'cursor'; readonly problem: string };
@@ -11,8 +12,8 @@ export function numberOf(cursor: string | undefined): number | undefined {
   return /^\d{1,10}$/.test(cursor) ? Number(cursor) : undefined;
 }
 
-/** The first `perPage` items, at least one, and the cursor after the last of them; undefined when there are no more. */
-export function firstPage<T, Cursor>(all: Iterable<T>, perPage: number, cursorAfter: (last: T) => Cursor): { readonly items: readonly T[]; readonly next: Cursor | undefined } {
+/** The first `perPage` items, at least one. */
+export function firstPage<T>(all: Iterable<T>, perPage: number, cursorAfter: (last: T) => string): Page<T> {
   const items: T[] = [];
   for (const item of all) {
     const last = items.at(-1);

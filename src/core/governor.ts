@@ -178,7 +178,7 @@ export class Governor {
     if (!org.ok) return org;
     const page = pageOfOps(this.ops, this.agents, { orgId: org.value, teamId, agentId, state }, perPage, cursor);
     if (page === undefined) return BAD_CURSOR;
-    return ok({ items: page.ops.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
+    return ok({ items: page.items.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -207,8 +207,7 @@ export class Governor {
     if (!org.ok) return org;
     const after = cursor === undefined ? undefined : parseBudgetCursor(cursor);
     if (cursor !== undefined && after === undefined) return BAD_CURSOR;
-    const { rows, nextCursor } = this.budgets.status({ orgId: org.value, after, limit: perPage }, nowMs);
-    return ok({ items: rows, next: nextCursor });
+    return ok(this.budgets.status({ orgId: org.value, after, limit: perPage }, nowMs));
   }
 
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {

@@ -1,13 +1,12 @@
 /** Pages of operations, and the text of their cursors. */
 import type { AgentGroup } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
+import type { Page } from './commands.ts';
 import { numberOf } from './cursor.ts';
 import { agentKeyOf } from './ids.ts';
 import type { OpList } from './op-chunk.ts';
 import type { OpState } from './op-state.ts';
 import type { OpHolder, OpPlace, OpRecord, OpsRegistry, ScanBudget } from './ops.ts';
-
-export type OpPage = { readonly ops: readonly OpRecord[]; readonly next: string | undefined };
 
 export type OpFilter = {
   readonly orgId?: string | undefined;
@@ -30,34 +29,34 @@ const START: Place = { org: 0, team: 0, op: undefined };
  * Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when the cursor
  * is not one of this listing's.
  */
-export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
+export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
   const isOfAll = filter.orgId === undefined && filter.teamId === undefined && filter.agentId === undefined;
   return isOfAll ? pageOfAll(ops, filter.state, perPage, cursor) : pageOfLists(ops, agents, filter, perPage, cursor);
 }
 
-function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number, cursor: string | undefined): OpPage | undefined {
+function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
   const from = numberOf(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
-  return { ops: page.ops, next: page.next?.toString() };
+  return { items: page.ops, next: page.next?.toString() };
 }
 
 /** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
-function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): OpPage | undefined {
+function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
   const from = cursor === undefined ? START : placeOf(cursor);
   if (from === undefined) return undefined;
   const budget: ScanBudget = { steps: SCAN_STEPS };
   const found: OpRecord[] = [];
   for (const { org, team, list, holder } of sourcesFrom(agents, filter, from)) {
-    if (budget.steps === 0) return { ops: found, next: cursorOf({ org, team, op: undefined }) };
+    if (budget.steps === 0) return { items: found, next: cursorOf({ org, team, op: undefined }) };
     budget.steps -= 1;
     if (holder === undefined) continue;
     const isWhereItStopped = org === from.org && team === from.team;
     const page = ops.walk(list, holder, filter.state, perPage - found.length, budget, isWhereItStopped ? from.op : undefined);
     found.push(...page.ops);
-    if (page.next !== undefined) return { ops: found, next: cursorOf({ org, team, op: page.next }) };
+    if (page.next !== undefined) return { items: found, next: cursorOf({ org, team, op: page.next }) };
   }
-  return { ops: found, next: undefined };
+  return { items: found, next: undefined };
 }
 
 function* sourcesFrom(agents: AgentRegistry, filter: OpFilter, from: Place): Generator<Source> {

@@ -1,4 +1,5 @@
 import { isUsable, type ApiKey } from '../core/api-key.ts';
+import type { Page } from '../core/commands.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { lowerBound } from '../core/lower-bound.ts';
 import { Multimap } from '../core/multimap.ts';
@@ -59,19 +60,19 @@ export class ApiKeyIndex {
   }
 
   /** `cursor` is the id of the last key on the page before. Undefined when it is not one the reader was shown. */
-  page(perPage: number, cursor: string | undefined, visible: (key: ApiKey) => boolean): { keys: ApiKey[]; nextCursor: string | null } | undefined {
+  page(perPage: number, cursor: string | undefined, visible: (key: ApiKey) => boolean): Page<ApiKey> | undefined {
     if (!this.#sorted) this.#order.sort(oldestFirst);
     this.#sorted = true;
     const after = cursor === undefined ? undefined : this.#byId.get(cursor);
     if (cursor !== undefined && (after === undefined || !visible(after))) return undefined;
-    const keys: ApiKey[] = [];
+    const items: ApiKey[] = [];
     for (let at = (after === undefined ? this.#order.length : this.#placeOf(after)) - 1; at >= 0; at -= 1) {
       const key = this.#byId.get(this.#order[at]?.id ?? '');
       if (key === undefined || !visible(key)) continue;
-      if (keys.length === perPage) return { keys, nextCursor: keys.at(-1)?.id ?? null };
-      keys.push(key);
+      if (items.length === perPage) return { items, next: items.at(-1)?.id };
+      items.push(key);
     }
-    return { keys, nextCursor: null };
+    return { items, next: undefined };
   }
 
   #placeOf(key: ApiKey): number {

@@ -3,6 +3,7 @@ import {
   formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
 } from '../core/api-key.ts';
 import { lineageOfOrg, type AuditEvent } from '../core/audit.ts';
+import type { Page } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
@@ -152,7 +153,7 @@ export class ApiKeys {
   }
 
   /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
-  async list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<{ readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }, Fault>> {
+  async list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<Page<ApiKey>, Fault>> {
     const refused = refuseWithout('admin', principal);
     if (refused !== undefined) return refused;
     if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
@@ -162,9 +163,9 @@ export class ApiKeys {
     const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
     if (page === undefined) return BAD_CURSOR;
     // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
-    const uses = looked.ok ? await this.#deps.store.lastUses(page.keys.map(({ id }) => id)) : looked;
+    const uses = looked.ok ? await this.#deps.store.lastUses(page.items.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
-    return ok({ ...page, keys: page.keys.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
+    return ok({ ...page, items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
 
   /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */

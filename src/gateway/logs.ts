@@ -10,7 +10,7 @@ export type LogFormat = 'page' | 'ndjson' | 'csv';
 export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFormat; readonly perPage: number; readonly cursor: string | undefined };
 
 /** Text in UTF-8, ready to be sent: entries may be many, and the threads they pass through need not parse them. */
-export type LogText = { readonly text: Uint8Array; readonly nextCursor: string | null };
+export type LogText = { readonly text: Uint8Array; readonly next: string | undefined };
 
 /** Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
 export type AuditReads = { read(request: LogRequest, orgId: Principal['orgId']): Promise<Result<LogText, Fault>> };

@@ -1,5 +1,6 @@
 /** The policies in force: shown, and replaced as a whole (contract: Policy documents). */
 import { NO_LINEAGE } from '../core/audit.ts';
+import type { Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR, numberOf } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
@@ -12,7 +13,7 @@ import type { AuditLog, Clock } from './ports.ts';
 /** Problems are sentences that name file, line and column. */
 export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
 
-export type PoliciesInForce = PolicySummary & { readonly loadedAtMs: number; readonly nextCursor: string | null };
+export type PoliciesInForce = Page<PolicySummary['documents'][number]> & { readonly version: string; readonly loadedAtMs: number };
 export type ExplainedCheck = Explanation & { readonly version: string };
 export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
 
@@ -40,12 +41,12 @@ export class PolicyKeeper {
   }
 
   /** A principal that is bound to an org sees the global documents and those of its org. */
-  list(principal: Principal, { perPage, cursor }: { readonly perPage: number; readonly cursor: string | undefined }): Result<PoliciesInForce, Fault> {
+  list(principal: Principal, { perPage, cursor }: PageRequest): Result<PoliciesInForce, Fault> {
     const from = numberOf(cursor);
     if (from === undefined) return BAD_CURSOR;
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
-    const next = from + perPage;
-    return ok({ version, loadedAtMs: this.#loadedAtMs, documents: documents.slice(from, next), nextCursor: next < documents.length ? String(next) : null });
+    const end = from + perPage;
+    return ok({ version, loadedAtMs: this.#loadedAtMs, items: documents.slice(from, end), next: end < documents.length ? String(end) : undefined });
   }
 
   /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */

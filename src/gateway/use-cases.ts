@@ -2,6 +2,7 @@
 import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 import type { ApiKey } from '../core/api-key.ts';
+import type { Page, PageRequest } from '../core/commands.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
@@ -26,12 +27,12 @@ export type UseCases = AccountUseCases & {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
   readonly exchangeToken: UseCase<{ readonly bearer: string; readonly scopes: readonly Scope[] | undefined }, AccessToken>;
   readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
-  readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, { readonly keys: readonly ApiKey[]; readonly nextCursor: string | null }>;
+  readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, Page<ApiKey>>;
   readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
-  readonly listPolicies: UseCase<{ readonly principal: Principal; readonly perPage: number; readonly cursor: string | undefined }, PoliciesInForce>;
+  readonly listPolicies: UseCase<PageRequest & { readonly principal: Principal }, PoliciesInForce>;
   readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** A ticket that opens one WebSocket as this bearer. */

@@ -1,7 +1,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import { CSV_HEADER, csvRow } from '../adapters/audit/csv.ts';
-import { AuditReader, type AuditLines } from '../adapters/audit/reader.ts';
+import { AuditReader } from '../adapters/audit/reader.ts';
 import type { AuditEntry } from '../core/audit.ts';
+import type { Page } from '../core/commands.ts';
 import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
@@ -38,11 +39,11 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
 async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest): Promise<Result<LogText, Fault>> {
   const found = await reader.queryLines(filter, { perPage, cursor });
   if (!found.ok) return found;
-  return ok({ text: Buffer.from(RENDER[format](found.value, cursor === undefined)), nextCursor: found.value.nextCursor });
+  return ok({ text: Buffer.from(RENDER[format](found.value, cursor === undefined)), next: found.value.next });
 }
 
-const RENDER: Readonly<Record<LogFormat, (found: AuditLines, isFirst: boolean) => string>> = {
-  page: ({ lines, nextCursor }) => `{"entries":[${lines.join()}],"next_cursor":${JSON.stringify(nextCursor)}}`,
-  ndjson: ({ lines }) => lines.map((line) => `${line}\n`).join(''),
-  csv: ({ lines }, isFirst) => (isFirst ? CSV_HEADER : '') + lines.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
+const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {
+  page: ({ items, next }) => `{"entries":[${items.join()}],"next_cursor":${JSON.stringify(next ?? null)}}`,
+  ndjson: ({ items }) => items.map((line) => `${line}\n`).join(''),
+  csv: ({ items }, isFirst) => (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
 };

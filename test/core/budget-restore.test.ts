@@ -28,7 +28,7 @@ function restart(store: ReturnType<typeof createStore>, nowMs: number, budget = 
   tracker.restore(store.read(), nowMs);
   return tracker;
 }
-const spendOf = (tracker: BudgetTracker, nowMs: number) => tracker.status({ limit: 1000 }, nowMs).rows
+const spendOf = (tracker: BudgetTracker, nowMs: number) => tracker.status({ limit: 1000 }, nowMs).items
   .map((row) => [row.tier, row.orgId, row.teamId, row.agentId, row.monthly.spentMicroUsd, row.daily.spentMicroUsd]);
 
 test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {

@@ -136,7 +136,7 @@ test('whatever is asked in whatever order, answers and sums are those of the pla
           model.held.clear();
           break;
       }
-      for (const row of real.status({ limit: 100 }, nowMs).rows) {
+      for (const row of real.status({ limit: 100 }, nowMs).items) {
         const owner = { orgId: row.orgId ?? '', teamId: row.teamId ?? '', agentId: row.agentId ?? '' };
         expect([row.tier, row.monthly.spentMicroUsd, row.daily.spentMicroUsd, row.reservedMicroUsd])
           .toEqual([row.tier, model.spentIn(row.tier, 'monthly', owner), model.spentIn(row.tier, 'daily', owner), model.heldIn(row.tier, owner)]);

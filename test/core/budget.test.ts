@@ -50,7 +50,7 @@ test('a record over a cap is counted in every tier all the same', () => {
   const budget = tracker({ agent_daily_limit_usd: 1 });
   budget.record(ada, 3 * USD, {}, NOON);
   budget.record(ada, 4 * USD, {}, NOON);
-  expect(budget.status({}, NOON).rows.map((row) => [row.tier, row.daily.spentMicroUsd, row.monthly.spentMicroUsd])).toEqual([
+  expect(budget.status({}, NOON).items.map((row) => [row.tier, row.daily.spentMicroUsd, row.monthly.spentMicroUsd])).toEqual([
     ['global', 7_000_000, 7_000_000], ['org', 7_000_000, 7_000_000], ['team', 7_000_000, 7_000_000], ['agent', 7_000_000, 7_000_000],
   ]);
 });
@@ -71,7 +71,7 @@ test('agents without an org have no org cap, but global, team and agent caps', (
   const budget = tracker({});
   budget.record(stray, USD, {}, NOON);
   expect(budget.spentUsd('', NOON)).toEqual({ monthly: 0, daily: 0 });
-  expect(budget.status({}, NOON).rows.map(({ tier, orgId, teamId, agentId }) => [tier, orgId, teamId, agentId])).toEqual([
+  expect(budget.status({}, NOON).items.map(({ tier, orgId, teamId, agentId }) => [tier, orgId, teamId, agentId])).toEqual([
     ['global', null, null, null], ['team', '', 'search', null], ['agent', '', 'search', 'ada'],
   ]);
 });
@@ -104,12 +104,12 @@ test('of 1,000 agents racing for the last dollar exactly as many win as it pays 
 test('a refused reservation holds nothing anywhere', () => {
   const budget = tracker({ agent_daily_limit_usd: 1, daily_limit_usd: 10 });
   expect(budget.reserve(ada, 1, 2 * USD, NOON).ok).toBe(false);
-  expect(budget.status({}, NOON).rows.map((row) => row.reservedMicroUsd)).toEqual([0, 0, 0, 0]);
+  expect(budget.status({}, NOON).items.map((row) => row.reservedMicroUsd)).toEqual([0, 0, 0, 0]);
 });
 
 test('a further check of an operation may hold more, and a refused one leaves what is held', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  const reserved = () => budget.status({ orgId: 'acme' }, NOON).rows[0]?.reservedMicroUsd;
+  const reserved = () => budget.status({ orgId: 'acme' }, NOON).items[0]?.reservedMicroUsd;
   budget.reserve(ada, 1, 8 * USD, NOON);
   expect(budget.reserve(ada, 1, 9 * USD, NOON).ok).toBe(true);
   expect(reserved()).toBe(9_000_000);
@@ -119,7 +119,7 @@ test('a further check of an operation may hold more, and a refused one leaves wh
 
 test('a further check that costs less or nothing frees no money that the running operation is about to spend', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
-  const reserved = () => budget.status({ orgId: 'acme' }, NOON).rows[0]?.reservedMicroUsd;
+  const reserved = () => budget.status({ orgId: 'acme' }, NOON).items[0]?.reservedMicroUsd;
   budget.reserve(ada, 1, 8 * USD, NOON);
   expect(budget.reserve(ada, 1, 3 * USD, NOON).ok).toBe(true);
   expect(reserved()).toBe(8_000_000);
@@ -313,7 +313,7 @@ test('a usage id counts once, and a retry hears the first answer and no alert', 
 test('the same usage id of another agent is another usage', () => {
   const budget = tracker({});
   for (const agent of [ada, bob, eve, stray]) expect(budget.record(agent, USD, { usageId: 'u1' }, NOON).duplicate).toBe(false);
-  expect(budget.status({}, NOON).rows[0]?.daily.spentMicroUsd).toBe(4_000_000);
+  expect(budget.status({}, NOON).items[0]?.daily.spentMicroUsd).toBe(4_000_000);
 });
 
 test('a usage id is remembered for a day', () => {
@@ -326,7 +326,7 @@ test('a usage id is remembered for a day', () => {
 test('spend never leaves the exact numbers, however often the largest cost is sent', () => {
   const budget = tracker({ monthly_limit_usd: 1_000_000_000 });
   for (let index = 0; index < 9_100; index += 1) budget.record(ada, 1_000_000 * USD, {}, NOON);
-  expect(budget.status({}, NOON).rows[0]?.monthly.spentMicroUsd).toBe(Number.MAX_SAFE_INTEGER);
+  expect(budget.status({}, NOON).items[0]?.monthly.spentMicroUsd).toBe(Number.MAX_SAFE_INTEGER);
   expect(budget.reserve(ada, 1, 0, NOON)).toMatchObject({ fault: { tier: 'global', period: 'monthly' } });
 });
 
@@ -335,14 +335,14 @@ test('reservations stay exact where there is no cap', () => {
   const results = Array.from({ length: 9_100 }, (_, index) => budget.reserve(ada, index, 1_000_000 * USD, NOON).ok);
   expect(results.filter(Boolean)).toHaveLength(9_007);
   for (let index = 0; index < 9_100; index += 1) budget.release(index);
-  expect(budget.status({}, NOON).rows[0]?.reservedMicroUsd).toBe(0);
+  expect(budget.status({}, NOON).items[0]?.reservedMicroUsd).toBe(0);
 });
 
 test('the status shows spend, reservations, caps, and when a period began and ends', () => {
   const budget = tracker({ org_daily_limit_usd: 10, timezone: 'Europe/Berlin' });
   budget.record(ada, USD, {}, NOON);
   budget.reserve(ada, 1, 2 * USD, NOON);
-  expect(budget.status({ orgId: 'acme', limit: 1 }, NOON).rows).toEqual([{
+  expect(budget.status({ orgId: 'acme', limit: 1 }, NOON).items).toEqual([{
     tier: 'org', orgId: 'acme', teamId: null, agentId: null, reservedMicroUsd: 2_000_000,
     monthly: { spentMicroUsd: 1_000_000, limitMicroUsd: undefined, periodStartMs: Date.parse('2026-10-31T23:00:00Z'), resetMs: Date.parse('2026-11-30T23:00:00Z') },
     daily: { spentMicroUsd: 1_000_000, limitMicroUsd: 10_000_000, periodStartMs: Date.parse('2026-11-03T23:00:00Z'), resetMs: Date.parse('2026-11-04T23:00:00Z') },
@@ -355,9 +355,9 @@ test('the pages of the status hold every row once, and those of an org only its 
   budget.handleOf(stray);
   const walk = (filter: { orgId?: string }, limit: number) => {
     const seen: string[] = [];
-    for (let page = budget.status({ ...filter, limit }, NOON); ; page = budget.status({ ...filter, limit, after: parseBudgetCursor(page.nextCursor ?? '') }, NOON)) {
-      seen.push(...page.rows.map((row) => [row.tier, row.orgId, row.teamId, row.agentId].join('/')));
-      if (page.nextCursor === undefined) return seen;
+    for (let page = budget.status({ ...filter, limit }, NOON); ; page = budget.status({ ...filter, limit, after: parseBudgetCursor(page.next ?? '') }, NOON)) {
+      seen.push(...page.items.map((row) => [row.tier, row.orgId, row.teamId, row.agentId].join('/')));
+      if (page.next === undefined) return seen;
     }
   };
   const all = walk({}, 1000);
@@ -383,7 +383,7 @@ test('what a budget remembers is let go when it is over: owners without spend or
   expect(budget.sweep(nextMonth)).toBe(0); // nothing goes before the store has it
   budget.drainChanges();
   expect(budget.sweep(nextMonth)).toBe(3); // ada, cy and the team ads
-  expect(budget.status({}, nextMonth).rows.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'bob']);
+  expect(budget.status({}, nextMonth).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'bob']);
   expect(budget.drainChanges()).toEqual([
     { key: 'spend/agent/acme/search/ada', row: undefined }, { key: 'spend/agent/acme/ads/cy', row: undefined },
     { key: 'spend/team/acme/ads', row: undefined },
@@ -400,5 +400,5 @@ test('a rehearsal heeds the caps of an agent that was never named, and leaves no
   expect(budget.wouldExceed(unheardOf, 1 * USD, NOON)).toBeUndefined();
   expect(budget.wouldExceed(unheardOf, 3 * USD, NOON)).toEqual({ tier: 'org', period: 'daily', spentMicroUsd: 8_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
   expect(budget.wouldExceed({ ...unheardOf, orgId: 'other' }, 6 * USD, NOON)).toEqual({ tier: 'agent', period: 'daily', spentMicroUsd: 0, reservedMicroUsd: 0, limitMicroUsd: 5_000_000 });
-  expect(budget.status({}, NOON).rows.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'ada']);
+  expect(budget.status({}, NOON).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'ada']);
 });

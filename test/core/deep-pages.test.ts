@@ -84,7 +84,7 @@ test('how many other orgs have a budget is not to be learned from how long a pag
   };
   const ofLast = (orgs: number): number => {
     const budgets = budgetsOf(orgs);
-    expect(budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0).rows.map(({ tier }) => tier)).toEqual(['org', 'team', 'agent']);
+    expect(budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0).items.map(({ tier }) => tier)).toEqual(['org', 'team', 'agent']);
     return quickestMs(() => budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0));
   };
   expect(ofLast(AGENTS)).toBeLessThan(20 * ofLast(1) + 1);

@@ -239,7 +239,7 @@ describe('what is not kept', () => {
       for (let isMoreLeft = true; isMoreLeft; isMoreLeft = governor.sweep(nowMs));
     }
     expect(governor.ops.size).toBeLessThanOrEqual(perSweep * kept);
-    expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).rows.length).toBeLessThan(2 * perSweep * kept);
+    expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).items.length).toBeLessThan(2 * perSweep * kept);
   });
 });
 

@@ -53,7 +53,7 @@ test('an operation holds the dearest of its estimates less what was used of it, 
             break;
           }
           case 'usage': {
-            const spent = () => budgets.status({ limit: 100 }, nowMs).rows[0]!.daily.spentMicroUsd;
+            const spent = () => budgets.status({ limit: 100 }, nowMs).items[0]!.daily.spentMicroUsd;
             const spentBefore = spent();
             governor.apply<'record-usage'>({ type: 'record-usage', agent: each.agent, ...voucher, costMicroUsd: each.cost, opId: opId(id), usageId: each.usageId }, nowMs);
             if (before === undefined || spent() === spentBefore) break;
@@ -72,7 +72,7 @@ test('an operation holds the dearest of its estimates less what was used of it, 
       }
       const sumOf = (of: (agent: AgentIdentity) => boolean): number => [...held.values()].filter((one) => of(one.agent)).reduce((sum, one) => sum + one.cost, 0);
       expect(budgets.reservations).toEqual({ count: held.size, microUsd: sumOf(() => true) });
-      for (const row of budgets.status({ limit: 100 }, nowMs).rows) {
+      for (const row of budgets.status({ limit: 100 }, nowMs).items) {
         const expected = row.tier === 'agent' ? sumOf((one) => agentKeyOf(one) === `${row.orgId}/${row.teamId}/${row.agentId}`) : sumOf((one) => row.orgId === null || one.orgId === row.orgId);
         expect([row.tier, row.reservedMicroUsd]).toEqual([row.tier, expected]);
       }

@@ -144,7 +144,7 @@ const sweep = (ttlMs: number, limit: number): Step => step(`sweep ${ttlMs} ms, a
 function walk(pageFrom: (cursor: string | undefined) => ReturnType<typeof pageOfOps>): OpRecord[] {
   const seen: OpRecord[] = [];
   for (let page = pageFrom(undefined)!; ; page = pageFrom(page.next)!) {
-    seen.push(...page.ops);
+    seen.push(...page.items);
     if (page.next === undefined) return seen;
   }
 }
@@ -250,14 +250,14 @@ describe('among a quarter of a million running operations of one big org', () =>
     ['those of nobody', { teamId: 'wide', agentId: 'nobody' }, []],
   ])('%s are one page', (_which, filter, expected) => {
     const page = pageOfOps(registry, agents, filter, 10, undefined)!;
-    expect([page.ops.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
+    expect([page.items.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
   });
 
   test('what is rare within one org is found in pages of bounded work', () => {
     const pages: string[][] = [];
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
       const page = pageOfOps(registry, agents, { orgId: 'big', state: 'paused' }, 10, cursor)!;
-      pages.push(page.ops.map(({ opId }) => opId));
+      pages.push(page.items.map(({ opId }) => opId));
       cursor = page.next;
     }
     expect(pages).toEqual([['t:50000'], ['t:150000'], []]);
@@ -296,8 +296,8 @@ test('a cursor from before a restart, when there were many more operations, is n
   const agent = owner('crawler', 'acme', agents);
   for (const name of ['t:1', 't:2', 't:3']) registry.ingest(id(name), agent, 0);
   const page = (cursor: string) => {
-    const { ops, next } = pageOfOps(registry, agents, { orgId: 'acme' }, 10, cursor) ?? expect.unreachable();
-    return [ops.map(({ opId }) => opId), next];
+    const { items, next } = pageOfOps(registry, agents, { orgId: 'acme' }, 10, cursor) ?? expect.unreachable();
+    return [items.map(({ opId }) => opId), next];
   };
   expect(page('1.0.900001.900000.900001')).toEqual([[], undefined]);
   expect(page('1.0.2.900000.900001')).toEqual([['t:2', 't:3'], undefined]);

@@ -35,7 +35,7 @@ test('it is looked for in the store, for whoever presents it, lists it or asks w
   expect(keys.authenticate(first.digest)?.id).toBe(first.id);
   must(await other.revoke(ADMIN, first.id));
   seen.endPause();
-  expect(must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.revokedAtMs).toBe(START_MS);
+  expect(must(await keys.list(ADMIN, { perPage: 1 })).items[0]?.revokedAtMs).toBe(START_MS);
   must(await keys.lookFor(first.id));
   expect(seen.looks).toBe(2);
   seen.endPause();
@@ -76,5 +76,5 @@ test('a list is there as soon as the store has failed once, and waits for it no 
   must(await keys.lookFor(id));
   seen.endPause();
   seen.isAway = true;
-  expect(must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.id).toBe(id);
+  expect(must(await keys.list(ADMIN, { perPage: 1 })).items[0]?.id).toBe(id);
 });

@@ -12,7 +12,7 @@ import { ACME_ADMIN, ADMIN, START_MS, WRITER, faultOf, must, startApiKeys as sta
 const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
 const DAY_MS = 86_400_000;
 
-const idsOf = (list: Result<{ readonly keys: readonly { readonly id: string }[] }, Fault>): string[] => must(list).keys.map(({ id }) => id);
+const idsOf = (list: Result<{ readonly items: readonly { readonly id: string }[] }, Fault>): string[] => must(list).items.map(({ id }) => id);
 
 describe('creating', () => {
   test('a key authenticates at once and after a restart, and nowhere is it stored', async () => {
@@ -221,13 +221,13 @@ describe('listing', () => {
       clock.advance(1);
     }
     const first = must(await keys.list(ADMIN, { perPage: 2 }));
-    expect(first.keys.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
     must(await keys.create(ADMIN, { name: 'late', scopes: ['read'] }));
-    const second = must(await keys.list(ADMIN, { perPage: 2, cursor: first.nextCursor ?? '' }));
-    expect(second.keys.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    const third = must(await keys.list(ADMIN, { perPage: 2, cursor: second.nextCursor ?? '' }));
-    expect(third.keys.map(({ id }) => id)).toEqual(ids.slice(4));
-    expect(third.nextCursor).toBeNull();
+    const second = must(await keys.list(ADMIN, { perPage: 2, cursor: first.next ?? '' }));
+    expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+    const third = must(await keys.list(ADMIN, { perPage: 2, cursor: second.next ?? '' }));
+    expect(third.items.map(({ id }) => id)).toEqual(ids.slice(4));
+    expect(third.next).toBeUndefined();
   });
 
   test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
@@ -241,9 +241,9 @@ describe('listing', () => {
     const walked: string[] = [];
     for (let cursor: string | undefined; ;) {
       const page = must(await keys.list(ADMIN, { perPage: 1, cursor }));
-      walked.push(...page.keys.map(({ id }) => id));
-      if (page.nextCursor === null) break;
-      cursor = page.nextCursor;
+      walked.push(...page.items.map(({ id }) => id));
+      if (page.next === undefined) break;
+      cursor = page.next;
     }
     expect([walked.slice(0, 3).sort(), walked.slice(3)]).toEqual([together.sort(), [oldest]]);
   });
@@ -255,7 +255,7 @@ describe('listing', () => {
     must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
     expect(idsOf(await keys.list(ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
     expect(idsOf(await keys.list(ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
-    expect(must(await keys.list(ADMIN, { perPage: 50 })).keys).toHaveLength(3);
+    expect(must(await keys.list(ADMIN, { perPage: 50 })).items).toHaveLength(3);
     expect(faultOf(await keys.list(ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
     const unknownCursor = faultOf(await keys.list(ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
     expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
@@ -360,7 +360,7 @@ describe('keys that are long over', () => {
     }
     // 150 of the last 30 days and the very first one are left, and what has come since the last look.
     expect(keys.size).toBeLessThanOrEqual(1_000);
-    const listed = must(await keys.list(ADMIN, { perPage: 1_000 })).keys;
+    const listed = must(await keys.list(ADMIN, { perPage: 1_000 })).items;
     expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
     const restarted = await reopen();
     expect(restarted.size).toBe(151);

@@ -72,7 +72,7 @@ test('a store that refuses to write a revocation keeps no revocation of another 
 test('the last use is noted to the minute and written when it is flushed', async () => {
   const { keys, clock, store, reopen } = await start();
   const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  const notedMs = async () => must(await keys.list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs;
+  const notedMs = async () => must(await keys.list(ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
   expect(await notedMs()).toBeNull();
   keys.authenticate(record.digest);
   clock.advance(59_999);
@@ -83,7 +83,7 @@ test('the last use is noted to the minute and written when it is flushed', async
   keys.authenticateId(record.id);
   must(await keys.flush());
   expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
-  expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).keys[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+  expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
 });
 
 test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {

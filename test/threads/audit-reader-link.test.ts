@@ -30,7 +30,7 @@ test.skipIf(process.platform === 'win32')('while the disk does not answer, reade
   // The disk answers again, and what is left is an empty log.
   const writer = openSync(segment, constants.O_RDWR);
   rmSync(segment);
-  await eventually(async () => expect(await link.read(EVERYTHING, null)).toMatchObject({ ok: true, value: { nextCursor: null } }));
+  await eventually(async () => expect(await link.read(EVERYTHING, null)).toMatchObject({ ok: true, value: { next: undefined } }));
   closeSync(writer);
   await link.close();
 });

@@ -1,6 +1,7 @@
 /** Reads the audit log while a writer appends to it, or a copy of it (contract: HTTP shapes, GET /api/v1/logs). */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../../core/audit.ts';
+import type { Page } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
 import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
@@ -13,10 +14,6 @@ import { candidates, type ChunkRange } from './segment-index.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
 export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
-/** `nextCursor` is null at the end. A page may be short, even empty, and still have one: the search was cut to stay quick. */
-export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly nextCursor: string | null };
-/** As `AuditPage`, with each entry as the JSON text of its line. */
-export type AuditLines = { readonly lines: readonly string[]; readonly nextCursor: string | null };
 
 export type AuditExportRequest = { readonly format: 'ndjson' | 'csv'; readonly order: 'oldest-first' | 'newest-first' };
 
@@ -54,16 +51,18 @@ export class AuditReader {
     this.#nowMs = nowMs;
   }
 
-  /** Matching entries, newest first. The next page begins where this one ends, whatever was appended meanwhile. */
-  async query(filter: AuditFilter, page: AuditPageRequest): Promise<Result<AuditPage, Fault>> {
+  /**
+   * Matching entries, newest first. The next page begins where this one ends, whatever was appended meanwhile. A page may be short,
+   * even empty, and still have a `next`: the search was cut to stay quick.
+   */
+  async query(filter: AuditFilter, page: AuditPageRequest): Promise<Result<Page<AuditEntry>, Fault>> {
     const found = await this.queryLines(filter, page);
     if (!found.ok) return found;
-    const { lines, nextCursor } = found.value;
-    return ok({ entries: lines.map((line) => JSON.parse(line) as AuditEntry), nextCursor });
+    return ok({ ...found.value, items: found.value.items.map((line) => JSON.parse(line) as AuditEntry) });
   }
 
   /** As `query`, with the entries as JSON text. A line that is no longer JSON is left to `svc audit verify`. */
-  async queryLines(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<AuditLines, Fault>> {
+  async queryLines(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
     if (before === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this gateway gave' });
@@ -84,7 +83,7 @@ export class AuditReader {
     }
     const shown = matches.slice(0, perPage);
     const goOnBefore = matches.length > perPage ? shown.at(-1)?.id : stoppedAt;
-    return ok({ lines: shown.map(({ line }) => utf8Of(line)), nextCursor: goOnBefore === undefined ? null : cursorOf(goOnBefore) });
+    return ok({ items: shown.map(({ line }) => utf8Of(line)), next: goOnBefore === undefined ? undefined : cursorOf(goOnBefore) });
   }
 
   /**

@@ -56,7 +56,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   const page = readPage(query);
   if (!page.ok) return page;
   const listed = await link.call('listApiKeys', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
-  return listed.ok ? ok({ status: 200, body: { api_keys: listed.value.keys.map(keyView), next_cursor: listed.value.nextCursor } }) : listed;
+  return listed.ok ? ok({ status: 200, body: { api_keys: listed.value.items.map(keyView), next_cursor: listed.value.next ?? null } }) : listed;
 }
 
 async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

@@ -83,8 +83,8 @@ async function* pieces(first: LogText, read: ReadPiece): AsyncGenerator<Result<U
   let piece = first;
   for (;;) {
     if (piece.text.length > 0) yield ok(piece.text);
-    const cursor = piece.nextCursor;
-    if (cursor === null) return;
+    const cursor = piece.next;
+    if (cursor === undefined) return;
     const next = await patiently(() => read(cursor));
     if (!next.ok) return yield next;
     piece = next.value;

@@ -28,9 +28,9 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   if (!page.ok) return page;
   const listed = await link.call('listPolicies', { principal, ...page.value });
   if (!listed.ok) return listed;
-  const { version, loadedAtMs, documents, nextCursor } = listed.value;
-  const views = documents.map(({ name, scope, ruleCount, source }) => ({ name, scope, rule_count: ruleCount, source }));
-  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents: views, next_cursor: nextCursor } });
+  const { version, loadedAtMs, items, next } = listed.value;
+  const documents = items.map(({ name, scope, ruleCount, source }) => ({ name, scope, rule_count: ruleCount, source }));
+  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, next_cursor: next ?? null } });
 }
 
 async function explain({ principal, body }: Authorized, link: Link): Promise<HttpReply> {

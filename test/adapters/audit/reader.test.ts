@@ -17,8 +17,8 @@ async function ids(reader: AuditReader, filter: AuditFilter, perPage = 1000): Pr
   do {
     const page = await reader.query(filter, { perPage, cursor });
     if (!page.ok) throw new Error(page.fault.kind);
-    found.push(...page.value.entries.map(({ id }) => id));
-    cursor = page.value.nextCursor ?? undefined;
+    found.push(...page.value.items.map(({ id }) => id));
+    cursor = page.value.next;
   } while (cursor !== undefined);
   return found;
 }
@@ -99,7 +99,7 @@ test('a page that takes too long is answered with what was found, and a cursor t
   const reader = new AuditReader(directory, { maxMsPerPage: 10, nowMs: () => (ms += 4) });
   const page = await reader.query({ orgId: 'acme' }, { perPage: 1000 });
   // The plan of the segment, and two chunks of 128.
-  expect(page.ok && [page.value.entries.length, page.value.nextCursor !== null]).toEqual([256, true]);
+  expect(page.ok && [page.value.items.length, page.value.next !== undefined]).toEqual([256, true]);
   expect(await ids(reader, { orgId: 'acme' })).toHaveLength(2560);
 });
 
@@ -112,7 +112,7 @@ test('an entry without an org is found by no org filter, and an entry comes back
   expect(await ids(reader, { orgId: 'null' })).toEqual([3]);
   expect(await ids(reader, { orgId: '' })).toEqual([]);
   const page = await reader.query({ orgId: 'größe' }, { perPage: 5 });
-  expect(page).toMatchObject({ ok: true, value: { nextCursor: null, entries: [{
+  expect(page).toMatchObject({ ok: true, value: { next: undefined, items: [{
     id: 4, timestamp: '2026-03-01T12:00:00.000Z', event_type: 'ActionAllowed',
     lineage: { org_id: 'größe', team_id: 't', agent_id: 'a' }, op_id: null, decision: null, reason: 'naïve "quotes"',
     policy: null, rule_id: null, actor: 'gateway', payload: { a: ['é'] },
@@ -129,8 +129,8 @@ test('pages neither repeat nor lose an entry while new ones arrive', async () =>
   do {
     const page = await reader.query({ orgId: 'acme' }, { perPage: 37, cursor });
     if (!page.ok) throw new Error(page.fault.kind);
-    seen.push(...page.value.entries.map(({ id }) => id));
-    cursor = page.value.nextCursor ?? undefined;
+    seen.push(...page.value.items.map(({ id }) => id));
+    cursor = page.value.next;
     append(writer, many(53, ofOrg('acme')));
   } while (cursor !== undefined);
   writer.close();
@@ -140,8 +140,8 @@ test('pages neither repeat nor lose an entry while new ones arrive', async () =>
 test('the last page has no cursor, and a cursor of somebody’s own making is refused', async () => {
   const directory = logOf(10);
   const reader = new AuditReader(directory);
-  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { nextCursor: null } });
-  expect(await new AuditReader(join(directory, 'nowhere')).query({}, { perPage: 10 })).toEqual({ ok: true, value: { entries: [], nextCursor: null } });
+  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { next: undefined } });
+  expect(await new AuditReader(join(directory, 'nowhere')).query({}, { perPage: 10 })).toEqual({ ok: true, value: { items: [], next: undefined } });
   for (const cursor of ['', 'x', Buffer.from('before:0').toString('base64url'), Buffer.from('before:1e3').toString('base64url')]) {
     expect(await reader.query({}, { perPage: 10, cursor })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'cursor' } });
   }
@@ -261,14 +261,14 @@ test.each<[string, AuditFilter]>([
   // 24 parts in one segment: looking it up is a step, each part is one more.
   const growing = new AuditReader(directory, { maxStepsPerPage: 4 });
   while (await growing.refresh());
-  expect(await growing.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 1_501 }], nextCursor: null } });
+  expect(await growing.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
   writer.close();
   const next = openWriter(directory, { segmentBytes: 1_000 });
   append(next, [ofOrg('acme')]);
   next.close();
   while (await new AuditReader(directory).refresh());
   const sealed = new AuditReader(directory, { maxStepsPerPage: 6 });
-  expect(await sealed.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 1_501 }], nextCursor: null } });
+  expect(await sealed.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
 });
 
 test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
@@ -357,8 +357,8 @@ test('a line that is no JSON any more is left out of pages and stands in exports
   const reader = new AuditReader(directory);
   expect(await ids(reader, {})).toEqual([3, 1]);
   const page = await reader.query({}, { perPage: 1 });
-  const rest = await reader.query({}, { perPage: 1, cursor: (page.ok ? page.value.nextCursor : null) ?? '' });
-  expect(rest.ok && rest.value.entries.map(({ id }) => id)).toEqual([1]);
+  const rest = await reader.query({}, { perPage: 1, cursor: (page.ok ? page.value.next : undefined) ?? '' });
+  expect(rest.ok && rest.value.items.map(({ id }) => id)).toEqual([1]);
   expect(await exported(reader, {}, { format: 'ndjson', order: 'oldest-first' })).toBe(readFileSync(path, 'utf8'));
   const csv = (await exported(reader, {}, { format: 'csv', order: 'oldest-first' })).split('\r\n');
   expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);

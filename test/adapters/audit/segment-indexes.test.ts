@@ -22,14 +22,14 @@ test('an index that could not be written for a reason nobody knows is an error, 
   mkdirSync(inTheWay);
   await expect(reader.query({}, { perPage: 10 })).rejects.toThrow('EISDIR');
   rmdirSync(inTheWay);
-  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 2 }, { id: 1 }], nextCursor: null } });
+  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
 });
 
 test('a segment that lost its end gets no index file: it would be wrong, and written again by every query', async () => {
   const directory = logOfSegments(3);
   const torn = join(directory, '0000000000000002.ndjson');
   truncateSync(torn, statSync(torn).size - 20);
-  expect(await new AuditReader(directory).query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { entries: [{ id: 3 }, { id: 1 }] } });
+  expect(await new AuditReader(directory).query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 3 }, { id: 1 }] } });
   expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
 });
 
@@ -48,7 +48,7 @@ test('of a log of many segments, 512 indexes stay in memory, those used last; th
   const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
   const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
   // From the newest to the oldest: of the 514 that are sealed, 514 and 513 are the first to go.
-  expect(await reader.query({ orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { nextCursor: null } });
+  expect(await reader.query({ orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { next: undefined } });
   expect(indexesIn(directory)).toHaveLength(514);
   for (const name of indexesIn(directory)) rmSync(join(directory, name));
   await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(513) });
@@ -77,5 +77,5 @@ test('an append that is taken back while its segment is indexed leaves nothing b
   writeFileSync(path, afterwards);
   expect(await found).toMatchObject({ ok: true });
   const initech = await reader.query({ orgId: 'initech' }, { perPage: 10_000 });
-  expect(initech.ok && initech.value.entries.length).toBe(3_000);
+  expect(initech.ok && initech.value.items.length).toBe(3_000);
 });

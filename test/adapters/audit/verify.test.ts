@@ -245,8 +245,8 @@ test('retention deletes the oldest segments by age and by size, and what is left
   expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4, head: writer.head() });
   unlinkSync(join(directory, SEGMENT_ONE));
   const page = await reader.query({}, { perPage: 1000 });
-  expect(page).toMatchObject({ ok: true, value: { nextCursor: null } });
-  expect(page.ok && page.value.entries.map(({ id }) => id)).toEqual(Array.from({ length: 40 }, (_, index) => 60 - index));
+  expect(page).toMatchObject({ ok: true, value: { next: undefined } });
+  expect(page.ok && page.value.items.map(({ id }) => id)).toEqual(Array.from({ length: 40 }, (_, index) => 60 - index));
 
   const copy = join(base, 'copy');
   cpSync(directory, copy, { recursive: true });

@@ -95,7 +95,7 @@ test('a key that another gateway made can be revoked here at once, and its uses 
   valueOf(await here.refresh());
   expect(there.authenticate(secrets.digestOf(key))).toMatchObject({ id: record.id });
   valueOf(await there.flush());
-  expect(valueOf(await here.list(ADMIN, { perPage: 10 })).keys).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
+  expect(valueOf(await here.list(ADMIN, { perPage: 10 })).items).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
   const second = valueOf(await there.create(ADMIN, { name: 'leaked', scopes: ['read'] })).record;
   expect(await here.revoke(ADMIN, second.id)).toEqual(ok(undefined));
   expect(await here.revoke(ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'such API key' }));

@@ -8,7 +8,7 @@ import { logRoutes } from '../../../src/wire/http/logs.ts';
 import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 0.01, what: 'the reader of the audit log' } as const);
-const textOf = (text: string, nextCursor: string | null): Result<LogText, Fault> => ok({ text: Buffer.from(text), nextCursor });
+const textOf = (text: string, next: string | undefined): Result<LogText, Fault> => ok({ text: Buffer.from(text), next });
 
 /** What an export brings whose pieces are answered like this, one after the other, and the last answer again and again. */
 async function exported(answers: readonly Result<LogText, Fault>[]): Promise<string[]> {
@@ -24,7 +24,7 @@ async function exported(answers: readonly Result<LogText, Fault>[]): Promise<str
 }
 
 test('an export waits for a reader of the log that has no time for its next piece', async () => {
-  expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', null)])).toEqual(['first', 'second']);
+  expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', undefined)])).toEqual(['first', 'second']);
 });
 
 test('an export does not wait for ever', async () => {
@@ -32,5 +32,5 @@ test('an export does not wait for ever', async () => {
 });
 
 test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
-  expect(await exported([OVERLOADED, textOf('first', null)])).toEqual(['the reader of the audit log is at its limit; try again in 0.01 seconds']);
+  expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual(['the reader of the audit log is at its limit; try again in 0.01 seconds']);
 });
