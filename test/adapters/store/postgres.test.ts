@@ -5,6 +5,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrate, MigrationError } from '../../../src/adapters/store/migrate.ts';
 import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
+import { UNIQUE_COLUMNS } from '../../../src/adapters/store/schema-check.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
@@ -31,6 +32,18 @@ test('ten gateways that start at once apply each migration once', async () => {
   const { rows } = await (await connect(url)).query('SELECT number, name FROM svc_migrations ORDER BY number');
   expect(rows[0]).toEqual({ number: 1, name: 'accounts' });
   expect(new Set(rows.map((row) => row.number)).size).toBe(rows.length);
+});
+
+test('a database is missed for each table that the migrations make, and for each unique column', async () => {
+  const client = await connect(await newDatabase());
+  await migrate(client);
+  const { rows } = await client.query<{ name: string; columns: readonly string[] }>(
+    `SELECT tablename AS name, ARRAY(
+       SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE indrelid = tablename::regclass AND indnkeyatts = 1 AND indisunique AND indpred IS NULL AND attidentity = '' ORDER BY attname) AS columns
+       FROM pg_tables WHERE schemaname = 'public'`);
+  const made = Object.fromEntries(rows.map(({ name, columns }) => [name, columns]));
+  expect(made).toEqual(Object.fromEntries(Object.entries(UNIQUE_COLUMNS).map(([name, columns]) => [name, [...columns].sort()])));
 });
 
 test('a migration that fails leaves no trace of itself nor of those before it', async () => {
