@@ -4,7 +4,7 @@ import { Backlog } from '../../gateway/backlog.ts';
 import type { Mail, Mailer } from '../../gateway/ports.ts';
 import { within } from '../within.ts';
 import type { MailLog } from './log.ts';
-import type { MailTransport } from './smtp.ts';
+import type { MailTransport } from './transport.ts';
 
 export type OutboxOptions = {
   readonly capacity?: number;

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { createTransport, type SMTPTransportOptions } from 'nodemailer';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
-import type { Mail } from '../../gateway/ports.ts';
+import type { Delivery, MailTransport } from './transport.ts';
 
 export type SmtpOptions = {
   /** SVC_SMTP_HOST */
@@ -19,17 +19,6 @@ export type SmtpOptions = {
   readonly timeoutMs?: number;
   /** For the whole of a delivery or a check, however slowly a relay answers each step. */
   readonly deliveryTimeoutMs?: number;
-};
-
-/** One attempt at a delivery. `retry` tells whether another one may succeed. */
-export type Delivery = { readonly kind: 'delivered' } | { readonly kind: 'failed'; readonly cause: string; readonly retry: boolean };
-
-export type MailTransport = {
-  deliver(mail: Mail): Promise<Delivery>;
-  /** Connects and signs in, without sending anything. */
-  check(): Promise<Delivery>;
-  /** Cuts off what is under way, and makes every later attempt fail. */
-  close(): void;
 };
 
 const TIMEOUT_MS = 10_000;
