@@ -1,14 +1,13 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
-import { createPostgresApiKeyStore } from '../../src/adapters/store/postgres-api-keys.ts';
-import { Postgres, POSTGRES_DEFAULTS } from '../../src/adapters/store/postgres.ts';
 import type { ApiKey } from '../../src/core/api-key.ts';
 import type { SecretDigest } from '../../src/core/ids.ts';
 import { ApiKeyDeletion } from '../../src/gateway/api-key-deletion.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { SILENT, withTables } from '../support/postgres.ts';
+import { apiKeyStores, openPostgresApiKeys } from '../support/api-key-stores.ts';
+import { withTables } from '../support/postgres.ts';
 import { ADMIN, must, temporaryStore, testAudit, testClock } from './harness.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,12 +16,6 @@ const NOW_MS = Date.now();
 const daysAgo = (days: number): number => NOW_MS - days * DAY_MS;
 
 const newDatabase = withTables();
-
-async function openPostgres(url: string): Promise<ApiKeyStore> {
-  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);
-  onTestFinished(() => postgres.close());
-  return createPostgresApiKeyStore(postgres);
-}
 
 const KEY: ApiKey = {
   id: 'k', name: 'ci', digest: 'd' as SecretDigest, hint: 'svc_k…', scopes: ['read'], orgId: 'acme',
@@ -46,10 +39,7 @@ async function deleteAll(store: ApiKeyStore, nowMs = NOW_MS, kept?: SecretDigest
 
 const idsIn = async (store: ApiKeyStore): Promise<string[]> => must(await store.all()).map(({ id }) => id).toSorted();
 
-describe.each([
-  ['the embedded store', async () => createLmdbApiKeyStore(temporaryStore())],
-  ['PostgreSQL', async () => openPostgres(await newDatabase())],
-])('in %s', (_name, open) => {
+describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
   test('a key is deleted 90 days after it was revoked or has expired; one that is usable, that the gateway made, or that the operator has set, never', async () => {
     const store = await open();
     const keys = [
@@ -110,15 +100,15 @@ test('a key that was made for a program and set by the operator does not come ba
 
 test('gateways that delete at the same time from one database take different keys, and none fails', async () => {
   const url = await newDatabase();
-  const stores = await Promise.all([openPostgres(url), openPostgres(url), openPostgres(url)]);
-  await insertOld(stores[0]!, 3_500);
-  must(await stores[0]!.insert(keyOf('usable', {})));
+  const stores = [openPostgresApiKeys(url), openPostgresApiKeys(url), openPostgresApiKeys(url)] as const;
+  await insertOld(stores[0], 3_500);
+  must(await stores[0].insert(keyOf('usable', {})));
   await Promise.all(stores.map((store) => deleteAll(store)));
-  expect(await idsIn(stores[0]!)).toEqual(['usable']);
+  expect(await idsIn(stores[0])).toEqual(['usable']);
 });
 
 test('a gateway whose clock is a year ahead deletes nothing from the database that is not long over by the clock there', async () => {
-  const store = await openPostgres(await newDatabase());
+  const store = openPostgresApiKeys(await newDatabase());
   for (const key of [keyOf('expired lately', { expiresAtMs: daysAgo(1) }), keyOf('usable for a while', { expiresAtMs: daysAgo(-30) }), keyOf('old', { expiresAtMs: daysAgo(91) })]) must(await store.insert(key));
   await deleteAll(store, daysAgo(-365));
   expect(await idsIn(store)).toEqual(['expired lately', 'usable for a while']);
