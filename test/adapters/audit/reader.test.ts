@@ -241,6 +241,7 @@ test('whoever keeps the indexes up to date finds one beside every sealed segment
 });
 
 test('every event is found by its name, also where the index says which parts hold it', async () => {
+  expect(AUDIT_EVENTS.length, 'an index has 32 bits for the kinds of entries, and the last stands for those that it does not know').toBeLessThanOrEqual(31);
   const directory = freshDirectory();
   const writer = openWriter(directory);
   append(writer, AUDIT_EVENTS.flatMap((eventType) => many(200, { eventType })));
