@@ -15,6 +15,7 @@ import { createRow, updateRow } from './operation-row.js';
 /** @typedef {import('../ops-model.js').OpsModel} OpsModel */
 
 const STATES = /** @type {const} */ (['pending', 'running', 'paused', 'completing', 'terminated']);
+/** Their cells are in `operation-row.js` in the same order, their widths in `style.css` by their number. */
 const COLUMNS = ['Operation', 'Agent', 'State', 'Since', 'Actions'];
 const REFRESH_MS = 100;
 /** However many come, the rows take new places no oftener: faster than that nobody can read. */
@@ -133,6 +134,7 @@ function operationTable(model, act) {
   const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
   const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
   const rows = new VirtualRows(scroller, body, {
+    // As in `style.css`.
     rowHeightPx: () => (NARROW.matches ? 116 : 44),
     keyOf: (/** @type {Op} */ { opId }) => opId,
     create: (op) => createRow(op, act),
