@@ -2,7 +2,7 @@
  * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is overloaded,
  * and always answered within their deadline. Sending a check again is safe: the gateway knows the operation by its id.
  */
-import { unlessAborted } from './abort.ts';
+import { unlessAborted, type CallOptions } from './abort.ts';
 import { attemptOfError, attemptOnStream, type Attempt } from './attempts.ts';
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { CheckStream, type Answered } from './check-stream.ts';
@@ -29,10 +29,14 @@ export type CheckerOptions = {
   readonly onOrphan: (opId: string) => void;
 };
 
+export type CheckOptions = CallOptions & {
+  /** The operation is new with this check and nobody else knows it. */
+  readonly isFresh?: boolean;
+};
+
 /** One check, from its call to the end of its last attempt. */
 type Inquiry = {
   readonly body: CheckBody;
-  /** The operation is new with this check and nobody else knows it. */
   readonly isFresh: boolean;
   readonly signal: AbortSignal | undefined;
   readonly endMs: number;
@@ -41,6 +45,8 @@ type Inquiry = {
   /** An attempt was lost, and may have reached the gateway. */
   isUncertain: boolean;
 };
+
+type AttemptOf<K extends Attempt['kind']> = Extract<Attempt, { readonly kind: K }>;
 
 const BUSY_BACKOFF: Backoff = { baseMs: 25, maxMs: 1_000 };
 const LOST_BACKOFF: Backoff = { baseMs: 50, maxMs: 500 };
@@ -63,9 +69,9 @@ export class Checker {
 
   /**
    * Rejects with a GatewayError when the gateway finds the check malformed or refuses the API key, with a ClientClosedError, and
-   * with the reason of the signal. `isFresh`: the operation is new with this check and nobody else knows it.
+   * with the reason of the signal.
    */
-  async check(body: CheckBody, isFresh: boolean, signal?: AbortSignal): Promise<CheckAnswer> {
+  async check(body: CheckBody, { isFresh = false, signal }: CheckOptions = {}): Promise<CheckAnswer> {
     signal?.throwIfAborted();
     const { checkMs } = this.#options.settings;
     const inquiry: Inquiry = { body, isFresh, signal, endMs: performance.now() + checkMs, hasLeft: false, isUncertain: false };
@@ -84,7 +90,7 @@ export class Checker {
   /** A check that is not carried out tells the state of an operation of one's own, and changes nothing. Undefined when none is told. */
   async stateOf(body: CheckBody): Promise<OpState | undefined> {
     try {
-      return (await this.check({ ...body, dryRun: true }, false)).opState;
+      return (await this.check({ ...body, dryRun: true })).opState;
     } catch (error) {
       if (error instanceof GatewayError || error instanceof ClientClosedError) return undefined;
       throw error;
@@ -115,25 +121,14 @@ export class Checker {
           return answerOf(body, attempt.reply);
         case 'busy': {
           reach.succeeded();
-          // With jitter, so that those who were refused together do not all return together.
-          const waitMs = attempt.retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
-          // The gateway was reached and did not allow it, so `onUnreachable` does not apply.
-          if (performance.now() + waitMs >= endMs) {
-            if (inquiry.isUncertain) this.#abandon(inquiry, 'deny');
-            return unanswered(body, 'deny', attempt.because, false);
-          }
-          await this.#sleeper.sleep(waitMs, signal);
+          const answer = await this.#waitWhileBusy(attempt, inquiry, number);
+          if (answer !== undefined) return answer;
           break;
         }
         case 'lost': {
           reach.failed();
-          const leftMs = endMs - performance.now();
-          if (reach.isLost || leftMs <= 0) {
-            if (inquiry.isUncertain) this.#abandon(inquiry);
-            if (this.#isClosed) throw new ClientClosedError();
-            return this.#unreachable(body, attempt.because);
-          }
-          await this.#sleeper.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)), signal);
+          const answer = await this.#waitWhileLost(attempt, inquiry, number);
+          if (answer !== undefined) return answer;
           break;
         }
         case 'late':
@@ -144,6 +139,30 @@ export class Checker {
           throw attempt.error;
       }
     }
+  }
+
+  /** Until the next attempt; the answer where there is no time for one. The gateway was reached and did not allow it, so `onUnreachable` does not apply. */
+  async #waitWhileBusy({ because, retryAfterMs }: AttemptOf<'busy'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
+    // With jitter, so that those who were refused together do not all return together.
+    const waitMs = retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
+    if (performance.now() + waitMs >= inquiry.endMs) {
+      if (inquiry.isUncertain) this.#abandon(inquiry, 'deny');
+      return unanswered(inquiry.body, { decision: 'deny', reason: because, unreachable: false });
+    }
+    await this.#sleeper.sleep(waitMs, inquiry.signal);
+    return undefined;
+  }
+
+  /** Until the next attempt; the answer where there is none, because time is over or the gateway counts as lost. */
+  async #waitWhileLost({ because }: AttemptOf<'lost'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
+    const leftMs = inquiry.endMs - performance.now();
+    if (this.#options.reach.isLost || leftMs <= 0) {
+      if (inquiry.isUncertain) this.#abandon(inquiry);
+      if (this.#isClosed) throw new ClientClosedError();
+      return this.#unreachable(inquiry.body, because);
+    }
+    await this.#sleeper.sleep(Math.min(leftMs, backoffMs(number, LOST_BACKOFF)), inquiry.signal);
+    return undefined;
   }
 
   /** Throws when the caller does not wait any longer. */
@@ -246,7 +265,7 @@ export class Checker {
   }
 
   #unreachable(body: CheckBody, because: string): CheckAnswer {
-    return unanswered(body, this.#options.settings.onUnreachable, `the gateway cannot be reached: ${because}`, true);
+    return unanswered(body, { decision: this.#options.settings.onUnreachable, reason: `the gateway cannot be reached: ${because}`, unreachable: true });
   }
 }
 
@@ -268,5 +287,6 @@ function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, 
   };
 }
 
-const unanswered = (body: CheckBody, decision: 'allow' | 'deny', reason: string, unreachable: boolean): CheckAnswer =>
-  ({ decision, reason, policy: undefined, ruleId: undefined, opId: opIdOf(body), opState: undefined, auditId: undefined, unreachable });
+/** An answer that is not the gateway's. */
+const unanswered = (body: CheckBody, answer: Pick<CheckAnswer, 'decision' | 'reason' | 'unreachable'>): CheckAnswer =>
+  ({ ...answer, policy: undefined, ruleId: undefined, opId: opIdOf(body), opState: undefined, auditId: undefined });

@@ -161,7 +161,7 @@ class ConnectedAgent implements AgentClient {
   check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
     return this.#during(() => {
       const body = checkBodyOf(request, this.#settings.agent, this.#runs.nameOf(request));
-      return this.#checker.check(body, request.spanId === undefined && request.dryRun !== true, signal);
+      return this.#checker.check(body, { isFresh: request.spanId === undefined && request.dryRun !== true, signal });
     });
   }
 

@@ -70,7 +70,7 @@ export class Runs {
     // Before the check: a signal may overtake its answer.
     control.attach(op);
     try {
-      const answer = await checker.check(check, action.spanId === undefined, signal);
+      const answer = await checker.check(check, { isFresh: action.spanId === undefined, signal });
       if (answer.decision === 'deny') throw new ActionDeniedError(action.action, action.resource, answer);
       op.begin(answer);
     } catch (error) {
@@ -123,7 +123,7 @@ export class Runs {
   /** Whether that needs no other attempt. */
   async #announce(op: RunningOp, check: CheckBody): Promise<boolean> {
     const { checker, orphans } = this.#options;
-    const { opState, auditId, reason } = await checker.check(check, false);
+    const { opState, auditId, reason } = await checker.check(check);
     if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
     // The report of its end may have come before the announcement, whose answer may be lost besides.
     else if (opState !== 'completing' && !this.#live.has(op)) orphans.add(op.opId);

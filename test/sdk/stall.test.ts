@@ -26,7 +26,7 @@ function checkerOf(checkMs: number): Checker {
 
 test('a check that was answered in time is allowed, also when the agent itself computed for longer than a check may take', async () => {
   const checker = checkerOf(100);
-  const answer = checker.check(CHECK, true);
+  const answer = checker.check(CHECK, { isFresh: true });
   const end = performance.now() + 500;
   while (performance.now() < end);
   expect(await answer).toMatchObject({ decision: 'allow', unreachable: false });
