@@ -144,7 +144,7 @@ async function assemble(resources: Resources, undo: Undo) {
     isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
     publicUrl: () => publicUrlOf(config, supervisor.httpPort),
     events: {
-      publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish('account', orgId, null, atMs, { account_id: accountId, ...payload }),
+      publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish({ kind: 'account', orgId, agentId: null, atMs, payload: { account_id: accountId, ...payload } }),
     },
   });
   undo.push(() => accounts?.stop(0));

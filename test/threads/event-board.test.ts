@@ -30,7 +30,7 @@ test('events cross to another thread as they were', () => {
   events.setInterest(0, 'all');
   events.publishEffect(changed('acme'), 3.5);
   events.publishEffect(changed(''), 4);
-  events.publish('account', null, null, 4, { change: 'locked', account_id: 'a1', email: 'a@example.com', role: 'viewer' });
+  events.publish({ kind: 'account', orgId: null, agentId: null, atMs: 4, payload: { change: 'locked', account_id: 'a1', email: 'a@example.com', role: 'viewer' } });
   const list = delivered.map(([, event]) => event);
   expect(decodeToIo(encodeToIo([{ type: 'events', events: list }]))).toEqual([{ type: 'events', events: [
     { id: 5001, kind: 'ops_change', orgId: 'acme', agentId: 'crawler', atMs: 3.5, payload: { opId: 't:1', state: 'paused', updatedAtMs: 2, teamId: 'search' } },
