@@ -30,19 +30,24 @@ function time(ms: number): string {
   return lastTime;
 }
 
+type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
+type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;
+
+/** Up to the payload. */
+const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
+  `{"id":"${id}","event_type":"${kind}","org_id":${text(orgId)},"agent_id":${text(agentId)},"timestamp":"${time(atMs)}","payload":`;
+
 /** `lineage`: the payload of an `ops_change` names the team; other kinds are the same either way. */
-export function frameOf(event: GatewayEvent, lineage: boolean): Buffer {
-  const head = `{"id":"${event.id}","event_type":"${event.kind}","org_id":${text(event.orgId)},"agent_id":${text(event.agentId)},"timestamp":"${time(event.atMs)}","payload":`;
-  if (event.kind !== 'ops_change') return Buffer.from(`${head}${JSON.stringify(event.payload)}}`);
-  const { opId, state, updatedAtMs, teamId } = event.payload;
-  return Buffer.from(`${head}{"op_id":${text(opId)},"state":"${state}","updated_at":"${time(updatedAtMs)}"${lineage ? `,"team_id":${text(teamId)}` : ''}}}`);
-}
+export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
+  (event.kind === 'ops_change' ? opsChange(event, lineage) : Buffer.from(`${beginningOf(event)}${JSON.stringify(event.payload)}}`));
 
 /** An operation as the snapshot tells it: the change that led to its state. */
-export function snapshotFrame(id: string, { opId, state, updatedAtMs, agent }: OpView, lineage: boolean): Buffer {
-  const at = time(updatedAtMs);
-  return Buffer.from(`{"id":"${id}","event_type":"ops_change","org_id":${text(agent.orgId === '' ? null : agent.orgId)},"agent_id":${text(agent.agentId)},"timestamp":"${at}",`
-    + `"payload":{"op_id":${text(opId)},"state":"${state}","updated_at":"${at}"${lineage ? `,"team_id":${text(agent.teamId)}` : ''}}}`);
+export const snapshotFrame = (id: string, { opId, state, updatedAtMs, agent: { orgId, teamId, agentId } }: OpView, lineage: boolean): Buffer =>
+  opsChange({ id, kind: 'ops_change', orgId: orgId === '' ? null : orgId, agentId, atMs: updatedAtMs, payload: { opId, state, updatedAtMs, teamId } }, lineage);
+
+function opsChange(event: OpsChange, lineage: boolean): Buffer {
+  const { opId, state, updatedAtMs, teamId } = event.payload;
+  return Buffer.from(`${beginningOf(event)}{"op_id":${text(opId)},"state":"${state}","updated_at":"${time(updatedAtMs)}"${lineage ? `,"team_id":${text(teamId)}` : ''}}}`);
 }
 
 /** Takes the place of events that this reader was too slow for. */
