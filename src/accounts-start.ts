@@ -29,6 +29,15 @@ export type Database = {
   close(timeoutMs?: number): Promise<void>;
 };
 
+export type DatabaseStart = {
+  readonly url: string;
+  readonly config: Config;
+  /** The embedded store. */
+  readonly store: EmbeddedStore;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+};
+
 /** A database that does not answer for this long at the start is taken for a mistake in SVC_DATABASE_URL. */
 const START_TIMEOUT_MS = 30_000;
 
@@ -36,7 +45,7 @@ const START_TIMEOUT_MS = 30_000;
  * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with a message
  * for the operator; promptly, and with nothing left running, when `signal` is aborted.
  */
-export async function openDatabase(url: string, config: Config, embedded: EmbeddedStore, log: Logger, signal: AbortSignal): Promise<Database> {
+export async function openDatabase({ url, config, store, log, signal }: DatabaseStart): Promise<Database> {
   const own = url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
   const close = async (timeoutMs?: number): Promise<void> => {
@@ -47,7 +56,7 @@ export async function openDatabase(url: string, config: Config, embedded: Embedd
     postgres = new Postgres({ url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, START_TIMEOUT_MS, signal);
-    const moved = await moveApiKeys(embedded, createLmdbApiKeyStore(embedded), apiKeys);
+    const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
     if (!moved.ok) throw new Error(`the API keys cannot be moved to the database: ${explain(moved.fault)}`);
     if (moved.value > 0) log.info('moved the API keys of the embedded store to the database', { keys: moved.value });
     return { postgres, apiKeys, close };

@@ -97,7 +97,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const url = config.SVC_DATABASE_URL;
   // Loaded only where there is a database: the libraries of accounts take a tenth of a start.
-  const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase(url, config, store, log, signal));
+  const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase({ url, config, store, log, signal }));
   undo.push(() => database?.close());
   signal.throwIfAborted();
   return { clock, config, crypto, database, httpPort, lock, log, policies, policyChanges, policyPath, signingKeys, store };

@@ -13,8 +13,6 @@ export type WatchOptions = {
   readonly pollMs?: number;
 };
 
-const DEFAULTS = { debounceMs: 200, pollMs: 5000 } as const;
-
 /**
  * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file and
  * renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what is
@@ -22,9 +20,7 @@ const DEFAULTS = { debounceMs: 200, pollMs: 5000 } as const;
  * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between. Neither
  * the watcher nor its timers keep the process alive.
  */
-export function watchPolicies(path: string, onChange: () => void, { debounceMs, pollMs }: WatchOptions = {}): PolicyWatcher {
-  return new FingerprintWatcher(path, onChange, debounceMs ?? DEFAULTS.debounceMs, pollMs ?? DEFAULTS.pollMs);
-}
+export const watchPolicies = (path: string, onChange: () => void, options: WatchOptions = {}): PolicyWatcher => new FingerprintWatcher(path, onChange, options);
 
 class FingerprintWatcher implements PolicyWatcher {
   readonly #path: string;
@@ -38,7 +34,7 @@ class FingerprintWatcher implements PolicyWatcher {
   #isWoken = false;
   #closed = false;
 
-  constructor(path: string, onChange: () => void, debounceMs: number, pollMs: number) {
+  constructor(path: string, onChange: () => void, { debounceMs = 200, pollMs = 5_000 }: WatchOptions) {
     this.#path = path;
     this.#onChange = onChange;
     this.#debounceMs = debounceMs;

@@ -121,8 +121,10 @@ export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
   return text === undefined ? undefined : parsed(ANCHOR, text) ?? 'damaged';
 }
 
+type NewAnchor = { readonly directory: string; readonly firstId: number; readonly prevHash: string; readonly key: KeyObject; readonly nowMs: number };
+
 /** Durable before it returns: what it vouches for is deleted next. */
-export function writeAnchor(directory: string, firstId: number, prevHash: string, key: KeyObject, nowMs: number): void {
+export function writeAnchor({ directory, firstId, prevHash, key, nowMs }: NewAnchor): void {
   const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
   replaceFileSync(join(directory, ANCHOR_FILE), `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`);
 }

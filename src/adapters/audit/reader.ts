@@ -9,9 +9,9 @@ import { compileFilter, type CompiledFilter } from './filter.ts';
 import { idOf } from './line.ts';
 import { readTail } from './recovery.ts';
 import { LineScanner } from './scan.ts';
-import { SegmentIndexes, withSegment } from './segment-indexes.ts';
+import { SegmentIndexes, withSegment, type IndexedSegment } from './segment-indexes.ts';
 import { candidates, type ChunkRange } from './segment-index.ts';
-import { listSegments, readFully, type Segment } from './segments.ts';
+import { listSegments, readFully } from './segments.ts';
 
 export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
 
@@ -125,7 +125,7 @@ export class AuditReader {
     let read = 0;
     for (const segment of range.newestFirst ? segments.reverse() : segments) {
       if (segment.firstId >= range.before) continue;
-      const plan = await withSegment(segment, (fd) => this.#plan(segment, fd, segment === newest, filter, range));
+      const plan = await withSegment(segment, async (fd) => planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, range));
       if (plan === undefined) continue;
       yield { matches: [], cost: plan.cost, reached };
       for (const chunk of plan.chunks) {
@@ -139,12 +139,11 @@ export class AuditReader {
       reached = segment.firstId;
     }
   }
+}
 
-  async #plan(segment: Segment, fd: number, grows: boolean, filter: CompiledFilter, range: Walk): Promise<Plan> {
-    const { index, size, wasBuilt } = await this.#indexes.of(segment, fd, grows);
-    const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < range.before);
-    return { chunks: range.newestFirst ? chunks.reverse() : chunks, cost: wasBuilt ? index.chunkCount : 1 };
-  }
+function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, range: Walk): Plan {
+  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < range.before);
+  return { chunks: range.newestFirst ? chunks.reverse() : chunks, cost: wasBuilt ? index.chunkCount : 1 };
 }
 
 /** The lines after the last indexed chunk, which are always looked at. */

@@ -37,7 +37,7 @@ export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = In
   const frame = count === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
   if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
   // The anchor comes first: after a crash in between, what is before it is only deleted later.
-  writeAnchor(directory, frame.id, frame.prevHash, key, nowMs);
+  writeAnchor({ directory, firstId: frame.id, prevHash: frame.prevHash, key, nowMs });
   const gone = segments.slice(0, count);
   for (const segment of gone) {
     unlinkSync(segment.path);

@@ -11,7 +11,7 @@ import type { Segment } from './segments.ts';
 const MAX_IN_MEMORY = 512;
 
 /** What is known of a segment: chunks up to `index.endOffset`, unindexed lines from there to `size`. */
-type IndexedSegment = { readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
+export type IndexedSegment = { readonly index: SegmentIndex; readonly size: number; readonly wasBuilt: boolean };
 
 export class SegmentIndexes {
   /** The least recently used first. */

@@ -51,7 +51,7 @@ export class Arrivals {
   /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
-    if (requestStream) this.#watch(call as WatchedCall, true);
+    if (requestStream) this.#watch(call as WatchedCall, 'stream');
     else {
       if (responseStream || this.#limits.largeAnswers.includes(path)) this.#freshLarge.add(call as WatchedCall);
       if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);
@@ -65,18 +65,18 @@ export class Arrivals {
     this.#fresh = [];
     for (const call of fresh) {
       if (call.stream.destroyed) continue;
-      if (!call.stream.readableEnded) this.#watch(call, false).account(UNSEEN_BYTES);
-      else if (this.#freshLarge.has(call)) this.#watch(call, false);
+      if (!call.stream.readableEnded) this.#watch(call, 'unary').account(UNSEEN_BYTES);
+      else if (this.#freshLarge.has(call)) this.#watch(call, 'unary');
     }
     this.#freshLarge.clear();
   };
 
-  #watch(call: WatchedCall, isStream: boolean): Arrival {
-    const arrival = new Arrival(call, call.stream, isStream, (bytes) => this.#hold(bytes));
+  #watch(call: WatchedCall, kind: RequestKind): Arrival {
+    const arrival = new Arrival(call, kind, (bytes) => this.#hold(bytes));
     this.#open.add(arrival);
     call.stream.on('data', (piece: Buffer) => arrival.take(piece));
     writeInPieces(call.stream, () => arrival.tookAnswer());
-    if (!isStream) {
+    if (kind === 'unary') {
       if (call.stream.writableFinished) arrival.endEarly();
       else call.stream.once('finish', arrival.endEarly);
     }
@@ -111,6 +111,8 @@ export class Arrivals {
 }
 
 type WatchedCall = ServerInterceptingCallInterface & { readonly stream: ServerHttp2Stream };
+/** One message, or any number of them. */
+type RequestKind = 'unary' | 'stream';
 
 class Arrival {
   readonly #call: ServerInterceptingCallInterface;
@@ -130,12 +132,12 @@ class Arrival {
   #length = 0;
   #missingBytes = 0;
 
-  constructor(call: ServerInterceptingCallInterface, stream: ServerHttp2Stream, isStream: boolean, hold: (bytes: number) => boolean) {
+  constructor(call: WatchedCall, kind: RequestKind, hold: (bytes: number) => boolean) {
     this.#call = call;
-    this.#stream = stream;
-    this.#isStream = isStream;
+    this.#stream = call.stream;
+    this.#isStream = kind === 'stream';
     this.#hold = hold;
-    this.#sinceMs = isStream ? undefined : performance.now();
+    this.#sinceMs = kind === 'stream' ? undefined : performance.now();
   }
 
   get unreadBytes(): number { return this.#stream.writableLength; }

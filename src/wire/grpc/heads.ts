@@ -24,15 +24,15 @@ export function correctHeads(server: Server): void {
     assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
     // In its place, not before it: of several listeners Node.js copies the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
-      if (headers.authorization !== undefined) tellAll(headers, fields);
-      if (headers['grpc-timeout'] !== undefined) dropEndless(headers, headers['grpc-timeout'] as string);
+      if (headers.authorization !== undefined) joinAuthorizations(headers, fields);
+      if (headers['grpc-timeout'] !== undefined) dropLongDeadline(headers, headers['grpc-timeout'] as string);
       serve(stream, headers, flags, fields);
     }) satisfies Serve);
   }
 }
 
 /** Of several authorization fields Node.js keeps the first without a word. `authorizationOf` has to see that there are more. */
-function tellAll(headers: IncomingHttpHeaders, fields: readonly string[]): void {
+function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly string[]): void {
   let times = 0;
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;
   if (times > 1) headers.authorization = fields.filter((_value, at) => fields[at - 1] === 'authorization' && at % 2 === 1).join(', ');
@@ -41,7 +41,7 @@ function tellAll(headers: IncomingHttpHeaders, fields: readonly string[]): void 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
 
 /** The library counts milliseconds in 32 bits: a deadline in more than 24 days would have passed at once. Its client keeps it, too. */
-function dropEndless(headers: IncomingHttpHeaders, timeout: string): void {
+function dropLongDeadline(headers: IncomingHttpHeaders, timeout: string): void {
   const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
   if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS) headers['grpc-timeout'] = undefined;
 }

@@ -17,14 +17,14 @@ export function addReflection(server: Server): void {
   const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
     services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
   });
-  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: heeding(ServerReflectionInfo) }) } as unknown as Server);
+  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: withBackpressure(ServerReflectionInfo) }) } as unknown as Server);
 }
 
 type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;
 type Handlers = { readonly ServerReflectionInfo: Handle };
 
 /** Limits unread answers: the library itself would keep answering a client that keeps asking and reads nothing. */
-const heeding = (handle: Handle): Handle => (call) => {
+const withBackpressure = (handle: Handle): Handle => (call) => {
   const write = call.write.bind(call) as (message: unknown) => boolean;
   call.write = (message: unknown) => {
     const isTaken = write(message);
