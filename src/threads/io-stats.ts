@@ -5,7 +5,9 @@ export const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStr
 
 /** What is left of a thread that is gone, together with what others have left: only what it has counted. */
 export const leftBy = (last: IoStats, others: IoStats): IoStats => ({
-  ...NO_STATS,
+  pendingRequests: 0,
+  webSockets: 0,
+  controlStreams: 0,
   droppedEvents: last.droppedEvents + others.droppedEvents,
   requests: { http: last.requests.http + others.requests.http, grpc: last.requests.grpc + others.requests.grpc, connect: last.requests.connect + others.requests.connect },
   checks: sumOfDurations([last.checks, others.checks]),
