@@ -173,6 +173,12 @@ test('a setting that is told of anywhere exists', () => {
   expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
 });
 
+test('a file that ARCHITECTURE.md names exists', () => {
+  const all = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: PACKAGE_ROOT, encoding: 'utf8' }).split('\n').filter((path) => existsSync(join(PACKAGE_ROOT, path)));
+  const named = [...read('ARCHITECTURE.md').matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, path]) => path!);
+  expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
+});
+
 test('a setting that exists is read', () => {
   const code = filesIn('src').filter((path) => path !== 'src/config.ts').map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, '')).join('\n');
   expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
