@@ -11,7 +11,7 @@ import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts'
 import { within } from './adapters/within.ts';
 import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
-import type { Bootstrap } from './gateway/api-keys.ts';
+import { bootstrapApiKeys, type Bootstrap } from './gateway/api-key-bootstrap.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
 import { StoreUnwritable } from './gateway/store-unwritable.ts';
@@ -183,7 +183,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
 
-  const bootstrap = valueOrStartError(await apiKeys.bootstrap(config.SVC_BOOTSTRAP_API_KEY), database?.postgres.trouble);
+  const bootstrap = valueOrStartError(await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY), database?.postgres.trouble);
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
   signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));

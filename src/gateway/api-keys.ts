@@ -1,34 +1,23 @@
 import {
-  ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS,
-  formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
+  KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS, formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
 } from '../core/api-key.ts';
 import { lineageOfOrg, type AuditEvent } from '../core/audit.ts';
-import type { Page } from '../core/commands.ts';
+import type { Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
-import { assert, fail, ok, type Result } from '../core/result.ts';
-import { SCOPES, refuseWithout, seesOrg, type Principal } from '../core/scope.ts';
+import { fail, ok, type Result } from '../core/result.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
-import { refusalOf, type CreateApiKey } from './api-key-request.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
+import { coalesce } from './coalesce.ts';
 import type { AuditLog, Clock } from './ports.ts';
 import type { Secrets } from './secrets.ts';
-import { coalesce } from './coalesce.ts';
 import { UnsavedKeyChanges } from './unsaved-key-changes.ts';
-
-export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
 
 /** `key` exists nowhere else: show it once and forget it. */
 export type CreatedApiKey = { readonly key: string; readonly record: ApiKey };
 
-/** What the start did about the first key. `minted` carries the key to show on the terminal, never in the log. */
-export type Bootstrap =
-  | { readonly kind: 'unchanged' }
-  | { readonly kind: 'minted'; readonly key: string; readonly record: ApiKey }
-  | { readonly kind: 'set-from-environment'; readonly replaced: number }
-  /** The key of the environment is in the store, revoked or expired. It stays so. */
-  | { readonly kind: 'environment-key-dead'; readonly record: ApiKey };
+export type NewApiKey = Pick<ApiKey, 'name' | 'scopes' | 'orgId' | 'createdBy' | 'expiresAtMs'>;
 
 export type ApiKeysDeps = {
   readonly store: ApiKeyStore;
@@ -48,9 +37,10 @@ const MIN_KEYS_TO_FORGET = 1000;
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
- * API keys and who may handle them (spec: Authentication; contract: Tokens and scopes). All keys but those that are long over
- * are held in memory by the digest of the key, so finding one takes no I/O and a time that tells nothing about the secret. The
- * store keeps keys for longer, and those that the gateway itself made for ever, so that none of them comes back.
+ * The API keys, in memory and in step with the store; each change is recorded first (spec: Authentication; contract: Tokens and
+ * scopes). All keys but those that are long over are held in memory by the digest of the key, so finding one takes no I/O and a
+ * time that tells nothing about the secret. The store keeps keys for longer, and those that the gateway itself made for ever, so
+ * that none of them comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
@@ -59,8 +49,8 @@ export class ApiKeys {
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
   #forgetAtSize = MIN_KEYS_TO_FORGET;
-  /** Keys of each org that are being created: they count already. */
-  readonly #creating = new Map<string, number>();
+  /** Keys of each org that are being added: they count already. */
+  readonly #adding = new Map<string, number>();
   /** However many unknown keys are presented, the store is asked once for all of them, and not too often. */
   readonly #look: () => Promise<Result<void, Fault>>;
 
@@ -116,51 +106,20 @@ export class ApiKeys {
     return ok(key === undefined || key.revokedAtMs !== null);
   }
 
-  /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, `conflict` when the org has as many keys as it may. */
-  async create(principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
-    const nowMs = this.#deps.clock.nowMs();
-    const orgId = input.orgId ?? principal.orgId;
-    const refused = refusalOf(principal, input, orgId, nowMs);
-    if (refused !== undefined) return refused;
-    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
-    const record = this.#recordOf(id, key, {
-      name: input.name,
-      scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
-      orgId,
-      createdBy: principal.subject,
-      expiresAtMs: input.expiresAtMs ?? null,
-    });
-    const inserted = await this.#withinOrg(orgId, () => this.#insert(record));
-    if (!inserted.ok) return inserted;
-    assert(inserted.value === 'inserted', 'two keys of 64 random bits have different ids');
-    return ok({ key, record });
+  /** The key of this id or digest, in memory or else in the store. */
+  async find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>> {
+    const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
+    if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
+    const found = await this.#deps.store.find(by);
+    if (found.ok && found.value !== undefined) this.#adopt(found.value); // another gateway may have made it since the last refresh
+    return found;
   }
 
-  /** Creates a key unless its org has as many usable ones as it may, counting those that are being created. */
-  async #withinOrg<T>(orgId: string | null, create: () => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
-    if (orgId === null) return create();
-    const { clock, maxOrgKeys } = this.#deps;
-    const creating = this.#creating.get(orgId) ?? 0;
-    if (this.#index.usableOf(orgId, clock.nowMs()) + creating >= maxOrgKeys) return fail({ kind: 'conflict', detail: `org ${orgId} has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some, or have SVC_MAX_ORG_API_KEYS raised` });
-    this.#creating.set(orgId, creating + 1);
-    try {
-      return await create();
-    } finally {
-      const left = (this.#creating.get(orgId) ?? 1) - 1;
-      if (left === 0) this.#creating.delete(orgId);
-      else this.#creating.set(orgId, left);
-    }
-  }
-
-  /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
-  async list(principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<Page<ApiKey>, Fault>> {
-    const refused = refuseWithout('admin', principal);
-    if (refused !== undefined) return refused;
-    if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+  /** Newest first, those of one org or of all. Faults: `invalid_argument` for a cursor that is none. */
+  async page({ perPage, cursor }: PageRequest, orgId: string | null): Promise<Result<Page<ApiKey>, Fault>> {
     // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is known here must do.
     const looked = await (cursor === undefined ? this.#look() : this.lookFor(cursor));
-    const shown = orgId ?? principal.orgId;
-    const page = this.#index.page(perPage, cursor, (key) => shown === null || key.orgId === shown);
+    const page = this.#index.page(perPage, cursor, (key) => orgId === null || key.orgId === orgId);
     if (page === undefined) return BAD_CURSOR;
     // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.items.map(({ id }) => id)) : looked;
@@ -168,23 +127,50 @@ export class ApiKeys {
     return ok({ ...page, items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
 
-  /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
-  async revoke(principal: Principal, id: string): Promise<Result<void, Fault>> {
-    const refused = refuseWithout('admin', principal);
-    if (refused !== undefined) return refused;
-    const found = await this.#find({ id });
-    if (!found.ok) return found;
-    const key = found.value;
-    if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
-    return key.revokedAtMs === null ? this.#revoke(key, principal.subject) : this.#unsaved.saveRevocation(id);
+  /** All keys in memory. */
+  all(): readonly ApiKey[] { return this.#index.all(); }
+
+  /** A key and its record, which is nowhere yet. The key is a random one unless its `text` is given. */
+  make(given: NewApiKey, text?: string): CreatedApiKey {
+    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
+    const chosen = text ?? key;
+    const digest = this.#deps.secrets.digestOf(chosen);
+    return { key: chosen, record: { ...given, id, digest, hint: hintOf(chosen), createdAtMs: this.#deps.clock.nowMs(), revokedAtMs: null, lastUsedAtMs: null } };
   }
 
   /**
-   * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys of an
-   * earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
+   * Puts a key in force. `exists`: nothing was changed, because the store has one of this id or digest. Faults: `conflict` when its
+   * org has as many usable keys as it may, counting those that are being added, and those of the store and the audit log.
    */
-  async bootstrap(environmentKey: string | undefined): Promise<Result<Bootstrap, Fault>> {
-    return environmentKey === undefined ? this.#mintFirst() : this.#setFromEnvironment(environmentKey);
+  async add(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
+    const { orgId } = record;
+    if (orgId === null) return this.#insert(record, 'insert');
+    const { clock, maxOrgKeys } = this.#deps;
+    const adding = this.#adding.get(orgId) ?? 0;
+    if (this.#index.usableOf(orgId, clock.nowMs()) + adding >= maxOrgKeys) return fail({ kind: 'conflict', detail: `org ${orgId} has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some, or have SVC_MAX_ORG_API_KEYS raised` });
+    this.#adding.set(orgId, adding + 1);
+    try {
+      return await this.#insert(record, 'insert');
+    } finally {
+      const left = (this.#adding.get(orgId) ?? 1) - 1;
+      if (left === 0) this.#adding.delete(orgId);
+      else this.#adding.set(orgId, left);
+    }
+  }
+
+  /** As `add`, but `exists` also when the store holds any key at all. */
+  addFirst(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> { return this.#insert(record, 'insertFirst'); }
+
+  /** Revoking twice is no error. Faults: those of the store and the audit log. */
+  async revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
+    if (key.revokedAtMs !== null) return this.#unsaved.saveRevocation(key.id);
+    const recorded = await this.#record('ApiKeyRevoked', key, actor);
+    if (!recorded.ok) return recorded;
+    const revokedAtMs = this.#deps.clock.nowMs();
+    // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
+    this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
+    this.#unsaved.noteRevocation(key.id, revokedAtMs);
+    return this.#unsaved.saveRevocation(key.id);
   }
 
   /** Writes revocations that the store could not take before, and times of last use. What it cannot take now is written by the next call. */
@@ -217,88 +203,15 @@ export class ApiKeys {
     return ok(undefined);
   }
 
-  /** In memory, or else in the store. */
-  async #find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>> {
-    const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
-    if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
-    const found = await this.#deps.store.find(by);
-    if (found.ok && found.value !== undefined) this.#adopt(found.value); // another gateway may have made it since the last refresh
-    return found;
-  }
-
-  #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }
-
-  async #mintFirst(): Promise<Result<Bootstrap, Fault>> {
-    if (this.#index.size > 0) return ok({ kind: 'unchanged' });
-    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
-    const record = this.#recordOf(id, key, { name: 'first admin key', scopes: ['admin'], orgId: null, createdBy: FIRST_KEY_CREATOR, expiresAtMs: null });
-    const recorded = await this.#record('ApiKeyCreated', record, FIRST_KEY_CREATOR);
-    if (!recorded.ok) return recorded;
-    const inserted = await this.#deps.store.insertFirst(record);
-    if (!inserted.ok) return inserted;
-    if (inserted.value === 'exists') {
-      const refreshed = await this.refresh();
-      return refreshed.ok ? ok({ kind: 'unchanged' }) : refreshed;
-    }
-    this.#adopt(record);
-    return ok({ kind: 'minted', key, record });
-  }
-
-  async #setFromEnvironment(environmentKey: string): Promise<Result<Bootstrap, Fault>> {
-    const digest = this.#deps.secrets.digestOf(environmentKey);
-    const found = await this.#find({ digest });
-    if (!found.ok) return found;
-    const known = found.value;
-    if (known !== undefined && !isUsable(known, this.#deps.clock.nowMs())) return ok({ kind: 'environment-key-dead', record: known });
-    if (known === undefined) {
-      const { id } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
-      const inserted = await this.#insert(
-        this.#recordOf(id, environmentKey, { name: 'SVC_BOOTSTRAP_API_KEY', scopes: ['admin'], orgId: null, createdBy: ENVIRONMENT_CREATOR, expiresAtMs: null }),
-      );
-      if (!inserted.ok) return inserted;
-      if (inserted.value === 'exists') {
-        const refreshed = await this.refresh(); // another gateway set the same key a moment ago
-        if (!refreshed.ok) return refreshed;
-      }
-    }
-    // Whoever changes the variable wants the old value to stop working: it may have leaked.
-    const outdated = this.#index.all().filter((key) => key.createdBy === ENVIRONMENT_CREATOR && key.digest !== digest && key.revokedAtMs === null);
-    for (const key of outdated) {
-      const revoked = await this.#revoke(key, ENVIRONMENT_CREATOR);
-      if (!revoked.ok) return revoked;
-    }
-    return ok(known === undefined || outdated.length > 0 ? { kind: 'set-from-environment', replaced: outdated.length } : { kind: 'unchanged' });
-  }
-
-  #recordOf(id: string, key: string, given: Pick<ApiKey, 'name' | 'scopes' | 'orgId' | 'createdBy' | 'expiresAtMs'>): ApiKey {
-    return {
-      ...given,
-      id,
-      digest: this.#deps.secrets.digestOf(key),
-      hint: hintOf(key),
-      createdAtMs: this.#deps.clock.nowMs(),
-      revokedAtMs: null,
-      lastUsedAtMs: null,
-    };
-  }
-
-  async #insert(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
+  async #insert(record: ApiKey, how: 'insert' | 'insertFirst'): Promise<Result<'inserted' | 'exists', Fault>> {
     const recorded = await this.#record('ApiKeyCreated', record, record.createdBy);
     if (!recorded.ok) return recorded;
-    const inserted = await this.#deps.store.insert(record);
+    const inserted = await this.#deps.store[how](record);
     if (inserted.ok && inserted.value === 'inserted') this.#adopt(record);
     return inserted;
   }
 
-  async #revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
-    const recorded = await this.#record('ApiKeyRevoked', key, actor);
-    if (!recorded.ok) return recorded;
-    const revokedAtMs = this.#deps.clock.nowMs();
-    // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
-    this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
-    this.#unsaved.noteRevocation(key.id, revokedAtMs);
-    return this.#unsaved.saveRevocation(key.id);
-  }
+  #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
     return this.#deps.audit.record({

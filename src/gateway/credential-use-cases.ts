@@ -1,5 +1,6 @@
 import { ok } from '../core/result.ts';
 import { refuseUnlessAdminOfAll } from '../core/scope.ts';
+import { createApiKey, listApiKeys, revokeApiKey } from './api-key-admin.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -23,9 +24,9 @@ export function createCredentialUseCases({ apiKeys, issuer, authenticator, signi
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
-    createApiKey: ({ principal, key }) => apiKeys.create(principal, key),
-    listApiKeys: async ({ principal, ...asked }) => apiKeys.list(principal, asked),
-    revokeApiKey: ({ principal, id }) => apiKeys.revoke(principal, id),
+    createApiKey: ({ principal, key }) => createApiKey(apiKeys, principal, key),
+    listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
+    revokeApiKey: ({ principal, id }) => revokeApiKey(apiKeys, principal, id),
     // The key signs for every org, so an admin of one org does not rotate it.
     rotateSigningKey: async ({ principal }) => refuseUnlessAdminOfAll(principal) ?? signingKeys.rotate(),
     jwks: async () => ok(signingKeys.jwks()),

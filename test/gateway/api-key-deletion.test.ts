@@ -3,6 +3,8 @@ import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { ApiKey } from '../../src/core/api-key.ts';
 import type { SecretDigest } from '../../src/core/ids.ts';
+import { createApiKey, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
+import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
 import { ApiKeyDeletion } from '../../src/gateway/api-key-deletion.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
@@ -88,14 +90,14 @@ test('a key that was made for a program and set by the operator does not come ba
   const clock = testClock(daysAgo(200));
   const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, secrets, maxOrgKeys: 10 }));
   const keys = await gateway();
-  must(await keys.bootstrap('an-earlier-value-0123456789abcdefgh'));
-  const { key, record } = must(await keys.create(ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
-  expect(must(await (await gateway()).bootstrap(key))).toMatchObject({ kind: 'set-from-environment', replaced: 1 });
-  must(await (await gateway()).revoke(ADMIN, record.id));
+  must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
+  const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
+  expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({ kind: 'set-from-environment', replaced: 1 });
+  must(await revokeApiKey(await gateway(), ADMIN, record.id));
   clock.advance(200 * DAY_MS);
   await deleteAll(store, clock.nowMs(), record.digest);
-  expect(must(await (await gateway()).bootstrap(key)).kind).toBe('environment-key-dead');
-  expect(must(await (await gateway()).bootstrap('an-earlier-value-0123456789abcdefgh')).kind).toBe('environment-key-dead');
+  expect(must(await bootstrapApiKeys(await gateway(), key)).kind).toBe('environment-key-dead');
+  expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe('environment-key-dead');
 });
 
 test('gateways that delete at the same time from one database take different keys, and none fails', async () => {

@@ -6,7 +6,8 @@ import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
-import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
+import { createApiKey, listApiKeys, revokeApiKey, type CreateApiKey } from '../../src/gateway/api-key-admin.ts';
+import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
 import { ACME_ADMIN, ADMIN, START_MS, WRITER, faultOf, must, startApiKeys as start, temporaryStore } from './harness.ts';
 
 const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
@@ -17,7 +18,7 @@ const idsOf = (list: Result<{ readonly items: readonly { readonly id: string }[]
 describe('creating', () => {
   test('a key authenticates at once and after a restart, and nowhere is it stored', async () => {
     const { keys, reopen, store, audit } = await start();
-    const { key, record } = must(await keys.create(ADMIN, { name: 'ci', scopes: ['write', 'read', 'read'], orgId: 'acme', expiresAtMs: START_MS + DAY_MS }));
+    const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['write', 'read', 'read'], orgId: 'acme', expiresAtMs: START_MS + DAY_MS }));
     expect(record).toMatchObject({
       name: 'ci', scopes: ['read', 'write'], orgId: 'acme', createdBy: 'account:root', createdAtMs: START_MS, expiresAtMs: START_MS + DAY_MS,
       revokedAtMs: null, lastUsedAtMs: null,
@@ -47,36 +48,36 @@ describe('creating', () => {
       [ADMIN, { ...good, expiresAtMs: START_MS }, { kind: 'invalid_argument', field: 'expires_at' }],
     ];
     for (const [principal, input, fault] of asked) {
-      expect(faultOf(await keys.create(principal as typeof ADMIN, input)), JSON.stringify(input)).toMatchObject(fault);
+      expect(faultOf(await createApiKey(keys, principal as typeof ADMIN, input)), JSON.stringify(input)).toMatchObject(fault);
     }
     expect(keys.size).toBe(0);
   });
 
   test('an admin of one org makes keys of that org only, asked or not', async () => {
     const { keys } = await start();
-    expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
-    expect(must(await keys.create(ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
-    expect(must(await keys.create(ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
+    expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
+    expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
+    expect(must(await createApiKey(keys, ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
   });
 
   test('the characters of a name are counted as people count them, not as the machine stores them', async () => {
     const { keys } = await start();
-    const named = (name: string) => keys.create(ADMIN, { name, scopes: ['read'] });
+    const named = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'] });
     expect(must(await named('🔑'.repeat(100))).record.name).toBe('🔑'.repeat(100));
     expect(faultOf(await named('🔑'.repeat(101)))).toEqual({ kind: 'invalid_argument', field: 'name', problem: 'must be 1 to 100 characters, none of them a control character' });
   });
 
   test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
     const { keys, clock, audit, reopen } = await start(undefined, 3);
-    const make = (orgId: string | null, expiresAtMs: number | null = null) => keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
+    const make = (orgId: string | null, expiresAtMs: number | null = null) => createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
     const together = await Promise.all([make('acme'), make('acme', START_MS + 1000), make('acme'), make('acme'), make('acme')]);
     expect(together.map(({ ok: isMade }) => isMade)).toEqual([true, true, true, false, false]);
     const refusal = { kind: 'conflict', detail: 'org acme has as many usable API keys as an org may have, 3: revoke some, or have SVC_MAX_ORG_API_KEYS raised' };
     expect(faultOf(await make('acme'))).toEqual(refusal);
-    expect(faultOf(await (await reopen()).create(ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
+    expect(faultOf(await createApiKey(await reopen(), ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
     expect(audit.drafts).toHaveLength(3);
     for (const made of await Promise.all(['globex', null, null, null, null].map((orgId) => make(orgId)))) must(made);
-    must(await keys.revoke(ADMIN, must(together[0]!).record.id));
+    must(await revokeApiKey(keys, ADMIN, must(together[0]!).record.id));
     must(await make('acme'));
     expect(faultOf(await make('acme'))).toEqual(refusal);
     clock.advance(1000);
@@ -99,7 +100,7 @@ describe('creating', () => {
     } }, 2);
     let write = () => {};
     written = new Promise((resolve) => { write = resolve; });
-    const make = (name: string) => keys.create(ADMIN, { name, scopes: ['read'], orgId: 'acme' });
+    const make = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'], orgId: 'acme' });
     const slow = make('slow');
     must(await make('quick'));
     expect(faultOf(await make('third'))).toMatchObject({ kind: 'conflict' });
@@ -110,10 +111,10 @@ describe('creating', () => {
 
   test('nothing is created or revoked that the audit log cannot hold', async () => {
     const { keys, audit } = await start();
-    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     audit.broken = true;
-    expect(faultOf(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }))).toEqual({ kind: 'audit_unavailable' });
-    expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'audit_unavailable' });
+    expect(faultOf(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }))).toEqual({ kind: 'audit_unavailable' });
+    expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'audit_unavailable' });
     expect(keys.size).toBe(1);
     expect(keys.authenticate(record.digest)?.id).toBe(record.id);
   });
@@ -124,9 +125,9 @@ describe('revoking', () => {
     const { keys, reopen, audit } = await start();
     const heard: string[] = [];
     keys.onRevoked((subject) => heard.push(subject));
-    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-    expect(await keys.revoke(ADMIN, record.id)).toEqual({ ok: true, value: undefined });
-    expect(await keys.revoke(ADMIN, record.id)).toEqual({ ok: true, value: undefined });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: undefined });
+    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: undefined });
     expect(keys.authenticate(record.digest)).toBeUndefined();
     expect(keys.authenticateId(record.id)).toBeUndefined();
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
@@ -136,29 +137,29 @@ describe('revoking', () => {
 
   test('an unknown key and the key of another org are not found, whoever asks without admin scope is refused first', async () => {
     const { keys } = await start();
-    const { record: globex } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
-    const { record: unbound } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
+    const { record: unbound } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     const notFound = { kind: 'not_found', what: 'such API key' };
-    expect(faultOf(await keys.revoke(ADMIN, 'nope'))).toEqual(notFound);
-    expect(faultOf(await keys.revoke(ACME_ADMIN, globex.id))).toEqual(notFound);
-    expect(faultOf(await keys.revoke(ACME_ADMIN, unbound.id))).toEqual(notFound);
-    expect(faultOf(await keys.revoke(WRITER, globex.id))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+    expect(faultOf(await revokeApiKey(keys, ADMIN, 'nope'))).toEqual(notFound);
+    expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, globex.id))).toEqual(notFound);
+    expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, unbound.id))).toEqual(notFound);
+    expect(faultOf(await revokeApiKey(keys, WRITER, globex.id))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
   });
 
   test('an admin of one org revokes keys of that org, and one of all orgs those of any', async () => {
     const { keys } = await start();
     for (const principal of [ACME_ADMIN, ADMIN]) {
-      const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
-      must(await keys.revoke(principal, record.id));
+      const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+      must(await revokeApiKey(keys, principal, record.id));
       expect(keys.authenticate(record.digest)).toBeUndefined();
     }
   });
 
   test('a key that has expired was not revoked; one that is unknown counts as if it were', async () => {
     const { keys, clock } = await start();
-    const make = async () => must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
+    const make = async () => must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
     const [live, revoked] = [await make(), await make()];
-    must(await keys.revoke(ADMIN, revoked.id));
+    must(await revokeApiKey(keys, ADMIN, revoked.id));
     const told = () => Promise.all([`key:${live.id}`, `key:${revoked.id}`, 'key:unknown', 'account:a1'].map(async (subject) => must(await keys.isRevoked(subject))));
     expect(await told()).toEqual([false, true, true, true]);
     clock.advance(1000);
@@ -170,13 +171,13 @@ describe('revoking', () => {
     const other = await reopen();
     const heard: string[] = [];
     other.onRevoked((subject) => heard.push(subject));
-    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     expect(other.authenticate(record.digest)).toBeUndefined();
     must(await other.refresh());
     expect(other.authenticate(record.digest)?.id).toBe(record.id);
     must(await other.refresh());
     expect(heard).toEqual([]);
-    must(await keys.revoke(ADMIN, record.id));
+    must(await revokeApiKey(keys, ADMIN, record.id));
     for (const _ of ['once', 'and again']) must(await other.refresh());
     expect(other.authenticate(record.digest)).toBeUndefined();
     expect(heard).toEqual([`key:${record.id}`]);
@@ -205,7 +206,7 @@ describe('revoking', () => {
 
 test('a key stops at the millisecond it expires', async () => {
   const { keys, clock } = await start();
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }));
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }));
   clock.advance(999);
   expect(keys.authenticate(record.digest)?.id).toBe(record.id);
   clock.advance(1);
@@ -217,15 +218,15 @@ describe('listing', () => {
     const { keys, clock } = await start();
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) {
-      ids.unshift(must(await keys.create(ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
+      ids.unshift(must(await createApiKey(keys, ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
       clock.advance(1);
     }
-    const first = must(await keys.list(ADMIN, { perPage: 2 }));
+    const first = must(await listApiKeys(keys, ADMIN, { perPage: 2 }));
     expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    must(await keys.create(ADMIN, { name: 'late', scopes: ['read'] }));
-    const second = must(await keys.list(ADMIN, { perPage: 2, cursor: first.next ?? '' }));
+    must(await createApiKey(keys, ADMIN, { name: 'late', scopes: ['read'] }));
+    const second = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: first.next ?? '' }));
     expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    const third = must(await keys.list(ADMIN, { perPage: 2, cursor: second.next ?? '' }));
+    const third = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: second.next ?? '' }));
     expect(third.items.map(({ id }) => id)).toEqual(ids.slice(4));
     expect(third.next).toBeUndefined();
   });
@@ -233,14 +234,14 @@ describe('listing', () => {
   test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
     const { keys, reopen, clock } = await start();
     const other = await reopen();
-    const make = async (by: ApiKeys) => must(await by.create(ADMIN, { name: 'n', scopes: ['read'] })).record.id;
+    const make = async (by: ApiKeys) => must(await createApiKey(by, ADMIN, { name: 'n', scopes: ['read'] })).record.id;
     const oldest = await make(other);
     clock.advance(1);
     const together = [await make(keys), await make(keys), await make(keys)];
     must(await keys.refresh());
     const walked: string[] = [];
     for (let cursor: string | undefined; ;) {
-      const page = must(await keys.list(ADMIN, { perPage: 1, cursor }));
+      const page = must(await listApiKeys(keys, ADMIN, { perPage: 1, cursor }));
       walked.push(...page.items.map(({ id }) => id));
       if (page.next === undefined) break;
       cursor = page.next;
@@ -250,48 +251,48 @@ describe('listing', () => {
 
   test('an admin of one org sees the keys of that org and learns of no other', async () => {
     const { keys } = await start();
-    const { record: acme } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
-    const { record: globex } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
-    must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-    expect(idsOf(await keys.list(ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
-    expect(idsOf(await keys.list(ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
-    expect(must(await keys.list(ADMIN, { perPage: 50 })).items).toHaveLength(3);
-    expect(faultOf(await keys.list(ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
-    const unknownCursor = faultOf(await keys.list(ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
+    const { record: acme } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+    const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
+    must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(idsOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
+    expect(idsOf(await listApiKeys(keys, ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
+    expect(must(await listApiKeys(keys, ADMIN, { perPage: 50 })).items).toHaveLength(3);
+    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
+    const unknownCursor = faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
     expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
-    expect(faultOf(await keys.list(ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
-    expect(faultOf(await keys.list(WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
+    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
+    expect(faultOf(await listApiKeys(keys, WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
   });
 });
 
 describe('the first key', () => {
   test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
     const { keys, reopen, audit } = await start();
-    const minted = must(await keys.bootstrap(undefined));
+    const minted = must(await bootstrapApiKeys(keys, undefined));
     if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
     expect(keys.authenticate(secrets.digestOf(minted.key))).toMatchObject({ scopes: ['admin'], orgId: null, createdBy: 'gateway' });
-    expect(must(await (await reopen()).bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+    expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
     expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
   });
 
   test('two gateways that start at once on one store mint one key', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
-    const kinds = (await Promise.all([keys.bootstrap(undefined), other.bootstrap(undefined)])).map((result) => must(result).kind);
+    const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map((result) => must(result).kind);
     expect(kinds.sort()).toEqual(['minted', 'unchanged']);
   });
 
   test.each([['minted', undefined], ['of the environment', ENVIRONMENT_KEY]])('no first key is %s that the audit log cannot hold', async (_what, given) => {
     const { keys, audit } = await start();
     audit.broken = true;
-    expect(faultOf(await keys.bootstrap(given))).toEqual({ kind: 'audit_unavailable' });
+    expect(faultOf(await bootstrapApiKeys(keys, given))).toEqual({ kind: 'audit_unavailable' });
     expect(keys.size).toBe(0);
   });
 
   test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
     const { keys, reopen, store } = await start();
     const other = await reopen();
-    for (const result of await Promise.all([keys.bootstrap(ENVIRONMENT_KEY), other.bootstrap(ENVIRONMENT_KEY)])) expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
+    for (const result of await Promise.all([bootstrapApiKeys(keys, ENVIRONMENT_KEY), bootstrapApiKeys(other, ENVIRONMENT_KEY)])) expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
     expect([keys, other].map((each) => each.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([['admin'], ['admin']]);
     expect(must(await store.all())).toHaveLength(1);
   });
@@ -299,50 +300,50 @@ describe('the first key', () => {
   test('a gateway knows the key of the environment at once when another has set it since it read the store', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
-    must(await keys.bootstrap(ENVIRONMENT_KEY));
-    expect(must(await other.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+    expect(must(await bootstrapApiKeys(other, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
     expect(other.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
   });
 
   test('the key of the environment works as it is, and a restart changes nothing', async () => {
     const { keys, reopen } = await start();
-    expect(must(await keys.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
+    expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
     expect(keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toMatchObject({ scopes: ['admin'], orgId: null, hint: 'oper…' });
     const restarted = await reopen();
-    expect(must(await restarted.bootstrap(ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+    expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
     expect(restarted.size).toBe(1);
   });
 
   test('another key in the environment revokes the one before and no other', async () => {
     const { keys, reopen } = await start();
-    must(await keys.bootstrap(ENVIRONMENT_KEY));
-    const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     const restarted = await reopen();
-    expect(must(await restarted.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
     expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
     expect(restarted.authenticate(secrets.digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
     expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
-    expect(must(await (await reopen()).bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
+    expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
   });
 
   test('a start that cannot revoke the key of the environment before this one fails, and the next one makes up for it', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
     const { keys } = await start(store);
-    must(await keys.bootstrap(ENVIRONMENT_KEY));
+    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
     const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
-    expect(faultOf(await failing.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual(away);
+    expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
     const { keys: next } = await start(store);
-    expect(must(await next.bootstrap(`${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
     expect(next.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 
   test('a key of the environment that was revoked stays revoked', async () => {
     const { keys, reopen } = await start();
-    must(await keys.bootstrap(ENVIRONMENT_KEY));
-    must(await keys.revoke(ADMIN, keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.id ?? ''));
+    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+    must(await revokeApiKey(keys, ADMIN, keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.id ?? ''));
     const restarted = await reopen();
-    expect(must(await restarted.bootstrap(ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
+    expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
     expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 });
@@ -350,17 +351,17 @@ describe('the first key', () => {
 describe('keys that are long over', () => {
   test('leave memory and the list after 30 days, and never come back', async () => {
     const { keys, clock, audit, reopen } = await start();
-    await keys.bootstrap(undefined);
-    const { key, record: first } = must(await keys.create(ADMIN, { name: 'first', scopes: ['admin'] }));
-    must(await keys.revoke(ADMIN, first.id));
+    await bootstrapApiKeys(keys, undefined);
+    const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
+    must(await revokeApiKey(keys, ADMIN, first.id));
     for (let made = 0; made < 1_500; made += 1) {
-      const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }));
-      if (made % 2 === 0) must(await keys.revoke(ADMIN, record.id));
+      const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }));
+      if (made % 2 === 0) must(await revokeApiKey(keys, ADMIN, record.id));
       clock.advance(DAY_MS / 5);
     }
     // 150 of the last 30 days and the very first one are left, and what has come since the last look.
     expect(keys.size).toBeLessThanOrEqual(1_000);
-    const listed = must(await keys.list(ADMIN, { perPage: 1_000 })).items;
+    const listed = must(await listApiKeys(keys, ADMIN, { perPage: 1_000 })).items;
     expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
     const restarted = await reopen();
     expect(restarted.size).toBe(151);
@@ -368,22 +369,22 @@ describe('keys that are long over', () => {
       expect(gateway.authenticateId(first.id)).toBeUndefined();
       expect(gateway.authenticate(first.digest)).toBeUndefined();
       expect(await gateway.isRevoked(`key:${first.id}`)).toEqual({ ok: true, value: true });
-      expect(await gateway.revoke(ADMIN, first.id)).toEqual({ ok: true, value: undefined });
-      expect(faultOf(await gateway.revoke(ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'such API key' });
-      expect(faultOf(await gateway.revoke(ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'such API key' });
+      expect(await revokeApiKey(gateway, ADMIN, first.id)).toEqual({ ok: true, value: undefined });
+      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'such API key' });
+      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'such API key' });
     }
     expect(restarted.size).toBe(151);
     audit.drafts.length = 0;
-    expect(must(await restarted.bootstrap(key))).toEqual({ kind: 'environment-key-dead', record: { ...first, revokedAtMs: START_MS } });
-    expect(must(await restarted.bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+    expect(must(await bootstrapApiKeys(restarted, key))).toEqual({ kind: 'environment-key-dead', record: { ...first, revokedAtMs: START_MS } });
+    expect(must(await bootstrapApiKeys(restarted, undefined))).toEqual({ kind: 'unchanged' });
     expect(audit.drafts).toEqual([]);
   });
 
   test('keep a gateway whose keys are all over from minting another first one', async () => {
     const { keys, clock, reopen } = await start();
-    const minted = must(await keys.bootstrap(undefined));
-    must(await keys.revoke(ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
+    const minted = must(await bootstrapApiKeys(keys, undefined));
+    must(await revokeApiKey(keys, ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
     clock.advance(1_000 * DAY_MS);
-    expect(must(await (await reopen()).bootstrap(undefined))).toEqual({ kind: 'unchanged' });
+    expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
   });
 });

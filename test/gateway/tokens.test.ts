@@ -7,7 +7,8 @@ import type { Fault } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import type { CreateApiKey } from '../../src/gateway/api-key-request.ts';
+import { createApiKey, revokeApiKey, type CreateApiKey } from '../../src/gateway/api-key-admin.ts';
+import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
@@ -22,7 +23,7 @@ const pool = testCryptoPool();
 
 async function start() {
   const parts = await openTestCredentials(pool);
-  const mint = async (input: Partial<CreateApiKey> = {}) => must(await parts.apiKeys.create(ADMIN, { name: 'n', scopes: ['admin'], ...input }));
+  const mint = async (input: Partial<CreateApiKey> = {}) => must(await createApiKey(parts.apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
   const restart = async () => {
     const reopened = await parts.reopen();
     return { ...reopened, ...reopened.authenticator };
@@ -72,7 +73,7 @@ describe('exchanging an API key', () => {
     const { mint, issuer, apiKeys, clock } = await start();
     const live = await mint();
     const revoked = await mint();
-    must(await apiKeys.revoke(ADMIN, revoked.record.id));
+    must(await revokeApiKey(apiKeys, ADMIN, revoked.record.id));
     const expired = await mint({ expiresAtMs: START_MS + 1 });
     const { token } = must(await issuer.exchange(live.key));
     clock.advance(1);
@@ -197,7 +198,7 @@ describe('authenticating', () => {
   test('a key that the operator chose works even when it has the shape of a token', async () => {
     const { apiKeys, authenticate } = await start();
     const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
-    must(await apiKeys.bootstrap(shaped));
+    must(await bootstrapApiKeys(apiKeys, shaped));
     expect(must(await authenticate(shaped)).principal.scopes).toEqual(['admin']);
   });
 
@@ -207,7 +208,7 @@ describe('authenticating', () => {
     const { token } = must(await issuer.exchange(key));
     const heard: string[] = [];
     onRevoked((subject) => heard.push(subject));
-    must(await apiKeys.revoke(ADMIN, record.id));
+    must(await revokeApiKey(apiKeys, ADMIN, record.id));
     expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual(['unauthenticated', 'unauthenticated']);
     expect(heard).toEqual([`key:${record.id}`]);
   });
@@ -218,7 +219,7 @@ describe('authenticating', () => {
     const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
     const verify = async (bearer: string) => {
       const verified = await tokens.verify(bearer);
-      if (kind === 'key') must(await apiKeys.revoke(ADMIN, record.id));
+      if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
       else issuer.revokeSubject('account:a1', 4);
       return verified;
     };

@@ -2,30 +2,31 @@
 import { expect, test } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { fail } from '../../src/core/result.ts';
+import { createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { ADMIN, START_MS, faultOf, must, startApiKeys as start, temporaryStore } from './harness.ts';
 
 test('a key is dead here even when the store cannot be told', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
   const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   expect(keys.authenticate(record.digest)).toBeUndefined();
   must(await keys.refresh());
   expect(keys.authenticate(record.digest)).toBeUndefined();
 });
 
 test.each([
-  ['revoking it once more', (keys: ApiKeys, id: string) => keys.revoke(ADMIN, id)],
+  ['revoking it once more', (keys: ApiKeys, id: string) => revokeApiKey(keys, ADMIN, id)],
   ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
   ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
 ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
   const store = createLmdbApiKeyStore(temporaryStore());
   let isAway = true;
   const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  expect(faultOf(await keys.revoke(ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   isAway = false;
   must<unknown>(await next(keys, record.id));
   expect((await reopen()).authenticate(record.digest)).toBeUndefined();
@@ -36,8 +37,8 @@ test('revocations that the store could not take are all written by the next flus
   let isAway = true;
   const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
   const made = [];
-  for (const name of ['a', 'b', 'c']) made.push(must(await keys.create(ADMIN, { name, scopes: ['read'] })).record);
-  for (const { id } of made) await keys.revoke(ADMIN, id);
+  for (const name of ['a', 'b', 'c']) made.push(must(await createApiKey(keys, ADMIN, { name, scopes: ['read'] })).record);
+  for (const { id } of made) await revokeApiKey(keys, ADMIN, id);
   isAway = false;
   must(await keys.flush());
   const again = await reopen();
@@ -47,10 +48,10 @@ test('revocations that the store could not take are all written by the next flus
 test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
   const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  await keys.revoke(ADMIN, record.id);
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+  await revokeApiKey(keys, ADMIN, record.id);
   expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  const { record: other } = must(await keys.create(ADMIN, { name: 'o', scopes: ['read'] }));
+  const { record: other } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
   keys.authenticate(other.digest);
   expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   expect(must(await store.all()).find(({ id }) => id === other.id)?.lastUsedAtMs).toBe(START_MS);
@@ -60,19 +61,19 @@ test('a store that refuses to write a revocation keeps no revocation of another 
   const store = createLmdbApiKeyStore(temporaryStore());
   const { keys: other } = await start(store);
   const { keys } = await start({ ...store, revoke: () => Promise.reject(new Error('permission denied for table api_keys')) });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  const { record: own } = must(await keys.create(ADMIN, { name: 'o', scopes: ['read'] }));
-  await expect(keys.revoke(ADMIN, own.id)).rejects.toThrow('permission denied');
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+  const { record: own } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
+  await expect(revokeApiKey(keys, ADMIN, own.id)).rejects.toThrow('permission denied');
   must(await other.refresh());
-  must(await other.revoke(ADMIN, record.id));
+  must(await revokeApiKey(other, ADMIN, record.id));
   await expect(keys.refresh()).rejects.toThrow('permission denied');
   expect(keys.authenticate(record.digest)).toBeUndefined();
 });
 
 test('the last use is noted to the minute and written when it is flushed', async () => {
   const { keys, clock, store, reopen } = await start();
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
-  const notedMs = async () => must(await keys.list(ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+  const notedMs = async () => must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
   expect(await notedMs()).toBeNull();
   keys.authenticate(record.digest);
   clock.advance(59_999);
@@ -83,7 +84,7 @@ test('the last use is noted to the minute and written when it is flushed', async
   keys.authenticateId(record.id);
   must(await keys.flush());
   expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
-  expect(must(await (await reopen()).list(ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+  expect(must(await listApiKeys(await reopen(), ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
 });
 
 test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {
@@ -95,7 +96,7 @@ test('a key that is used again while its last use is being written has the later
     meanwhile();
     return store.touch(uses);
   } });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   keys.authenticate(record.digest);
   meanwhile = () => {
     meanwhile = () => {};
@@ -110,7 +111,7 @@ test('last uses that the store could not take are written by a later flush', asy
   const { store } = await start();
   let touch: typeof store.touch = async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
   const { keys } = await start({ ...store, touch: (uses) => touch(uses) });
-  const { record } = must(await keys.create(ADMIN, { name: 'n', scopes: ['read'] }));
+  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   keys.authenticate(record.digest);
   expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   touch = () => Promise.reject(new Error('the disk is full'));

@@ -6,6 +6,7 @@ import { Postgres, POSTGRES_DEFAULTS } from '../../../src/adapters/store/postgre
 import type { ApiKey } from '../../../src/core/api-key.ts';
 import type { SecretDigest } from '../../../src/core/ids.ts';
 import { fail, ok } from '../../../src/core/result.ts';
+import { createApiKey, listApiKeys, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import type { ApiKeyStore } from '../../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../../src/gateway/api-keys.ts';
 import { ADMIN, START_MS, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
@@ -47,14 +48,14 @@ test('a key that another gateway made can be revoked here at once, and its uses 
   const url = await newDatabase();
   const gateway = async () => valueOf(await ApiKeys.open({ store: (await open(url)).store, audit: testAudit(), clock: testClock(), secrets, maxOrgKeys: 1_000 }));
   const [here, there] = [await gateway(), await gateway()];
-  const { key, record } = valueOf(await there.create(ADMIN, { name: 'ci', scopes: ['read'] }));
+  const { key, record } = valueOf(await createApiKey(there, ADMIN, { name: 'ci', scopes: ['read'] }));
   valueOf(await here.refresh());
   expect(there.authenticate(secrets.digestOf(key))).toMatchObject({ id: record.id });
   valueOf(await there.flush());
-  expect(valueOf(await here.list(ADMIN, { perPage: 10 })).items).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
-  const second = valueOf(await there.create(ADMIN, { name: 'leaked', scopes: ['read'] })).record;
-  expect(await here.revoke(ADMIN, second.id)).toEqual(ok(undefined));
-  expect(await here.revoke(ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'such API key' }));
+  expect(valueOf(await listApiKeys(here, ADMIN, { perPage: 10 })).items).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
+  const second = valueOf(await createApiKey(there, ADMIN, { name: 'leaked', scopes: ['read'] })).record;
+  expect(await revokeApiKey(here, ADMIN, second.id)).toEqual(ok(undefined));
+  expect(await revokeApiKey(here, ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'such API key' }));
 });
 
 test('another gateway is told what was created or revoked since it last asked, however wrong the clock of either is', async () => {

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { secrets } from '../../../src/adapters/secrets.ts';
 import { ok } from '../../../src/core/result.ts';
+import { createApiKey, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
 import { createCredentialUseCases } from '../../../src/gateway/credential-use-cases.ts';
 import type { UseCases } from '../../../src/gateway/use-cases.ts';
@@ -59,7 +60,7 @@ async function serve() {
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as any };
   };
-  const mint = async (input: object) => must(await apiKeys.create(ADMIN, { name: 'n', scopes: ['admin'], ...input }));
+  const mint = async (input: object) => must(await createApiKey(apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
   return { call, mint, apiKeys, clock };
 }
 
@@ -69,7 +70,7 @@ test('every row answers every kind of credential with the status that is written
   const expired = await make({ expiresAtMs: clock.nowMs() + 1 });
   clock.advance(1);
   const revoked = await mint({});
-  must(await apiKeys.revoke(ADMIN, revoked.record.id));
+  must(await revokeApiKey(apiKeys, ADMIN, revoked.record.id));
   const target = (await mint({ orgId: 'acme' })).record.id;
   const credentials = {
     none: undefined, garbage: 'garbage', expired, revoked: revoked.key, otherOrg: await make({ orgId: 'globex' }),

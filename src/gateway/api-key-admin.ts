@@ -1,0 +1,70 @@
+/** API keys as admins handle them: created, listed and revoked (contract: HTTP shapes, IAM; Tokens and scopes). */
+import type { ApiKey } from '../core/api-key.ts';
+import type { Page } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+import { isOrgName } from '../core/ids.ts';
+import { assert, fail, ok, type Result } from '../core/result.ts';
+import { SCOPES, orgInReach, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
+import type { ApiKeys, CreatedApiKey } from './api-keys.ts';
+
+export type CreateApiKey = {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** The org to bind the key to. Absent or null: the one that the creator is bound to, if any. */
+  readonly orgId?: string | null | undefined;
+  readonly expiresAtMs?: number | null | undefined;
+};
+
+export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
+
+const MAX_NAME_LENGTH = 100;
+const NAME = new RegExp(`^\\P{C}{1,${MAX_NAME_LENGTH}}$`, 'u');
+
+/** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, and those of `ApiKeys.add`. */
+export async function createApiKey(keys: ApiKeys, principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
+  const orgId = input.orgId ?? principal.orgId;
+  const { key, record } = keys.make({
+    name: input.name,
+    scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
+    orgId,
+    createdBy: principal.subject,
+    expiresAtMs: input.expiresAtMs ?? null,
+  });
+  const refused = refusalOf(principal, record);
+  if (refused !== undefined) return refused;
+  const added = await keys.add(record);
+  if (!added.ok) return added;
+  assert(added.value === 'inserted', 'two keys of 64 random bits have different ids');
+  return ok({ key, record });
+}
+
+function refusalOf(principal: Principal, { name, scopes, orgId, createdAtMs, expiresAtMs }: ApiKey): Result<never, Fault> | undefined {
+  const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  if (!NAME.test(name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
+  if (scopes.length === 0) return invalid('scopes', 'must name at least one scope');
+  if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+  if (expiresAtMs !== null && expiresAtMs <= createdAtMs) return invalid('expires_at', 'must be in the future');
+  return undefined;
+}
+
+/** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
+export async function listApiKeys(keys: ApiKeys, principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<Page<ApiKey>, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const org = orgInReach(principal, orgId);
+  return org.ok ? keys.page({ perPage, cursor }, org.value ?? null) : org;
+}
+
+/** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
+export async function revokeApiKey(keys: ApiKeys, principal: Principal, id: string): Promise<Result<void, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const found = await keys.find({ id });
+  if (!found.ok) return found;
+  const key = found.value;
+  if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
+  return keys.revoke(key, principal.subject);
+}

@@ -1,0 +1,56 @@
+/** The first API key of a gateway (contract: Names and defaults). */
+import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, isUsable, type ApiKey } from '../core/api-key.ts';
+import type { Fault } from '../core/fault.ts';
+import { ok, type Result } from '../core/result.ts';
+import type { ApiKeys, NewApiKey } from './api-keys.ts';
+
+/** What the start did about the first key. `minted` carries the key to show on the terminal, never in the log. */
+export type Bootstrap =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'minted'; readonly key: string; readonly record: ApiKey }
+  | { readonly kind: 'set-from-environment'; readonly replaced: number }
+  /** The key of the environment is in the store, revoked or expired. It stays so. */
+  | { readonly kind: 'environment-key-dead'; readonly record: ApiKey };
+
+const adminKey = (name: string, createdBy: string): NewApiKey => ({ name, scopes: ['admin'], orgId: null, createdBy, expiresAtMs: null });
+
+/**
+ * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys of an
+ * earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
+ */
+export async function bootstrapApiKeys(keys: ApiKeys, environmentKey: string | undefined): Promise<Result<Bootstrap, Fault>> {
+  return environmentKey === undefined ? mintFirst(keys) : setFromEnvironment(keys, environmentKey);
+}
+
+async function mintFirst(keys: ApiKeys): Promise<Result<Bootstrap, Fault>> {
+  if (keys.size > 0) return ok({ kind: 'unchanged' });
+  const { key, record } = keys.make(adminKey('first admin key', FIRST_KEY_CREATOR));
+  const added = await keys.addFirst(record);
+  if (!added.ok) return added;
+  if (added.value === 'inserted') return ok({ kind: 'minted', key, record });
+  const refreshed = await keys.refresh(); // another gateway minted one a moment ago
+  return refreshed.ok ? ok({ kind: 'unchanged' }) : refreshed;
+}
+
+async function setFromEnvironment(keys: ApiKeys, environmentKey: string): Promise<Result<Bootstrap, Fault>> {
+  const { record } = keys.make(adminKey('SVC_BOOTSTRAP_API_KEY', ENVIRONMENT_CREATOR), environmentKey);
+  const found = await keys.find({ digest: record.digest });
+  if (!found.ok) return found;
+  const known = found.value;
+  if (known !== undefined && !isUsable(known, record.createdAtMs)) return ok({ kind: 'environment-key-dead', record: known });
+  if (known === undefined) {
+    const added = await keys.add(record);
+    if (!added.ok) return added;
+    if (added.value === 'exists') {
+      const refreshed = await keys.refresh(); // another gateway set the same key a moment ago
+      if (!refreshed.ok) return refreshed;
+    }
+  }
+  // Whoever changes the variable wants the old value to stop working: it may have leaked.
+  const outdated = keys.all().filter(({ createdBy, digest, revokedAtMs }) => createdBy === ENVIRONMENT_CREATOR && digest !== record.digest && revokedAtMs === null);
+  for (const key of outdated) {
+    const revoked = await keys.revoke(key, ENVIRONMENT_CREATOR);
+    if (!revoked.ok) return revoked;
+  }
+  return ok(known === undefined || outdated.length > 0 ? { kind: 'set-from-environment', replaced: outdated.length } : { kind: 'unchanged' });
+}
