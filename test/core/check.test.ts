@@ -15,6 +15,8 @@ const decide = (command: CheckCommand, governor = openGovernor(), nowMs = 10): {
   return { answer: reply.value, draft: drafts[0] as unknown as Draft };
 };
 
+const NAMESAKE = { ...CRAWLER, teamId: 'ads' };
+
 test.each([
   ['its own token', { credential: digestOf(CRAWLER) }, 'allow', 'ActionAllowed', 'agent:acme/search/crawler'],
   ['a bearer in place of a token', { credential: undefined, principal: ADMIN }, 'allow', 'ActionAllowed', 'key:admin'],
@@ -23,10 +25,11 @@ test.each([
   ['an unknown token beside a bearer', { credential: 'unknown' as never, principal: ADMIN }, 'deny', 'ActionDenied', 'anonymous'],
   ['a bearer of another org', { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } }, 'deny', 'A2AImpersonationAttempted', 'key:globex'],
   ['a token of the same team', { credential: digestOf(SIBLING) }, 'deny', 'A2AImpersonationAttempted', 'agent:acme/search/sibling'],
+  ['a token of its name in another team', { credential: digestOf(NAMESAKE) }, 'deny', 'A2AImpersonationAttempted', 'agent:acme/ads/crawler'],
   ['a token of another org', { credential: digestOf(STRANGER) }, 'deny', 'A2AImpersonationAttempted', 'agent:globex/search/crawler'],
   ['a token of another org beside a bearer', { credential: digestOf(STRANGER), principal: ADMIN }, 'deny', 'A2AImpersonationAttempted', 'agent:globex/search/crawler'],
 ] as const)('with %s', (_what, voucher, decision, eventType, actor) => {
-  const governor = openGovernor();
+  const governor = openGovernor({ agents: [CRAWLER, SIBLING, NAMESAKE, STRANGER] });
   const { answer, draft } = decide(checkOf(CRAWLER, 't:s', voucher), governor);
   expect([answer.decision, draft.decision, draft.eventType, draft.actor, draft.reason]).toEqual([decision, decision, eventType, actor, answer.reason]);
   expect(draft.payload).toMatchObject({ action: 'tool.call', resource: 'web_search' });

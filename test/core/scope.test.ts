@@ -11,6 +11,10 @@ test('each scope implies the ones before it, whatever else the credential holds'
     ['owner: read,write,admin', 'admin: read,write,admin', 'developer: read,write', 'viewer: read']);
 });
 
+test('a role is told every scope that it has, not the highest alone', () => {
+  expect(SCOPES_OF_ROLE).toEqual({ owner: ['read', 'write', 'admin'], admin: ['read', 'write', 'admin'], developer: ['read', 'write'], viewer: ['read'] });
+});
+
 test('what holds for every org is for an admin of all of them only', () => {
   expect(refuseUnlessAdminOfAll(of(['admin']))).toBeUndefined();
   expect(refuseUnlessAdminOfAll(of(['admin'], 'acme'))).toEqual({ ok: false, fault: { kind: 'org_forbidden', orgId: undefined } });
