@@ -217,7 +217,7 @@ const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: numbe
 const stillAlerted = (alertedPercent: number, spentMicroUsd: number, limitMicroUsd: number): number =>
   alertedPercent === 0 || hasReached(alertedPercent, spentMicroUsd, limitMicroUsd)
     ? alertedPercent
-    : (ALERT_PERCENTS.findLast((percent) => percent < alertedPercent && hasReached(percent, spentMicroUsd, limitMicroUsd)) ?? 0);
+    : (ALERT_PERCENTS.findLast((percent) => hasReached(percent, spentMicroUsd, limitMicroUsd)) ?? 0);
 
 const isAlertDue = (spentMicroUsd: number, limitMicroUsd: number, alertedPercent: number): boolean =>
   alertedPercent < LAST_ALERT && hasReached(alertedPercent < FIRST_ALERT ? FIRST_ALERT : LAST_ALERT, spentMicroUsd, limitMicroUsd);

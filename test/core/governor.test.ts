@@ -215,6 +215,25 @@ describe('what is not kept', () => {
     expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
   });
 
+  test('signals of an operation that is swept, and when they were acknowledged', () => {
+    const governor = openGovernor();
+    const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+    for (const op of ['t:1', 't:2']) {
+      governor.apply<'check'>(checkOf(CRAWLER, op), 1);
+      governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
+      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), signal: 'terminate' }, 10);
+    }
+    governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
+    const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
+    expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:1', signal: 'terminate', sequence: 10 }] } });
+    governor.sweep(100_000);
+    expect(pending()).toEqual({ ok: true, value: { pending: [] } });
+    // An operation that comes by that name again has been told nothing yet.
+    governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 100_000);
+    expect(governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
+    expect(governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply.ok).toBe(false);
+  });
+
   test('an agent that was only acted for, once its last operation is swept', () => {
     const governor = openGovernor({ agents: [] });
     for (let n = 0; n < 100; n += 1) {

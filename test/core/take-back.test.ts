@@ -131,6 +131,15 @@ describe('what could not be recorded has not happened', () => {
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 5_000_000 }]);
   });
 
+  test('a second check that holds more gives back what it added, and nobody is told of a change', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
+    const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
+    expect(governor.budgets.reservations.microUsd).toBe(8_000_000);
+    expect(governor.takeBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
+    expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([5_000_000, [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }]]);
+  });
+
   test('what the agent has acknowledged is acknowledged still', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
