@@ -16,7 +16,7 @@ import { RateLimiter } from './gateway/rate-limit.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
 import { StoreUnwritable } from './gateway/store-unwritable.ts';
 import { AuditReaderLink } from './threads/audit-reader-link.ts';
-import { AuditLink } from './threads/audit-link.ts';
+import { AuditLink, type Trouble } from './threads/audit-link.ts';
 import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
 import { Supervisor, type Listening } from './threads/supervisor.ts';
 import { Switchboard } from './threads/switchboard.ts';
@@ -108,18 +108,11 @@ async function assemble(resources: Resources, undo: Undo) {
   const { clock, config, crypto, database, httpPort, log, policies: { policies }, policyPath, signingKeys, store } = resources;
   const storeOutage = new StoreOutage(() => store.probe(), log);
   undo.push(() => storeOutage.stop());
-  const onError = (error: unknown, doing: string): void => {
-    const isStore = error instanceof StoreUnwritable;
-    if (isStore && !storeOutage.noteFailure(error, doing)) return;
-    log.error(`failed: ${doing}`, { error: (isStore ? fileTrouble(error, config.SVC_DATA_DIR) : undefined) ?? stackOf(error) });
-  };
+  const onError = failureLog(log, storeOutage, config.SVC_DATA_DIR);
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
-  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {
-    if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
-    else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
-  });
+  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => logTrouble(trouble, config, log));
   const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) => log.error('failed: reading the audit log', { error: message }));
   undo.push(() => auditReader.close());
 
@@ -130,11 +123,7 @@ async function assemble(resources: Resources, undo: Undo) {
     revocationStore: createLmdbRevocationStore(store),
   }), database?.postgres.trouble);
   const { apiKeys, authenticator, issuer } = credentials;
-  const limiters = {
-    credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
-    address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
-    check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
-  };
+  const limiters = limitersOf(config);
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log });
   const accounts = database && (await import('./accounts-start.ts')).startAccounts({
     config, database, audit, log,
@@ -175,6 +164,24 @@ async function assemble(resources: Resources, undo: Undo) {
   undo.push(() => metrics.close());
   return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, storeOutage, supervisor, switchboard };
 }
+
+/** Of an outage of the store, which may meet thousands of requests, each kind of failure is logged once. */
+const failureLog = (log: Logger, storeOutage: StoreOutage, dataDir: string) => (error: unknown, doing: string): void => {
+  const isStore = error instanceof StoreUnwritable;
+  if (isStore && !storeOutage.noteFailure(error, doing)) return;
+  log.error(`failed: ${doing}`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
+};
+
+function logTrouble(trouble: Trouble, config: Config, log: Logger): void {
+  if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
+  else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
+}
+
+const limitersOf = (config: Config) => ({
+  credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
+  address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
+  check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
+});
 
 /** The audit log first, because what follows is recorded; the doors last. */
 async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gateway> {
