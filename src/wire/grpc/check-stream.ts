@@ -2,8 +2,8 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
 import { fail, type Result } from '../../core/result.ts';
+import { voucherPrincipal } from '../bearer.ts';
 import { MAX_MESSAGE_BYTES } from '../limits.ts';
-import { voucherPrincipal } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
