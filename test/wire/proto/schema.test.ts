@@ -1,20 +1,27 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { messageShape, methodShapes } from '../../../src/wire/proto/schema.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const buf = (...words: string[]): Buffer => execFileSync(join(root, 'node_modules/.bin/buf'), words, { cwd: root, maxBuffer: 1024 * 1024 });
+
+/** What it finds fault with is part of what it prints. */
+function buf(...words: string[]): Buffer {
+  const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin/buf'), words, { cwd: root, maxBuffer: 1024 * 1024 });
+  if (status !== 0 && stdout.length === 0) throw new Error(`buf ${words.join(' ')}: ${stderr.toString()}`);
+  return stdout;
+}
 
 test('what reflection serves is made of the .proto files as they are', () => {
-  expect(buf('build', '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, 'proto/descriptors.binpb')))).toBe(true);
-  expect(buf('build', 'node_modules/grpc-health-check/proto', '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, 'proto/health.binpb')))).toBe(true);
+  const isUpToDate = (made: string, ...sources: string[]): boolean => buf('build', ...sources, '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, made)));
+  expect(isUpToDate('proto/descriptors.binpb'), 'run `npm run proto`').toBe(true);
+  expect(isUpToDate('proto/health.binpb', 'node_modules/grpc-health-check/proto'), 'run `npm run proto`').toBe(true);
 });
 
 test('the .proto files are lint-clean and formatted', () => {
   expect(buf('lint').toString()).toBe('');
-  expect(buf('format', '--diff').toString()).toBe('');
+  expect(buf('format', '--diff').toString(), 'run `npx buf format -w`').toBe('');
 });
 
 test('the interface has the methods of the contract', () => {
