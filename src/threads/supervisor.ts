@@ -4,6 +4,7 @@ import { within } from '../adapters/within.ts';
 import { assertNever } from '../core/result.ts';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
+import { BusyTime } from './busy-time.ts';
 import { decode, encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
 import type { Switchboard } from './switchboard.ts';
@@ -49,6 +50,7 @@ export class Supervisor {
   #recentFailures = 0;
   #lastFailureMs = 0;
   #restarts = 0;
+  readonly #busyTime = new BusyTime();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -61,11 +63,10 @@ export class Supervisor {
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
 
-  /** For how long the event loop of each thread has been busy since it started. */
+  /** For how long the event loop of each thread has been busy, with those that died in its place. */
   busyMs(): Readonly<Record<string, number>> {
-    const busy = (worker: { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> }): number => worker.performance.eventLoopUtilization().active;
-    const threads = [...this.#io.values()].map(({ worker, name }) => [name, busy(worker)] as const);
-    return { main: performance.eventLoopUtilization().active, ...(this.#auditWorker && { audit: busy(this.#auditWorker) }), ...Object.fromEntries(threads) };
+    const threads = [...this.#io.values(), ...(this.#auditWorker === undefined ? [] : [{ name: 'audit', worker: this.#auditWorker }])];
+    return { main: performance.eventLoopUtilization().active, ...Object.fromEntries(threads.map(({ worker, name }) => [name, this.#busyTime.readMs(name, worker)])) };
   }
 
   /** Where HTTP listens; before the first I/O thread does, what was asked for: 0 leaves it to the system. */
