@@ -24,6 +24,7 @@ import { publicUrlOf } from './account-settings.ts';
 import { openCredentials } from './credentials-start.ts';
 import { fileTrouble } from './file-trouble.ts';
 import { restoreGovernor } from './governor-start.ts';
+import { lookForParts, missingParts } from './half-restored.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { createPolicyKeeper, PolicyChanges, reloadChanged } from './policies-start.ts';
@@ -82,6 +83,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const lock = await holdDataDir(dataDir);
   undo.push(() => lock.release());
   await refuseUnknownFormat(dataDir);
+  const found = lookForParts(dataDir);
   const httpPort = await choosePort(config.SVC_HTTP_ADDR, config.SVC_GRPC_ADDR, config.SVC_IO_THREADS > 1);
 
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
@@ -100,7 +102,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase({ url, config, store, log, signal }));
   undo.push(() => database?.close());
   signal.throwIfAborted();
-  return { clock, config, crypto, database, httpPort, lock, log, policies, policyChanges, policyPath, signingKeys, store };
+  return { clock, config, crypto, database, found, httpPort, lock, log, policies, policyChanges, policyPath, signingKeys, store };
 }
 
 /** Connects the parts. Only the threads of the audit log and of the doors are not started yet. */
@@ -185,10 +187,12 @@ const limitersOf = (config: Config) => ({
 
 /** The audit log first, because what follows is recorded; the doors last. */
 async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gateway> {
-  const { accounts, apiKeys, audit, config, database, log, onError, policyChanges, policyKeeper, signingKeys, supervisor } = parts;
+  const { accounts, apiKeys, audit, config, database, found, governor, log, onError, policyChanges, policyKeeper, signingKeys, supervisor } = parts;
   const opened = await orStartError(supervisor.startAudit());
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
+  const before = { dataDir: config.SVC_DATA_DIR, found, entries: opened.headId, agents: governor.agents.registeredCount, apiKeys: apiKeys.size };
+  for (const missing of missingParts({ ...before, hasDatabase: database !== undefined, isKeyGiven: config.SVC_JWT_PRIVATE_KEY !== undefined })) log.warn(missing);
 
   const bootstrap = valueOrStartError(await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY), database?.postgres.trouble);
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);

@@ -1,0 +1,36 @@
+/** What half a restore has left out, so that the start can say it: what is missing is made anew, as at a first start. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Look before anything is opened. */
+export const lookForParts = (dataDir: string) => ({
+  store: existsSync(join(dataDir, 'store', 'data.mdb')),
+  signingKey: existsSync(join(dataDir, 'keys', 'signing.json')),
+});
+
+/** What was there before this start has added to it. */
+export type OpenedParts = {
+  readonly dataDir: string;
+  readonly found: ReturnType<typeof lookForParts>;
+  /** In the audit log. */
+  readonly entries: number;
+  readonly agents: number;
+  /** In the database, where there is one, else in the store. A gateway that has run has made at least one. */
+  readonly apiKeys: number;
+  readonly hasDatabase: boolean;
+  /** By SVC_JWT_PRIVATE_KEY. */
+  readonly isKeyGiven: boolean;
+};
+
+const REMEDY = 'if it was left out of a restore, stop the gateway and restore all parts from one backup';
+
+/** A line for each part that others say has been there. */
+export function missingParts({ dataDir, found, entries, agents, apiKeys, hasDatabase, isKeyGiven }: OpenedParts): readonly string[] {
+  const missing: string[] = [];
+  const isStoreUsed = agents > 0 || (!hasDatabase && apiKeys > 0);
+  if (entries === 0 && isStoreUsed) missing.push(`${join(dataDir, 'audit')} was empty and begins anew at entry 1`);
+  if (entries > 0 && !found.store) missing.push(`${join(dataDir, 'store')} was missing and begins anew, without the registrations${hasDatabase ? ' and the spend' : ', the spend and the API keys'} of before`);
+  if (entries > 0 && !found.signingKey && !isKeyGiven) missing.push(`${join(dataDir, 'keys', 'signing.json')} was missing and begins anew, so that tokens of before are refused`);
+  if (entries > 0 && hasDatabase && apiKeys === 0) missing.push('the database of SVC_DATABASE_URL was empty and begins anew, without the accounts and the API keys of before');
+  return missing.map((what) => `${what}: ${REMEDY}`);
+}

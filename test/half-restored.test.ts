@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { missingParts } from '../src/half-restored.ts';
+
+const REMEDY = 'if it was left out of a restore, stop the gateway and restore all parts from one backup';
+const WHOLE = { dataDir: '/data', found: { store: true, signingKey: true }, entries: 9, agents: 1, apiKeys: 1, hasDatabase: true, isKeyGiven: false };
+
+test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
+  expect(missingParts(WHOLE)).toEqual([]);
+  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([`/data/store was missing and begins anew, without the registrations and the spend of before: ${REMEDY}`]);
+  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([`the database of SVC_DATABASE_URL was empty and begins anew, without the accounts and the API keys of before: ${REMEDY}`]);
+});
+
+test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {
+  const first = { ...WHOLE, found: { store: false, signingKey: false }, entries: 0, agents: 0, apiKeys: 0 };
+  expect(missingParts(first)).toEqual([]);
+  expect(missingParts({ ...first, hasDatabase: false })).toEqual([]);
+  expect(missingParts({ ...first, apiKeys: 5 })).toEqual([]);
+  expect(missingParts({ ...WHOLE, found: { store: true, signingKey: false }, isKeyGiven: true })).toEqual([]);
+});
