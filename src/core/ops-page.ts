@@ -59,20 +59,18 @@ function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, 
   return { items: found, next: undefined };
 }
 
+/** Orgs and teams that have nothing to show come too, with no holder: looking at them is work that a page is charged for. */
 function* sourcesFrom(agents: AgentRegistry, filter: OpFilter, from: Place): Generator<Source> {
   const { orgId, teamId, agentId, state } = filter;
+  const isOfOrgs = teamId === undefined && agentId === undefined;
   const mayMatch = ({ ops }: AgentGroup): boolean => state === undefined || ops[state] > 0;
   for (const org of orgId === undefined ? agents.groups.orgs.after(from.org - 1) : one(agents.groups.orgs.get(orgId))) {
-    const nothing: Source = { org: org.sequence, team: 0, list: 'org', holder: undefined };
-    if (!mayMatch(org)) yield nothing;
-    else if (teamId === undefined && agentId === undefined) yield { ...nothing, holder: org };
-    else {
-      yield nothing;
-      const after = org.sequence === from.org ? from.team - 1 : 0;
-      for (const team of teamId === undefined ? org.teams.after(after) : one(org.teams.get(teamId))) {
-        const holder = agentId === undefined ? team : agents.get(agentKeyOf({ orgId: org.orgId, teamId: team.teamId ?? '', agentId }));
-        yield { org: org.sequence, team: team.sequence, list: agentId === undefined ? 'team' : 'agent', holder: mayMatch(team) ? holder : undefined };
-      }
+    yield { org: org.sequence, team: 0, list: 'org', holder: isOfOrgs && mayMatch(org) ? org : undefined };
+    if (isOfOrgs || !mayMatch(org)) continue;
+    const after = org.sequence === from.org ? from.team - 1 : 0;
+    for (const team of teamId === undefined ? org.teams.after(after) : one(org.teams.get(teamId))) {
+      const holder = agentId === undefined ? team : agents.get(agentKeyOf({ orgId: org.orgId, teamId: team.teamId ?? '', agentId }));
+      yield { org: org.sequence, team: team.sequence, list: agentId === undefined ? 'team' : 'agent', holder: mayMatch(team) ? holder : undefined };
     }
   }
 }

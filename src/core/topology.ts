@@ -61,11 +61,16 @@ type Paged<T> = Result<T, CursorFault>;
 export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Paged<Overview> {
   const listed = agentPage(agents, orgId, undefined, page, nowMs);
   if (!listed.ok) return listed;
-  const group = orgId === undefined ? undefined : agents.groups.orgs.get(orgId);
-  const counts = orgId === undefined
-    ? { orgCount: agents.groups.registeredOrgs, teamCount: agents.groups.registeredTeams, agentCount: agents.registeredCount }
-    : { orgCount: isOrg(group) ? 1 : 0, teamCount: group?.registeredTeams ?? 0, agentCount: group?.agents.size ?? 0 };
-  return ok({ ...counts, ...listed.value });
+  return ok({ ...countsOf(agents, orgId), ...listed.value });
+}
+
+/** How many are registered in this org, or in all of them. */
+function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | undefined): { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number } {
+  if (orgId === undefined) return { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: registeredCount };
+  const org = groups.orgs.get(orgId);
+  const agentCount = org?.agents.size ?? 0;
+  // The group of agents without an org does not count as an org.
+  return { orgCount: orgId !== '' && agentCount > 0 ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount };
 }
 
 /** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
@@ -121,24 +126,31 @@ export function lineages(agents: AgentRegistry, orgId: string | undefined, agent
 }
 
 function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
-  const ancestors: AgentView[] = [];
-  let above = parentOf(agents, agent);
-  for (; above !== undefined && ancestors.length < LINEAGE_LIMITS.ancestors; above = parentOf(agents, above)) ancestors.push(viewOfAgent(above));
-  const descendants: { agent: AgentView; depth: number }[] = [];
-  let isFull = false;
-  const queue: { agent: AgentEntry; depth: number }[] = [{ agent, depth: 0 }];
-  for (let at = 0; at < queue.length && !isFull; at += 1) {
-    const { agent: parent, depth } = queue[at]!;
+  const ancestors = ancestorsOf(agents, agent);
+  const descendants = descendantsOf(agents, agent);
+  return { agent: viewOfAgent(agent), ancestors: ancestors.shown, descendants: descendants.shown, isCut: ancestors.isCut || descendants.isCut };
+}
+
+function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: Lineage['ancestors']; readonly isCut: boolean } {
+  const shown: AgentView[] = [];
+  for (let above = parentOf(agents, agent); above !== undefined; above = parentOf(agents, above)) {
+    if (shown.length === LINEAGE_LIMITS.ancestors) return { shown, isCut: true };
+    shown.push(viewOfAgent(above));
+  }
+  return { shown, isCut: false };
+}
+
+function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: Lineage['descendants']; readonly isCut: boolean } {
+  const shown: { agent: AgentView; depth: number }[] = [];
+  const queue = [{ agent, depth: 0 }];
+  for (const { agent: parent, depth } of queue) { // which grows meanwhile
     for (const child of agents.childrenOf(parent.key)) {
-      if (descendants.length === LINEAGE_LIMITS.descendants) {
-        isFull = true;
-        break;
-      }
-      descendants.push({ agent: viewOfAgent(child), depth: depth + 1 });
+      if (shown.length === LINEAGE_LIMITS.descendants) return { shown, isCut: true };
+      shown.push({ agent: viewOfAgent(child), depth: depth + 1 });
       queue.push({ agent: child, depth: depth + 1 });
     }
   }
-  return { agent: viewOfAgent(agent), ancestors, descendants, isCut: above !== undefined || isFull };
+  return { shown, isCut: false };
 }
 
 /** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
@@ -149,10 +161,9 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: 
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);
   const listed = orgId === undefined ? groups.orgs : org?.teams;
   const { items, next } = firstPage(listed?.after(after) ?? [], perPage, ({ sequence }) => String(sequence));
-  const totals = orgId === undefined
-    ? { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: agents.registeredCount, agentsSeen: groups.seen.count(nowMs), ops: { ...allOps } }
-    : { orgCount: isOrg(org) ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount: org?.agents.size ?? 0, agentsSeen: org?.seen.count(nowMs) ?? 0, ops: { ...(org?.ops ?? zeroOpCounts()) } };
-  return ok({ ...totals, groups: items.map((group) => statsOf(group, nowMs)), next });
+  const seen = orgId === undefined ? groups.seen : org?.seen;
+  const ops = orgId === undefined ? allOps : org?.ops ?? zeroOpCounts();
+  return ok({ ...countsOf(agents, orgId), agentsSeen: seen?.count(nowMs) ?? 0, ops: { ...ops }, groups: items.map((group) => statsOf(group, nowMs)), next });
 }
 
 const statsOf = ({ orgId, teamId, agents, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
@@ -160,9 +171,6 @@ const statsOf = ({ orgId, teamId, agents, seen, ops }: AgentGroup, nowMs: number
 
 const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
-
-/** True for an org with a registered agent. The group of agents without an org does not count as an org. */
-const isOrg = (group: AgentGroup | undefined): boolean => group !== undefined && group.orgId !== '' && group.agents.size > 0;
 
 /** The one org that was asked for, or all of them from the cursor's on. */
 function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<AgentGroup> {
