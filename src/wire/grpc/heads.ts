@@ -1,4 +1,4 @@
-/** Corrects the head of a call where Node.js or the gRPC library would misread it, and bounds its size. */
+/** Corrects the head of a call where Node.js or the gRPC library would misread it, or do too much for it, and bounds its size. */
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
@@ -25,6 +25,7 @@ export function correctHeads(server: Server): void {
     // In its place, not before it: of several listeners Node.js copies the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
       if (headers.authorization !== undefined) joinAuthorizations(headers, fields);
+      if (headers['grpc-encoding'] !== undefined) readUncompressed(headers);
       if (headers['grpc-timeout'] !== undefined) dropLongDeadline(headers, headers['grpc-timeout'] as string);
       serve(stream, headers, flags, fields);
     }) satisfies Serve);
@@ -36,6 +37,14 @@ function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly strin
   let times = 0;
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;
   if (times > 1) headers.authorization = fields.filter((_value, at) => fields[at - 1] === 'authorization' && at % 2 === 1).join(', ');
+}
+
+/**
+ * The library unpacks 4 MiB out of as many kilobytes, for every call at once and whoever sends it. Over HTTP nothing compressed is
+ * read either. It refuses a compressed message by the name of its encoding, and reads one that is not compressed.
+ */
+function readUncompressed(headers: IncomingHttpHeaders): void {
+  if (headers['grpc-encoding'] !== 'identity') headers['grpc-encoding'] = 'any; send messages uncompressed';
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -57,10 +58,10 @@ test.each([
 });
 
 /** Of the whole answer: what is told before it and after it. */
-function call(fields: Record<string, string>): Promise<IncomingHttpHeaders> {
+function call(fields: Record<string, string>, body = vouched()): Promise<IncomingHttpHeaders> {
   const session = connectHttp2(`http://${scene.address}`);
   const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });
-  stream.end(vouched());
+  stream.end(body);
   stream.resume();
   const told: IncomingHttpHeaders = {};
   return new Promise((resolve, reject) => {
@@ -81,6 +82,30 @@ test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H
 test('a deadline that has passed ends the call', async () => {
   scene.gateway.answer = () => new Promise(() => undefined);
   expect(await call({ 'grpc-timeout': '20m' })).toMatchObject({ 'grpc-status': '4' });
+});
+
+const compressed = (message: Buffer): Buffer => {
+  const bytes = framed(message);
+  bytes.writeUInt8(1, 0);
+  return bytes;
+};
+
+test.each([
+  ['gzip', PATH, gzipSync(Buffer.alloc(3_900_000))], ['deflate', PATH, deflateSync(Buffer.alloc(3_900_000))], ['gzip', `${POLICY}/StreamCheckActions`, gzipSync(Buffer.alloc(3_900_000))],
+])('a message that was compressed by %s, sent to %s, is refused and not unpacked: few bytes would become very many', async (encoding, path, message) => {
+  const before = process.memoryUsage().arrayBuffers;
+  let most = before;
+  const looking = setInterval(() => { most = Math.max(most, process.memoryUsage().arrayBuffers); }, 1);
+  const told = await Promise.all(Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))));
+  clearInterval(looking);
+  for (const answer of told) {
+    expect([answer['grpc-status'], decodeURIComponent(String(answer['grpc-message']))]).toEqual(['12', 'Received message compressed with unsupported encoding "any; send messages uncompressed"']);
+  }
+  expect((most - before) / 1_000_000).toBeLessThan(20);
+});
+
+test.each(['identity', 'gzip'])('a call that names the encoding %s is answered where its message is not compressed', async (encoding) => {
+  expect(await call({ 'grpc-encoding': encoding })).toMatchObject({ 'grpc-status': '0' });
 });
 
 test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
