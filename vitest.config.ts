@@ -14,7 +14,7 @@ class SlowFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/scratch.ts'],
+    globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts'],
     setupFiles: ['test/support/own-shell.ts'],
     // Deadlines, not promises: a machine that is busy with other things may take ten times as long.
     testTimeout: 120_000,
