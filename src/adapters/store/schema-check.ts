@@ -13,10 +13,24 @@ export const UNIQUE_COLUMNS = {
   api_keys: ['id', 'digest'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-const TABLES = Object.keys(UNIQUE_COLUMNS);
-const KEYS = Object.entries(UNIQUE_COLUMNS).flatMap(([table, columns]) => columns.map((column) => ({ table, column })));
+/** The others. */
+const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly string[]>> = {
+  svc_migrations: ['name', 'applied_at'],
+  accounts: ['sequence', 'email', 'password_hash', 'role', 'org_id', 'disabled', 'token_epoch', 'tokens_revoked_at', 'created_at', 'last_login_at'],
+  sign_in_failures: ['failures', 'locked_until', 'touched_at'],
+  sessions: ['account_id', 'remember_me', 'created_at', 'revoked_at'],
+  refresh_tokens: ['session_id', 'expires_at', 'rotated_at'],
+  invites: ['email', 'role', 'org_id', 'invited_by', 'created_at', 'expires_at', 'used_at', 'sequence', 'revoked_at'],
+  password_resets: ['account_id', 'created_at', 'expires_at'],
+  api_keys: ['name', 'hint', 'scopes', 'org_id', 'created_at', 'created_by', 'expires_at', 'revoked_at', 'last_used_at', 'changed_at'],
+};
 
-type Lacking = { readonly tables: readonly string[]; readonly keys: readonly string[]; readonly rights: readonly string[]; readonly role: string };
+const TABLES = Object.keys(UNIQUE_COLUMNS);
+const namesOf = (columns: Readonly<Record<string, readonly string[]>>) => Object.entries(columns).flatMap(([table, names]) => names.map((column) => ({ table, column })));
+const KEYS = namesOf(UNIQUE_COLUMNS);
+const OTHERS = namesOf(OTHER_COLUMNS);
+
+type Lacking = { readonly tables: readonly string[]; readonly keys: readonly string[]; readonly columns: readonly string[]; readonly rights: readonly string[]; readonly role: string };
 
 /** What is missing, and what to do. Undefined when nothing is. */
 export async function schemaTrouble(on: Queryable): Promise<string | undefined> {
@@ -25,18 +39,23 @@ export async function schemaTrouble(on: Queryable): Promise<string | undefined> 
        ARRAY(SELECT name || '.' || col FROM unnest($2::text[], $3::text[]) AS key (name, col) WHERE to_regclass(name) IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
           WHERE indrelid = to_regclass(name) AND attname = col AND indnkeyatts = 1 AND indisunique AND indisvalid AND indpred IS NULL)) AS keys,
+       ARRAY(SELECT name || '.' || col FROM unnest($4::text[], $5::text[]) AS other (name, col) WHERE to_regclass(name) IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(name) AND attname = col AND NOT attisdropped)) AS columns,
        ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND (name = 'svc_migrations' OR (
          has_table_privilege(to_regclass(name), 'INSERT') AND has_table_privilege(to_regclass(name), 'UPDATE') AND has_table_privilege(to_regclass(name), 'DELETE'))))) AS rights,
        current_user::text AS role`,
-    [TABLES, KEYS.map(({ table }) => table), KEYS.map(({ column }) => column)],
+    [TABLES, ...[KEYS, OTHERS].flatMap((names) => [names.map(({ table }) => table), names.map(({ column }) => column)])],
   );
   return row === undefined ? undefined : troubleOf(row);
 }
 
-function troubleOf({ tables, keys, rights, role }: Lacking): string | undefined {
+const OF_A_BACKUP = 'put a whole backup back, and if it is one of an older release, restart the gateway';
+
+function troubleOf({ tables, keys, columns, rights, role }: Lacking): string | undefined {
   if (tables.length === TABLES.length) return 'it has no tables; put a backup back, or restart the gateway to begin with an empty database';
   if (tables.length > 0) return `it lacks the table ${tables.join(', ')}; put a whole backup back`;
-  if (keys.length > 0) return `it lacks the unique index on ${keys.join(', ')}; put a whole backup back, and if it is one of an older release, restart the gateway`;
+  if (keys.length > 0) return `it lacks the unique index on ${keys.join(', ')}; ${OF_A_BACKUP}`;
+  if (columns.length > 0) return `it lacks the column ${columns.join(', ')}; ${OF_A_BACKUP}`;
   if (rights.length > 0) return `permission denied for table ${rights.join(', ')}; grant SELECT, INSERT, UPDATE and DELETE on all tables to ${role}`;
   return undefined;
 }

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrate, MigrationError } from '../../../src/adapters/store/migrate.ts';
 import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
-import { UNIQUE_COLUMNS } from '../../../src/adapters/store/schema-check.ts';
+import { schemaTrouble, UNIQUE_COLUMNS } from '../../../src/adapters/store/schema-check.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
@@ -273,6 +273,7 @@ test.each([
   ['nothing', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC', 'it has no tables; put a backup back, or restart the gateway to begin with an empty database', undefined],
   ['part of the tables', 'DROP TABLE password_resets, refresh_tokens', 'it lacks the table refresh_tokens, password_resets; put a whole backup back', 'same'],
   ['tables without an index', 'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key', 'it lacks the unique index on accounts.email_key; put a whole backup back, and if it is one of an older release, restart the gateway', 'same'],
+  ['tables without a column', 'ALTER TABLE invites DROP COLUMN revoked_at', 'it lacks the column invites.revoked_at; put a whole backup back, and if it is one of an older release, restart the gateway', 'same'],
   ['those of an older release', 'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4', 'it lacks the unique index on invites.id; put a whole backup back, and if it is one of an older release, restart the gateway', undefined],
   ['tables of another owner', 'REVOKE ALL ON sessions FROM granted', 'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted', 'same'],
 ])('a database with %s is not ready, says what is to be done, and is ready when that is done', async (_, damage, trouble, atStart) => {
@@ -297,6 +298,21 @@ test.each([
   await migrate(owner);
   await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
   await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+});
+
+test('each column that the migrations have made is missed where it is not there', async () => {
+  const client = await connect(await newDatabase());
+  await migrate(client);
+  const { rows } = await client.query<{ table: string; column: string }>(`SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`);
+  expect(rows.length).toBeGreaterThan(50);
+  const unnoticed: string[] = [];
+  for (const { table, column } of rows) {
+    await client.query(`BEGIN; ALTER TABLE ${table} RENAME COLUMN ${column} TO away`);
+    const trouble = await schemaTrouble({ query: async (text, values = []) => client.query(text, [...values]) as never });
+    if (trouble?.includes(`${table}.${column}`) !== true) unnoticed.push(`${table}.${column}`);
+    await client.query('ROLLBACK');
+  }
+  expect(unnoticed).toEqual([]);
 });
 
 test('a schema that is missing, or may not be written to, keeps a gateway from starting at once and by name', async () => {
