@@ -11,6 +11,7 @@ import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 const OPENAPI_VERSION = '3.1.0';
+const PREFIX = '/api/v1/';
 
 export function describeApi(rows: readonly Route[]): Json {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -117,9 +118,13 @@ function securityOf({ access, query, credentials = [] }: Route): readonly Json[]
 }
 
 /** `get /api/v1/ops/:id` is `get_ops_id`; a path that is served twice has its prefix in the name. */
-const operationIdOf = ({ method, path }: Route): string => `${method}_${path.replace('/api/v1/', '').replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')}${path.startsWith('/api/v1/') ? '' : '_root'}`;
+function operationIdOf({ method, path }: Route): string {
+  const words = path.replace(PREFIX, '').split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return [method, ...words, ...(path.startsWith(PREFIX) ? [] : ['root'])].join('_');
+}
 
-const tagOf = (path: string): string => (path.startsWith('/api/v1/') ? path.split('/')[3] : path.split('/')[1]?.replaceAll('.', '')) || 'root';
+/** The first word of the path behind the prefix. */
+const tagOf = (path: string): string => path.replace(PREFIX, '/').split('/')[1]?.replaceAll('.', '') || 'root';
 
 const pathParameters = (path: string): readonly Json[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));

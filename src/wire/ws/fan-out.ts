@@ -260,8 +260,7 @@ export class FanOut {
   #takePage(reader: Reader, page: Result<Page<OpView>, Fault>): void {
     if (reader.isOver) return;
     if (!page.ok) return reader.close(CLOSE.tryAgain);
-    if (reader.snapshot !== undefined) reader.snapshot.cursor = page.value.next;
-    reader.takePage(page.value.items, page.value.next === undefined, () => `${this.#options.name}-${(this.#snapshotFrames += 1)}`);
+    reader.takePage(page.value, () => `${this.#options.name}-${(this.#snapshotFrames += 1)}`);
     this.#visit(reader);
   }
 

@@ -1,5 +1,5 @@
 /** One open WebSocket, as the fan-out sees it. */
-import type { OpView } from '../../core/commands.ts';
+import type { OpView, Page } from '../../core/commands.ts';
 import type { Principal } from '../../core/scope.ts';
 import type { Channel } from './channel.ts';
 import { laggedFrame, snapshotFrame } from './frames.ts';
@@ -94,13 +94,14 @@ export class Reader {
     return true;
   }
 
-  /** Rows of a page. Those are left out whose operation has changed since the page was asked for: the change says it better. */
-  takePage(rows: readonly OpView[], isLast: boolean, newId: () => string): void {
+  /** A page of the snapshot. Operations that have changed since it was asked for are left out: the change says it better. */
+  takePage({ items, next }: Page<OpView>, newId: () => string): void {
     const changed = new Set<string>();
     for (let index = this.channel.indexAfter(this.cursor), entry; (entry = this.channel.at(index)) !== undefined; index += 1) {
       if (entry.opId !== undefined) changed.add(entry.opId);
     }
-    this.snapshot?.take(rows.filter(({ opId }) => !changed.has(opId)).map((row) => snapshotFrame(newId(), row, this.channel.interest.lineage)), isLast);
+    const unchanged = items.filter(({ opId }) => !changed.has(opId));
+    this.snapshot?.take(unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)), next);
   }
 
   close({ code, reason }: CloseReason): void {

@@ -4,8 +4,10 @@ export class Snapshot {
   #next = 0;
   #isAwaited = false;
   #isComplete = false;
+  #cursor: string | undefined;
+
   /** Where the next page begins; undefined for the first. */
-  cursor: string | undefined;
+  get cursor(): string | undefined { return this.#cursor; }
 
   /** While a page is on its way, or its rows are not sent, the events that follow it wait. */
   get isHolding(): boolean { return this.#isAwaited || this.#next < this.#rows.length; }
@@ -15,9 +17,11 @@ export class Snapshot {
 
   await(): void { this.#isAwaited = true; }
 
-  take(rows: Buffer[], isLast: boolean): void {
+  /** `next`: where the page after this one begins; undefined for the last. */
+  take(rows: Buffer[], next: string | undefined): void {
     this.#isAwaited = false;
-    this.#isComplete = isLast;
+    this.#isComplete = next === undefined;
+    this.#cursor = next;
     this.#rows = rows;
     this.#next = 0;
   }
