@@ -25,38 +25,39 @@ export async function lockDataDir(dataDir: string): Promise<Result<DataDirLock, 
   const own = join(folder, `.lock-${randomBytes(4).toString('hex')}`);
   const server = await listen(own);
   const inode = inodeOf(own);
-  const giveUp = async () => {
-    rmSync(own, { force: true });
-    await closed(server);
-  };
+  let isOurs = false;
   try {
-    for (;;) {
-      // A link appears complete or not at all, so of two gateways that start at once exactly one gets the name.
-      if (linked(own, path)) {
-        // Another may have been about to clear away a stale lock, and cleared this one. If so, it has done it by now.
-        await setTimeout(SETTLE_MS);
-        if (inodeOf(path) === inode) break;
-      }
-      const present = inodeOf(path);
-      const holder = present === undefined ? undefined : await askHolder(path);
-      if (holder !== undefined) {
-        await giveUp();
-        return fail({ kind: 'data_dir_in_use', path: dataDir, holder });
-      }
-      // What was asked is still what is there: it died, and nobody has taken its place.
-      if (present !== undefined && inodeOf(path) === present) rmSync(path, { force: true });
-    }
-  } catch (error) {
-    await giveUp();
-    throw error;
+    const holder = await contend(own, path);
+    if (holder !== undefined) return fail({ kind: 'data_dir_in_use', path: dataDir, holder });
+    isOurs = true;
+  } finally {
+    rmSync(own, { force: true });
+    if (!isOurs) await closed(server);
   }
-  rmSync(own, { force: true });
   return ok({
     release: async () => {
       if (inodeOf(path) === inode) rmSync(path, { force: true });
       await closed(server);
     },
   });
+}
+
+/** Links `own` to `path`; resolves with who holds that already, undefined when it is ours. */
+async function contend(own: string, path: string): Promise<string | undefined> {
+  const inode = inodeOf(own);
+  for (;;) {
+    // A link appears complete or not at all, so of two gateways that start at once exactly one gets the name.
+    if (linked(own, path)) {
+      // Another may have been about to clear away a stale lock, and cleared this one. If so, it has done it by now.
+      await setTimeout(SETTLE_MS);
+      if (inodeOf(path) === inode) return undefined;
+    }
+    const present = inodeOf(path);
+    const holder = present === undefined ? undefined : await askHolder(path);
+    if (holder !== undefined) return holder;
+    // What was asked is still what is there: it died, and nobody has taken its place.
+    if (present !== undefined && inodeOf(path) === present) rmSync(path, { force: true });
+  }
 }
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
