@@ -173,7 +173,7 @@ export class Checker {
     throw inquiry.signal.reason;
   }
 
-  /** The gateway may have allowed it, or will. Given up, but allowed by `onUnreachable`: somebody acts on it, and tells its end. */
+  /** The gateway may have allowed it, or will. Nobody acts on it, unless its caller is told to go on by `onUnreachable`: then the caller reports its end. */
   #abandon({ body, isFresh, hasLeft }: Inquiry, told: Decision = this.#options.settings.onUnreachable): void {
     if (isFresh && (hasLeft || told === 'deny')) this.#options.onOrphan(opIdOf(body));
   }

@@ -37,7 +37,7 @@ export class Credential {
     this.#token = settings.credential.credentialToken;
   }
 
-  /** The token, while there is one; it may be void. One that was given is presented to the end: it may be registered yet. */
+  /** The token, while there is one; the gateway may refuse it. One that was given is never dropped: the agent may be registered with it later. */
   get current(): string | undefined { return this.#token; }
 
   /** Why there is no token yet. */

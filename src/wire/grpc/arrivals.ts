@@ -189,7 +189,7 @@ class Arrival {
     else if ((this.#unreadSinceMs ??= performance.now()) < dueMs) return this.cut();
     if (this.#stream.readableEnded) return this.#stream.writableEnded ? this.letGo() : undefined;
     if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
-    // Unread because its earlier messages are still being answered: the client is late only if it does not read those answers.
+    // The gateway does not read on, because it still answers earlier messages. Meanwhile the client is late only with reading answers.
     else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
     if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
   }

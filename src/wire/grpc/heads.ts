@@ -22,7 +22,7 @@ export function correctHeads(server: Server): void {
     http2.updateSettings({ maxHeaderListSize: MAX_HEAD_BYTES });
     const [serve, ...others] = http2.listeners('stream') as Serve[];
     assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
-    // In its place, not before it: of several listeners Node.js copies the list at each call.
+    // It takes the place of the library's listener and calls it: of two listeners Node.js would copy the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
       if (headers.authorization !== undefined) joinAuthorizations(headers, fields);
       if (headers['grpc-encoding'] !== undefined) readUncompressed(headers);

@@ -65,7 +65,7 @@ export class Exchange {
   /**
    * Asks for the body of a client that waits to be asked, whatever the answer will be: Java 17 waits for ever when anything else
    * comes first. The library does so itself only where the word is in lower case, which Java's client does not write (RFC 9110,
-   * 10.1.1: case is of no meaning). Its one status line is then written: see `#beginHead`.
+   * 10.1.1: case is of no meaning). That takes the only status line it writes: see `#beginHead`.
    */
   askForBody(expectation: string | undefined): void {
     if (expectation === undefined || expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
@@ -196,7 +196,7 @@ export class Exchange {
     if (isLast) setTimeout(() => this.close(), LINGER_MS);
   }
 
-  /** The library writes one status line, and may have written that of `askForBody`; then this one goes before a header that says nothing. */
+  /** The library writes one status line. Where `askForBody` has taken it, this one goes out as the beginning of a header that says nothing. */
   #beginHead(statusLine: string): void {
     if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
     else this.#res.writeStatus(statusLine);

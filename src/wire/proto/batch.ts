@@ -21,7 +21,7 @@ export type Batch = {
 
 /** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. */
 const USUAL_BYTES = 256 * 1024;
-/** As much of a larger one is, also in bytes: a few milliseconds where every attribute has a name of its own. */
+/** A larger one is worked on in slices of about this size: a few milliseconds each, even where every attribute has a name of its own. */
 const SLICE_BYTES = 64 * 1024;
 
 export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
