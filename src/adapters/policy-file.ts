@@ -1,7 +1,8 @@
 /** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { parsePolicyDocument, parsingPolicyDocument, type DocumentProblem, type PolicyDocument } from '../core/policy-document.ts';
+import type { DocumentProblem } from '../core/mapping-reader.ts';
+import { parsePolicyDocument, parsingPolicyDocument, type PolicyDocument } from '../core/policy-document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy.ts';
 import { unreachableAllows } from '../core/policy-unreachable.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';

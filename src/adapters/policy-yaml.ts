@@ -1,6 +1,6 @@
 /** Policy documents as YAML text, and the way back from a place in a document to a line and column of its file. */
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit, type Document, type Node, type Pair } from 'yaml';
-import type { DocumentProblem, PolicyPath } from '../core/policy-document.ts';
+import type { DocumentPath, DocumentProblem } from '../core/mapping-reader.ts';
 
 /** Lines and columns count from 1. */
 export type Position = { readonly line: number; readonly column: number };
@@ -98,7 +98,7 @@ function locate(document: Document.Parsed, { path, onKey, offset }: DocumentProb
 }
 
 /** The node at the path, or the nearest one above it that exists: a missing key is shown at the mapping that lacks it. */
-function nodeAt(document: Document.Parsed, path: PolicyPath): Node | undefined {
+function nodeAt(document: Document.Parsed, path: DocumentPath): Node | undefined {
   let node: unknown = document.contents;
   for (const step of path) {
     const next: unknown = isMap(node) || isSeq(node) ? node.get(step, true) : undefined;
@@ -108,7 +108,7 @@ function nodeAt(document: Document.Parsed, path: PolicyPath): Node | undefined {
   return isNode(node) ? node : undefined;
 }
 
-function keyAt(document: Document.Parsed, path: PolicyPath): Node | undefined {
+function keyAt(document: Document.Parsed, path: DocumentPath): Node | undefined {
   const owner = nodeAt(document, path.slice(0, -1));
   const wanted = path[path.length - 1];
   const pair: Pair | undefined = isMap(owner) ? owner.items.find(({ key }) => (isScalar(key) ? key.value : key) === wanted) : undefined;

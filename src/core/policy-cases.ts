@@ -1,8 +1,9 @@
 /** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
 import { parseAgentKey, type AgentIdentity } from './ids.ts';
-import { isMapping, unknownKey, type Mapping } from './mapping.ts';
+import { isMapping, type Mapping } from './mapping.ts';
+import { MappingReader, type DocumentProblem } from './mapping-reader.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
-import { EFFECTS, type DocumentProblem, type Effect, type PolicyPath } from './policy-document.ts';
+import { EFFECTS, type Effect } from './policy-document.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
 import type { PolicySet } from './policy.ts';
@@ -30,67 +31,58 @@ const CASE_KEYS: readonly string[] = ['name', 'agent', 'action', 'resource', 'at
 /** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
   if (!isMapping(raw) || !Array.isArray(raw.cases)) return fail([{ path: [], problem: 'policy cases are a mapping with one key, cases, which holds a list' }]);
-  const reader = new CaseReader();
-  for (const key of Object.keys(raw)) if (key !== 'cases') reader.refuse([key], 'unknown key; the only key here is cases', true);
-  const cases = raw.cases.map((each: unknown, index) => reader.read(each, ['cases', index]));
-  if (reader.problems.length > 0) return fail(reader.problems);
+  const problems: DocumentProblem[] = [];
+  const file = new MappingReader(raw, [], problems);
+  for (const key of Object.keys(raw)) if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only key here is cases', onKey: true });
+  const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each));
+  if (problems.length > 0) return fail(problems);
   return ok(cases.filter((each) => each !== undefined));
 }
 
-class CaseReader {
-  readonly problems: DocumentProblem[] = [];
+function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase | undefined {
+  const path = ['cases', index];
+  if (!isMapping(raw)) return file.note({ path, problem: `a case is a mapping with the keys ${CASE_KEYS.join(', ')}` });
+  const from = file.within(path, raw);
+  from.refuseKeysExcept(CASE_KEYS);
+  const action = readText(from, 'action');
+  const resource = readResource(from);
+  const agent = raw.agent === undefined ? from.missing('agent') : readAgent(from, 'agent');
+  const expect = EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
+  const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
+  const subject = { attributes: readAttributes(from), caller: readAgent(from, 'caller'), estimatedCostMicroUsd: readCost(from) };
+  if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
+  const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
+  return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
+}
 
-  refuse(path: PolicyPath, problem: string, onKey = false): undefined {
-    this.problems.push(onKey ? { path, problem, onKey } : { path, problem });
-    return undefined;
-  }
+function readText(from: MappingReader, key: string): string | undefined {
+  const value = from.raw[key];
+  if (value === undefined) return from.missing(key);
+  return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a text');
+}
 
-  read(raw: unknown, path: PolicyPath): PolicyCase | undefined {
-    if (!isMapping(raw)) return this.refuse(path, `a case is a mapping with the keys ${CASE_KEYS.join(', ')}`);
-    for (const key of Object.keys(raw)) if (!CASE_KEYS.includes(key)) this.refuse([...path, key], unknownKey(key, CASE_KEYS), true);
-    const action = this.#text(raw, 'action', path);
-    const resource = this.#resource(raw, path);
-    const agent = this.#agent(raw, 'agent', path) ?? this.#absent(raw, 'agent', path);
-    const expect = EFFECTS.find((effect) => effect === raw.expect) ?? this.refuse([...path, 'expect'], 'must be allow or deny');
-    const rule = raw.rule === undefined ? undefined : this.#text(raw, 'rule', path);
-    const subject = { attributes: this.#attributes(raw, path), caller: this.#agent(raw, 'caller', path), estimatedCostMicroUsd: this.#cost(raw, path) };
-    if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
-    const name = raw.name === undefined ? wantedOf({ action, resource }) : this.#text(raw, 'name', path);
-    return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
-  }
+function readResource(from: MappingReader): string | undefined {
+  const { resource } = from.raw;
+  if (resource === undefined) return from.missing('resource');
+  return typeof resource === 'string' ? resource : from.refuse('resource', 'must be a text, which may be empty');
+}
 
-  #text(raw: Mapping, key: string, path: PolicyPath): string | undefined {
-    const value = raw[key];
-    if (typeof value === 'string' && value !== '') return value;
-    return value === undefined ? this.#absent(raw, key, path) : this.refuse([...path, key], 'must be a text');
-  }
+function readAgent(from: MappingReader, key: 'agent' | 'caller'): AgentIdentity | undefined {
+  const value = from.raw[key];
+  if (value === undefined) return undefined;
+  const agent = typeof value === 'string' ? parseAgentKey(value) : undefined;
+  return agent ?? from.refuse(key, 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org');
+}
 
-  #resource(raw: Mapping, path: PolicyPath): string | undefined {
-    const { resource } = raw;
-    if (typeof resource === 'string') return resource;
-    return resource === undefined ? this.#absent(raw, 'resource', path) : this.refuse([...path, 'resource'], 'must be a text, which may be empty');
-  }
+function readAttributes(from: MappingReader): Mapping | undefined {
+  const { attributes } = from.raw;
+  return attributes === undefined || isMapping(attributes) ? attributes : from.refuse('attributes', 'must be a mapping');
+}
 
-  #absent(raw: Mapping, key: string, path: PolicyPath): undefined {
-    return raw[key] === undefined ? this.refuse(path, `${key} is missing`) : undefined;
-  }
-
-  #agent(raw: Mapping, key: 'agent' | 'caller', path: PolicyPath): AgentIdentity | undefined {
-    const value = raw[key];
-    if (value === undefined) return undefined;
-    const agent = typeof value === 'string' ? parseAgentKey(value) : undefined;
-    return agent ?? this.refuse([...path, key], 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org');
-  }
-
-  #attributes({ attributes }: Mapping, path: PolicyPath): Mapping | undefined {
-    return attributes === undefined || isMapping(attributes) ? attributes : this.refuse([...path, 'attributes'], 'must be a mapping');
-  }
-
-  #cost({ estimated_cost_usd: usd = 0 }: Mapping, path: PolicyPath): number {
-    const microUsd = typeof usd === 'number' ? usdToMicro(usd) : undefined;
-    if (microUsd === undefined) this.refuse([...path, 'estimated_cost_usd'], `must be an amount in US dollars from 0 to ${MAX_COST_USD}`);
-    return microUsd ?? 0;
-  }
+function readCost(from: MappingReader): number {
+  const { estimated_cost_usd: usd = 0 } = from.raw;
+  const microUsd = typeof usd === 'number' ? usdToMicro(usd) : undefined;
+  return microUsd ?? from.refuse('estimated_cost_usd', `must be an amount in US dollars from 0 to ${MAX_COST_USD}`) ?? 0;
 }
 
 /** `tool.call on web_search`; some actions have no resource. */

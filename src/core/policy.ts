@@ -1,8 +1,9 @@
 /** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
 import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts';
 import { hashText } from './hash-text.ts';
+import type { DocumentProblem } from './mapping-reader.ts';
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
-import type { DocumentProblem, PolicyDocument } from './policy-document.ts';
+import type { PolicyDocument } from './policy-document.ts';
 import { explainCheck, type Explanation } from './policy-explain.ts';
 import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
 import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';

@@ -1,0 +1,42 @@
+import { unknownKey, type Mapping } from './mapping.ts';
+
+/** A place inside a document: keys and indexes, such as `['rules', 2, 'when']`. The empty path is the document itself. */
+export type DocumentPath = readonly (string | number)[];
+
+/** A mistake of a document. `onKey`: the key is at fault rather than its value. `offset`: where in a condition, in characters. */
+export type DocumentProblem = {
+  readonly path: DocumentPath;
+  readonly problem: string;
+  readonly onKey?: boolean;
+  readonly offset?: number;
+};
+
+/** Reads one mapping of a document. What is wrong with it goes to the problems of the document, so that all of them are reported. */
+export class MappingReader {
+  readonly raw: Mapping;
+  readonly #path: DocumentPath;
+  readonly #problems: DocumentProblem[];
+
+  constructor(raw: Mapping, path: DocumentPath, problems: DocumentProblem[]) {
+    this.raw = raw;
+    this.#path = path;
+    this.#problems = problems;
+  }
+
+  /** The reader of a mapping within this one. */
+  within(path: DocumentPath, raw: Mapping): MappingReader { return new MappingReader(raw, [...this.#path, ...path], this.#problems); }
+
+  /** Notes a problem whose path begins at this mapping. Like the others below, it returns undefined in place of a value. */
+  note(problem: DocumentProblem): undefined {
+    this.#problems.push({ ...problem, path: [...this.#path, ...problem.path] });
+    return undefined;
+  }
+
+  refuse(key: string, problem: string): undefined { return this.note({ path: [key], problem }); }
+
+  missing(key: string): undefined { return this.note({ path: [], problem: `${key} is missing` }); }
+
+  refuseKeysExcept(known: readonly string[]): void {
+    for (const key of Object.keys(this.raw)) if (!known.includes(key)) this.note({ path: [key], problem: unknownKey(key, known), onKey: true });
+  }
+}
