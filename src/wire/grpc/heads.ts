@@ -7,8 +7,9 @@ import { LONGEST_TIMER_MS } from '../limits.ts';
 /**
  * As HTTP/2 counts them: names, values and 32 bytes for each field. Clients are told, so most of them fail a larger call by
  * themselves; of others it is ended. A single value over 64 KiB the HTTP/2 library cannot read: it ends the connection with all calls.
+ * A head is kept as long as its call, and a stream may be open without a word for as long as it likes: so it is not more.
  */
-const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
 
