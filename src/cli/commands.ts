@@ -1,4 +1,6 @@
 /** All commands of `svc`. */
+import { OP_STATES } from '../core/op-state.ts';
+import { ROLES, SCOPES } from '../core/scope.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { refuseOldNode } from './old-node.ts';
 
@@ -71,7 +73,7 @@ const SESSION: readonly CommandRow[] = [
   {
     synopsis: 'login',
     summary: 'exchange an API key for a session, which is kept in ~/.svc',
-    options: [{ flags: '--scope <scope>', meaning: 'ask for this scope only, not for all that the key holds', choices: ['read', 'write', 'admin'] }],
+    options: [{ flags: '--scope <scope>', meaning: 'ask for this scope only, not for all that the key holds', choices: SCOPES }],
     example: 'svc login --scope read',
     load: async () => (await import('./commands/login.ts')).run,
   },
@@ -108,7 +110,7 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops ls',
     summary: 'list operations in flight',
-    options: [{ flags: '--state <state>', meaning: 'only in this state', choices: ['pending', 'running', 'paused', 'completing', 'terminated'] }, ORG, TEAM, AGENT, LIMIT],
+    options: [{ flags: '--state <state>', meaning: 'only in this state', choices: OP_STATES }, ORG, TEAM, AGENT, LIMIT],
     example: 'svc ops ls --state running --org acme',
     load: async () => (await import('./commands/ops.ts')).ls,
   },
@@ -153,7 +155,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     synopsis: 'keys create <name>',
     summary: 'create an API key, which is shown once',
     options: [
-      { flags: '--scope <scope...>', meaning: 'what it may do', choices: ['read', 'write', 'admin'], isRequired: true },
+      { flags: '--scope <scope...>', meaning: 'what it may do', choices: SCOPES, isRequired: true },
       { flags: '--org <org>', meaning: 'binds it to this org' },
       { flags: '--expires <time>', meaning: 'when it ends, such as 2027-01-31T12:00:00Z, or 90d from now' },
     ],
@@ -170,7 +172,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'accounts invite <email>',
     summary: 'invite somebody; the link is shown once',
-    options: [{ flags: '--role <role>', meaning: 'developer if left out', choices: ['owner', 'admin', 'developer', 'viewer'] }, { flags: '--org <org>', meaning: 'binds the account to this org' }],
+    options: [{ flags: '--role <role>', meaning: 'developer if left out', choices: ROLES }, { flags: '--org <org>', meaning: 'binds the account to this org' }],
     example: 'svc accounts invite ann@example.com --role viewer',
     load: async () => (await import('./commands/accounts.ts')).invite,
   },
