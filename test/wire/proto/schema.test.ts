@@ -38,6 +38,13 @@ test('the interface has the methods of the contract', () => {
   ]);
 });
 
+test('the types of the messages have the fields of the schema, by the same names', () => {
+  const source = readFileSync(join(root, 'src/wire/proto/messages.ts'), 'utf8');
+  const typed = [...source.matchAll(/^export type (\w+(?:Request|Response|Error|Id)) = \{([^}]*)\};$/gm)].map(([, name, fields]) => [name!, [...fields!.matchAll(/readonly (\w+)\??:/g)].map(([, field]) => field)] as const);
+  expect(typed.length).toBeGreaterThan(12); // the others are made of these, or empty
+  for (const [name, fields] of typed) expect([name, fields]).toEqual([name, messageShape(name).fields.map((field) => field.name)]);
+});
+
 test('a field is known by both spellings, its number, and the words of its enum', () => {
   const { byNumber, byName } = messageShape('CheckActionResponse');
   expect(byNumber.get(6)).toBe(byName.get('op_state'));
