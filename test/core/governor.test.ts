@@ -189,6 +189,27 @@ test('an agent registered anew is told what an operator did to its operations, u
   expect(pending()).toEqual({ ok: true, value: { pending: [] } });
 });
 
+test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
+  const governor = openGovernor();
+  for (const agent of [CRAWLER, STRANGER]) {
+    governor.apply<'record-usage'>({ type: 'record-usage', agent, credential: digestOf(agent), principal: undefined, costMicroUsd: 1, opId: undefined, usageId: undefined }, 1);
+  }
+  const page = (principal: Principal, cursor: string | undefined) => governor.apply<'list-budgets'>({ type: 'list-budgets', principal, orgId: undefined, perPage: 2, cursor }, 2).reply;
+  const pages = (principal: Principal): string[] => {
+    const seen: string[] = [];
+    for (let cursor: string | undefined, more = true; more && seen.length < 10; more = cursor !== undefined) {
+      const reply = page(principal, cursor);
+      if (!reply.ok) return [reply.fault.kind];
+      seen.push(reply.value.items.map(({ tier, orgId }) => `${tier} of ${orgId}`).join(', '));
+      cursor = reply.value.next;
+    }
+    return seen;
+  };
+  expect(pages(ADMIN)).toEqual(['global of null, org of acme', 'org of globex, team of acme', 'team of globex, agent of acme', 'agent of globex']);
+  expect(pages(BOUND)).toEqual(['org of globex, team of globex', 'agent of globex']);
+  expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
+});
+
 describe('what is not kept', () => {
   const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
   const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });

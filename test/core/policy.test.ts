@@ -290,6 +290,18 @@ test('equal names, a second budget, a budget out of place and a budget with a mi
   ] });
 });
 
+test('a budget that is out of place does not stand in the way of the one that is not, and of several the first is named', () => {
+  const found = compilePolicies([
+    documentOf({ name: 'misplaced', scope: 'org:acme', rules: [], budget: {} }),
+    ...['first', 'second', 'third'].map((name) => documentOf({ name, scope: 'global', rules: [], budget: {} })),
+  ]);
+  expect(found.ok ? [] : found.fault.map(({ document, problem }) => `${document}: ${problem}`)).toEqual([
+    '0: a budget stands in a document of global scope only',
+    '2: policy first in test.yaml has a budget already; there is one for the whole set',
+    '3: policy first in test.yaml has a budget already; there is one for the whole set',
+  ]);
+});
+
 test('the budget of the global document is the budget of the set, in micro-dollars', () => {
   const policies = policiesOf({ name: 'p', scope: 'global', budget: { daily_limit_usd: 50, timezone: 'Europe/Berlin' } });
   expect(policies.budget?.limitsMicroUsd.global).toEqual({ monthly: undefined, daily: 50_000_000 });

@@ -140,6 +140,23 @@ describe('what could not be recorded has not happened', () => {
     expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([5_000_000, [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }]]);
   });
 
+  test('a second check that is taken back holds nothing again that was used meanwhile', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
+    const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
+    governor.apply<'record-usage'>({ type: 'record-usage', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, costMicroUsd: 7_000_000, opId: opId('t:s'), usageId: undefined }, 2_100);
+    governor.takeBack(undos, [opId('t:s')], 1, 2_500);
+    expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
+  });
+
+  test('a termination that is taken back holds no money that had been given back before', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
+    governor.sweep(601_000); // after ten minutes it is given back
+    governor.takeBack(applyAll(governor, [controlOf('t:s', 'terminate')], 602_000), [], 0, 602_500);
+    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 0, microUsd: 0 }]);
+  });
+
   test('what the agent has acknowledged is acknowledged still', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
