@@ -2,7 +2,7 @@
 import { refreshLifetimeMs } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import type { AccountTransaction, RefreshToken, StoredAccount } from './account-store.ts';
+import type { AccountReads, AccountTransaction, RefreshToken, StoredAccount } from './account-store.ts';
 import { auditEntry, ownActor, unauthenticated, type AccountsContext } from './accounts-context.ts';
 import type { SignIn } from './login.ts';
 import { digestOfPresented, mintSecret } from './secret-token.ts';
@@ -10,8 +10,10 @@ import { digestOfPresented, mintSecret } from './secret-token.ts';
 export type RefreshInput = { readonly refreshToken: string };
 export type LogoutInput = { readonly refreshToken: string | undefined };
 
-type Live = { readonly token: RefreshToken; readonly account: StoredAccount };
-type Standing = { readonly kind: 'live' } & Live | { readonly kind: 'replayed'; readonly token: RefreshToken } | { readonly kind: 'dead' };
+type Standing =
+  | { readonly kind: 'live'; readonly token: RefreshToken; readonly account: StoredAccount }
+  | { readonly kind: 'replayed'; readonly token: RefreshToken }
+  | { readonly kind: 'dead' };
 
 /**
  * A fresh access token and the cookie's successor, which lives a whole refresh lifetime from now. A cookie that has been
@@ -22,42 +24,43 @@ type Standing = { readonly kind: 'live' } & Live | { readonly kind: 'replayed'; 
 export async function refresh(context: AccountsContext, { refreshToken }: RefreshInput): Promise<Result<SignIn, Fault>> {
   const digest = digestOfPresented(refreshToken);
   if (digest === undefined) return sessionEnded();
-  const read = await context.store.read(async (reads) => {
-    const token = await reads.refreshToken(digest);
-    return standingOf(token, token && (await reads.accountById(token.session.accountId)), context.clock.nowMs());
-  });
+  const read = await context.store.read(async (reads) => standingOf(reads, await reads.refreshToken(digest), context.clock.nowMs()));
   if (!read.ok) return read;
-  if (read.value.kind === 'dead') return sessionEnded();
-  if (read.value.kind === 'replayed') {
+  const standing = read.value;
+  if (standing.kind === 'dead') return sessionEnded();
+  if (standing.kind === 'replayed') {
     const ended = await endSessionOf(context, digest, 'replay');
     return ended.ok ? sessionEnded() : ended;
   }
-
   // Done before the cookie is exchanged: a cookie that was exchanged without an answer would look stolen the next time.
-  const before = read.value;
-  const access = await context.tokens.mintForAccount(before.account);
+  const access = await context.tokens.mintForAccount(standing.account);
   if (!access.ok) return access;
   const next = mintSecret();
-  const lifetimeMs = refreshLifetimeMs(before.token.session.rememberMe);
-  const rotated = await context.store.transact<'rotated' | 'ended'>(async (transaction) => {
-    const nowMs = context.clock.nowMs();
-    const token = await transaction.lockRefreshToken(digest);
-    const standing = standingOf(token, token && (await transaction.accountById(token.session.accountId)), nowMs);
-    if (standing.kind === 'dead') return ok('ended');
-    if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
-    if (standing.account.tokenEpoch !== before.account.tokenEpoch) return fail({ kind: 'conflict', detail: 'the account has just been changed; try again' });
-    await Promise.all([
-      transaction.rotateRefreshToken(digest, nowMs),
-      transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + lifetimeMs }, standing.token.session.id),
-    ]);
-    const payload = { session_id: standing.token.session.id };
-    const recorded = await context.audit.record(auditEntry('TokenIssued', ownActor(standing.account), standing.account, { reason: 'refresh', payload }));
-    return recorded.ok ? ok('rotated') : recorded;
-  });
-  if (!rotated.ok) return rotated;
-  if (rotated.value === 'ended') return sessionEnded();
+  const lifetimeMs = refreshLifetimeMs(standing.token.session.rememberMe);
+  const exchanged = await exchange(context, digest, standing.account, { digest: next.digest, lifetimeMs });
+  if (!exchanged.ok) return exchanged;
+  if (exchanged.value === 'ended') return sessionEnded();
   return ok({ access: access.value, refreshToken: next.secret, refreshLifetimeMs: lifetimeMs });
 }
+
+type Successor = { readonly digest: RefreshToken['digest']; readonly lifetimeMs: number };
+
+/** Exchanges the cookie of this account for its successor, if it still may be once its row is locked. */
+const exchange = (context: AccountsContext, digest: RefreshToken['digest'], { tokenEpoch }: StoredAccount, next: Successor): Promise<Result<'exchanged' | 'ended', Fault>> =>
+  context.store.transact<'exchanged' | 'ended'>(async (transaction) => {
+    const nowMs = context.clock.nowMs();
+    const standing = await standingOf(transaction, await transaction.lockRefreshToken(digest), nowMs);
+    if (standing.kind === 'dead') return ok('ended');
+    if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
+    const { token: { session }, account } = standing;
+    if (account.tokenEpoch !== tokenEpoch) return fail({ kind: 'conflict', detail: 'the account has just been changed; try again' });
+    await Promise.all([
+      transaction.rotateRefreshToken(digest, nowMs),
+      transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + next.lifetimeMs }, session.id),
+    ]);
+    const recorded = await context.audit.record(auditEntry('TokenIssued', ownActor(account), account, { reason: 'refresh', payload: { session_id: session.id } }));
+    return recorded.ok ? ok('exchanged') : recorded;
+  });
 
 /** Ends the session of the cookie, which may be an exchanged one. Succeeds when there is nothing to end. */
 export async function logout(context: AccountsContext, { refreshToken }: LogoutInput): Promise<Result<void, Fault>> {
@@ -71,7 +74,8 @@ export async function logout(context: AccountsContext, { refreshToken }: LogoutI
 const ENDINGS = { logout: 'logout', replay: 'a refresh token that had been exchanged was presented again' } as const;
 type Ending = keyof typeof ENDINGS;
 
-function standingOf(token: RefreshToken | undefined, account: StoredAccount | undefined, nowMs: number): Standing {
+async function standingOf(reads: AccountReads, token: RefreshToken | undefined, nowMs: number): Promise<Standing> {
+  const account = token && (await reads.accountById(token.session.accountId));
   if (token === undefined || account === undefined) return { kind: 'dead' };
   if (token.session.revokedAtMs !== null || account.disabled || token.expiresAtMs <= nowMs) return { kind: 'dead' };
   return token.rotatedAtMs === null ? { kind: 'live', token, account } : { kind: 'replayed', token };
