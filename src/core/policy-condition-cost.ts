@@ -87,44 +87,6 @@ export function surveyCondition(ast: ASTNode): ConditionSurvey {
   return { problems, cost, matchesCalls, numbers };
 }
 
-/**
- * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one. Text
- * counts one per 64 characters, because scanning is that much faster than a step, and one per character where it is split
- * up or matched over and over.
- */
-export function weightOf(value: unknown, limit: number, cost: ConditionCost): number {
-  const charactersPerUnit = cost.countsCharacters ? 1 : 64;
-  let weight = 0;
-  const pending: unknown[] = [value];
-  while (pending.length > 0 && weight <= limit) {
-    const next = pending.pop();
-    weight += 1;
-    if (typeof next === 'string') weight += next.length / charactersPerUnit;
-    else if (Array.isArray(next)) for (const item of next) pending.push(item);
-    else if (typeof next === 'object' && next !== null) {
-      for (const [key, item] of Object.entries(next)) {
-        weight += key.length / charactersPerUnit;
-        pending.push(item);
-      }
-    }
-  }
-  return Math.ceil(weight);
-}
-
-/**
- * The size of the resource in the same measure. It is short, so what it is split into is counted exactly: a path of long names
- * may be looped over, one of two thousand slashes may not be looped over twice.
- */
-export const weightOfResource = (resource: string, { resourceSeparators }: ConditionCost): number =>
-  resourceSeparators.reduce((most, separator) => Math.max(most, partsOf(resource, separator)), Math.ceil(resource.length / 64));
-
-function partsOf(text: string, separator: string): number {
-  if (separator === '') return text.length;
-  let parts = 1;
-  for (let at = text.indexOf(separator); at !== -1; at = text.indexOf(separator, at + separator.length)) parts += 1;
-  return parts;
-}
-
 /** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
 type Loops = {
   readonly factor: number;

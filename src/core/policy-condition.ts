@@ -5,7 +5,8 @@ import { cutText } from './cut-text.ts';
 import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
-import { MAX_STEPS, surveyCondition, weightOf, weightOfResource, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { surveyCondition, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { sizeCheck } from './policy-condition-size.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -172,20 +173,12 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
 
 function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition['evaluate'] {
   if (cost.degree === 0) return (variables) => evaluateOnce(parsed, variables);
-  const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));
-  const isByCharacter = cost.countsCharacters || cost.resourceSeparators.includes('');
-  const most = `${limit} values${isByCharacter ? '; each character counts as one where texts are split or matched in a loop' : ''}`;
+  const refusalOf = sizeCheck(cost);
   return (variables) => {
-    const weight = weightOf(variables.attributes, limit, cost);
-    if (weight > limit) return { error: `the attributes are too large to loop over (more than ${most})` };
-    if (isTooMuch(weight, weightOfResource(variables.resource, cost), limit, cost)) return { error: `the resource and the attributes are too large to loop over together (more than ${most})` };
-    return evaluateOnce(parsed, variables);
+    const error = refusalOf(variables);
+    return error === undefined ? evaluateOnce(parsed, variables) : { error };
   };
 }
-
-/** Where only one of two nested loops goes over the resource, their steps are the product of the two sizes. */
-const isTooMuch = (weight: number, ofResource: number, limit: number, { degree, resourceDegree }: ConditionCost): boolean =>
-  degree === 1 || resourceDegree > 1 ? weight + ofResource > limit : weight * ofResource > limit ** degree;
 
 // `Error.stackTraceLimit` is V8's; the core knows no engine, hence the cast.
 const engine = Error as unknown as { stackTraceLimit: number };

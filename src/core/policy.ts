@@ -14,11 +14,13 @@ import { finish, type Steps } from './steps.ts';
 /** A mistake in a set of documents: which document, where in it, what. */
 export type PolicyProblem = DocumentProblem & { readonly document: number };
 
+export type DocumentSummary = { readonly name: string; readonly scope: string; readonly ruleCount: number; readonly source: string };
+
 /** What `GET /api/v1/policies` answers. */
 export type PolicySummary = {
   /** Changes when and only when what the documents say changes; 16 hexadecimal digits. */
   readonly version: string;
-  readonly documents: readonly { readonly name: string; readonly scope: string; readonly ruleCount: number; readonly source: string }[];
+  readonly documents: readonly DocumentSummary[];
 };
 
 /**

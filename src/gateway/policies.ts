@@ -5,7 +5,7 @@ import { BAD_CURSOR, numberOf } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Explanation } from '../core/policy-explain.ts';
-import type { PolicySet, PolicySummary } from '../core/policy.ts';
+import type { DocumentSummary, PolicySet } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
 import type { AuditLog, Clock } from './ports.ts';
@@ -13,7 +13,7 @@ import type { AuditLog, Clock } from './ports.ts';
 /** Problems are sentences that name file, line and column. */
 export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
 
-export type PoliciesInForce = Page<PolicySummary['documents'][number]> & { readonly version: string; readonly loadedAtMs: number };
+export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
 export type ExplainedCheck = Explanation & { readonly version: string };
 export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
 
