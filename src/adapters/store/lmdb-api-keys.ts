@@ -1,7 +1,7 @@
 import { isLongOver, type ApiKey } from '../../core/api-key.ts';
 import { ok } from '../../core/result.ts';
 import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
-import type { EmbeddedStore } from './lmdb.ts';
+import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
 
 /** So many take a millisecond or two of the main thread. */
 const LOOKED_THROUGH_AT_ONCE = 1000;
@@ -11,14 +11,12 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
   const rows = store.table<string, ApiKey>('api-keys');
   const owners = store.table<string, string>('api-key-digests');
 
-  const insert = (key: ApiKey, onlyFirst: boolean) =>
-    rows.transaction((table) => {
-      const taken = table.get(key.id) !== undefined || owners.get(key.digest) !== undefined;
-      if (taken || (onlyFirst && !table.isEmpty())) return 'exists' as const;
-      table.put(key.id, key);
-      void owners.put(key.digest, key.id); // joins the transaction
-      return 'inserted' as const;
-    });
+  const insertInto = (table: TableInTransaction<string, ApiKey>, key: ApiKey): 'inserted' | 'exists' => {
+    if (table.get(key.id) !== undefined || owners.get(key.digest) !== undefined) return 'exists';
+    table.put(key.id, key);
+    void owners.put(key.digest, key.id); // joins the transaction
+    return 'inserted';
+  };
 
   const all = () => Array.from(rows.entries(), ([, row]) => row);
 
@@ -32,8 +30,8 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
     },
     find: async (by) => ok(rows.get('id' in by ? by.id : owners.get(by.digest) ?? '')),
     changedWithin: async () => ok(all()), // one gateway has this store to itself, and asks at its start only
-    insert: async (key) => ok(await insert(key, false)),
-    insertFirst: async (key) => ok(await insert(key, true)),
+    insert: async (key) => ok(await rows.transaction((table) => insertInto(table, key))),
+    insertFirst: async (key) => ok(await rows.transaction((table) => (table.isEmpty() ? insertInto(table, key) : 'exists'))),
     revoke: async (id, revokedAtMs) => {
       await rows.transaction((table) => {
         const row = table.get(id);
