@@ -205,7 +205,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
 
 /** The least memory of one lane of argon2. */
 const KIB_PER_LANE = 8;
-/** `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`choosePort`). */
+/** `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`probeAddresses`). */
 const covers = (host: string, other: string): boolean => host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
 
 /** Settings that are valid on their own but contradict each other. */

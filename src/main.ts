@@ -28,7 +28,7 @@ import { lookForParts, missingParts } from './half-restored.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { createPolicyKeeper, PolicyChanges, reloadChanged } from './policies-start.ts';
-import { choosePort, holdDataDir, openStore, orStartError, readPolicies, refuseUnknownFormat, startErrorOf, valueOrStartError } from './start-checks.ts';
+import { holdDataDir, openStore, orStartError, probeAddresses, readPolicies, refuseUnknownFormat, startErrorOf, valueOrStartError } from './start-checks.ts';
 import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
 import { flushKeys, startTimers } from './timers.ts';
 import { StoreOutage } from './store-outage.ts';
@@ -84,12 +84,12 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   undo.push(() => lock.release());
   await refuseUnknownFormat(dataDir);
   const found = lookForParts(dataDir);
-  const httpPort = await choosePort(config.SVC_HTTP_ADDR, config.SVC_GRPC_ADDR, config.SVC_IO_THREADS > 1);
+  const httpPort = await probeAddresses({ http: config.SVC_HTTP_ADDR, grpc: config.SVC_GRPC_ADDR, isHttpShared: config.SVC_IO_THREADS > 1 });
 
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
   const policyChanges = new PolicyChanges(policyPath);
   undo.push(() => policyChanges.close());
-  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? '' : ' of SVC_POLICY_PATH');
+  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies of SVC_POLICY_PATH');
   const store = await openStore(dataDir);
   undo.push(() => store.close());
   const crypto = startCrypto(config, log);

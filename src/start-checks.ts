@@ -78,22 +78,23 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   }
 }
 
-/** `from` names the setting the path comes from, for the message; it may be empty. */
-export async function readPolicies(path: string, from: string): Promise<LoadedPolicies> {
+/** `what`: the words of the message for them. */
+export async function readPolicies(path: string, what: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;
-  throw new StartError([`the policies${from} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+  throw new StartError([`${what} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
 }
 
 /**
- * The I/O threads share a port among themselves, but not with another program, and HTTP does not share one with gRPC. So both
- * addresses are bound at once, which also finds clashes between host names. A port chosen by the system cannot be shared
- * between sockets, so where several threads need one for HTTP, a free one is chosen here. Returns the port for HTTP.
+ * Resolves with the port for HTTP; rejects with a `StartError` where an address is taken. The I/O threads share a port among
+ * themselves, but not with another program, and HTTP does not share one with gRPC. So both addresses are bound at once, which also
+ * finds clashes between host names. A port chosen by the system cannot be shared between sockets, so where several threads need one
+ * for HTTP, a free one is chosen here.
  */
-export async function choosePort(http: Address, grpc: Address, isShared: boolean): Promise<number> {
+export async function probeAddresses({ http, grpc, isHttpShared }: { readonly http: Address; readonly grpc: Address; readonly isHttpShared: boolean }): Promise<number> {
   const probes: Server[] = [];
   try {
-    if (http.port !== 0 || isShared) probes.push(await take('SVC_HTTP_ADDR', http));
+    if (http.port !== 0 || isHttpShared) probes.push(await take('SVC_HTTP_ADDR', http));
     const chosen = probes[0]?.address() as AddressInfo | undefined;
     if (grpc.port !== 0) probes.push(await take('SVC_GRPC_ADDR', grpc));
     return chosen?.port ?? 0;

@@ -22,7 +22,7 @@ export type BatchListener = {
   /** Whether its entries are in the log. */
   written(isWritten: boolean): void;
   /** The entries are written, but the audit thread died with the answers, so that nobody will get them from there. */
-  unreleased(): void;
+  unreleased?(): void;
 };
 
 /** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
@@ -103,7 +103,7 @@ export class AuditLink implements AuditLog {
     this.#port = undefined;
     this.#isWritable = false;
     this.#loseAll();
-    for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased();
+    for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
     this.#unreleased = [];
   }
 
@@ -124,7 +124,7 @@ export class AuditLink implements AuditLog {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
       const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
-      this.append({ bodies: [body], isAwaited: true }, { written, unreleased: () => undefined });
+      this.append({ bodies: [body], isAwaited: true }, { written });
     });
   }
 

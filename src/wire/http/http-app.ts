@@ -56,7 +56,7 @@ function createNativeApp(uws: Uws): HttpApp {
     implementation: 'native',
     app,
     /**
-     * Several threads listen on the same port; `choosePort` has checked that no other program does. The library's exclusive
+     * Several threads listen on the same port; `probeAddresses` has checked that no other program does. The library's exclusive
      * mode would refuse the port after a crash for as long as old connections linger.
      */
     listen: async (host, port) => {
