@@ -159,7 +159,7 @@ export const VARIABLES = {
   SVC_MAX_ORG_API_KEYS: count(1, 1_000_000, '10000',
     'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
   SVC_MAX_PENDING: count(1, 1_000_000, '20000',
-    'requests waiting for an answer, per I/O thread, at most half of them of one org, half of agents that are not known to the thread, and half with bearers that are not; beyond that, 503'),
+    'requests waiting for an answer, per I/O thread, at most half of them of one org, half of agents that are not known to the thread, and half with bearers that are not; beyond that, 503, over gRPC and Connect `resource_exhausted`'),
   SVC_MAX_STREAMS: count(0, 1_000_000, '10000',
     'WebSocket streams, per I/O thread, at most half of them of one org; beyond that, 503'),
   SVC_MAX_GRPC_CONNECTIONS: count(1, 1_000_000, '10000',

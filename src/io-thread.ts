@@ -207,6 +207,7 @@ class IoThread {
         controlStreams: this.#control.size,
         webSockets: stream.size,
         droppedEvents: stream.dropped,
+        refusedRequests: this.#link.refused,
         requests: { ...requests, grpc: this.#grpc?.calls() ?? 0 },
         checks: this.#link.checks.totals,
       },

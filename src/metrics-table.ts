@@ -62,6 +62,7 @@ export function metricsOf({ governor, switchboard, supervisor, audit, crypto, po
     counter('svc_rate_limited_total', 'Requests refused by a rate limit.', () => Object.entries(limiters).map(([limit, { refused }]) => ({ labels: { limit }, value: refused })), ['limit']),
     counter('svc_requests_total', 'Requests, by the door they came through.', () => DOORS.map((door) => ({ labels: { door }, value: sumOfThreads(({ requests }) => requests[door])() })), ['door']),
     gauge('svc_requests_pending', 'Requests that wait for an answer.', sumOfThreads(({ pendingRequests }) => pendingRequests)),
+    counter('svc_requests_refused_total', 'Requests, and checks of a batch or stream, refused because too many waited for an answer.', sumOfThreads(({ refusedRequests }) => refusedRequests)),
     gauge('svc_websockets', 'Open WebSockets.', sumOfThreads(({ webSockets }) => webSockets)),
     gauge('svc_control_streams', 'Open control streams of agents.', sumOfThreads(({ controlStreams }) => controlStreams)),
     counter('svc_events_dropped_total', 'Events that slow readers have missed.', sumOfThreads(({ droppedEvents }) => droppedEvents)),

@@ -49,6 +49,7 @@ export class IoLink implements Link {
   readonly checks = new Durations();
   /** When the batch that waits to be sent was begun: all of its checks share one look at the clock. */
   #batchMs = 0;
+  #refused = 0;
   /** Answers every request at once, from `refuseAll` on; undefined before. */
   #lastWord: Recorded<unknown> | undefined;
 
@@ -65,6 +66,9 @@ export class IoLink implements Link {
   }
 
   get pending(): number { return this.#waiting.size; }
+
+  /** How many requests were refused because too many waited. */
+  get refused(): number { return this.#refused; }
 
   ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#outbox.isEmpty;
@@ -104,7 +108,10 @@ export class IoLink implements Link {
 
   #requestWithinQuota(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
     if (this.#lastWord !== undefined) return Promise.resolve(this.#lastWord);
-    if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) return Promise.resolve(REFUSED);
+    if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) {
+      this.#refused += 1;
+      return Promise.resolve(REFUSED);
+    }
     return new Promise((resolve) => {
       const settle: Settle = (recorded) => {
         this.#quota.release(orgId);

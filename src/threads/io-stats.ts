@@ -1,7 +1,7 @@
 import { sumOfDurations } from './durations.ts';
 import type { IoStats } from './protocol.ts';
 
-export const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
+export const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, refusedRequests: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
 
 /** What is left of a thread that is gone, together with what others have left: only what it has counted. */
 export const leftBy = (last: IoStats, others: IoStats): IoStats => ({
@@ -9,6 +9,7 @@ export const leftBy = (last: IoStats, others: IoStats): IoStats => ({
   webSockets: 0,
   controlStreams: 0,
   droppedEvents: last.droppedEvents + others.droppedEvents,
+  refusedRequests: last.refusedRequests + others.refusedRequests,
   requests: { http: last.requests.http + others.requests.http, grpc: last.requests.grpc + others.requests.grpc, connect: last.requests.connect + others.requests.connect },
   checks: sumOfDurations([last.checks, others.checks]),
 });

@@ -90,6 +90,8 @@ export type IoStats = {
   readonly controlStreams: number;
   readonly droppedEvents: number;
   /** Since the thread started. */
+  readonly refusedRequests: number;
+  /** Since the thread started. */
   readonly requests: { readonly http: number; readonly grpc: number; readonly connect: number };
   /** Since the thread started. */
   readonly checks: DurationCounts;

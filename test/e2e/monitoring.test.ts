@@ -74,6 +74,16 @@ test('metrics count checks by their decision, operations by their state, agents,
   });
 });
 
+test('what is refused because too many wait is counted, so that somebody can be woken for it', async () => {
+  const small = await startTestGateway({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
+  onTestFinished(() => void small.stop());
+  const call = () => small.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: 't', spanId: 's', action: 'tool.call' });
+  const answers = await Promise.all(Array.from({ length: 300 }, call));
+  const refused = answers.filter(({ status, body }) => status === 429 && body.code === 'resource_exhausted').length;
+  expect(refused).toBeGreaterThan(0);
+  await eventually(async () => expect(valuesOf((await small.call('GET', '/metrics')).body).get('svc_requests_refused_total')).toBe(refused));
+});
+
 test('every metric has a help text and a name by the conventions', async () => {
   const { body } = await get('/metrics');
   const types = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].filter(([, name]) => name!.startsWith('svc_'));
