@@ -2,11 +2,12 @@
 import { usableMemoryMib } from './adapters/memory.ts';
 import { randomHashKey } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
-import { DEFAULT_REDACTED_KEYS, redactAttributes, redactedKeys } from './core/audit-redact.ts';
+import { redactAttributes } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';
 import { usageLimitsFor } from './core/budget-usage.ts';
 import { Governor } from './core/governor.ts';
 import type { PolicySet } from './core/policy.ts';
+import { DEFAULT_REDACTED_KEYS, redactedKeys } from './core/redacted-keys.ts';
 import type { AgentStore, BudgetStore } from './gateway/ports.ts';
 
 export type GovernorStart = {

@@ -1,7 +1,6 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
 import { lineageOfOrg, type AuditDraft, type AuditEvent, type Lineage } from './audit.ts';
-import { redactText } from './audit-redact.ts';
 import type { BudgetHandle, BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
 import type { CheckCommand } from './commands.ts';
@@ -15,6 +14,7 @@ import type { OpState } from './op-state.ts';
 import type { Outcome } from './outcome.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
+import { redactText } from './redact-text.ts';
 import { fail, ok, type Result } from './result.ts';
 
 /** The parts of the governor's state that a check reads and changes. */

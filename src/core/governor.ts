@@ -152,7 +152,11 @@ export class Governor {
     const full = refuseIfFull(this.#state, entry);
     if (full !== undefined) return unchanged(full);
     const slot = this.ops.ingest(opId, this.agents.keep(entry), nowMs);
-    return { reply: ok({ op: this.#viewOf(slot), created: true }), effects: this.#moved(slot, 'OpRegistered', principal.subject), undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined } };
+    return {
+      reply: ok({ op: this.#viewOf(slot), created: true }),
+      effects: this.#moved(slot, 'OpRegistered', principal.subject),
+      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined },
+    };
   }
 
   #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {

@@ -2,7 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DEFAULT_REDACTED_KEYS, MAX_ATTRIBUTES_BYTES, redactAttributes, redactedKeys, redactText } from '../../src/core/audit-redact.ts';
+import { MAX_ATTRIBUTES_BYTES, redactAttributes } from '../../src/core/audit-redact.ts';
+import { redactText } from '../../src/core/redact-text.ts';
+import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../../src/core/redacted-keys.ts';
 import { processorMsOf } from '../support/processor-time.ts';
 
 const keys = redactedKeys();

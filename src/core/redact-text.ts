@@ -1,0 +1,66 @@
+/** Secrets in free text, such as a resource or a reason. */
+import { redactedKeys } from './redacted-keys.ts';
+
+export const REDACTED = '[redacted]';
+
+// Each matches only at the start of a word, so that a long run of word characters is read only once.
+// An API key, or the token that the gateway mints for an agent.
+const OWN_KEY = /(?<![\w-])svc(?:_[A-Za-z0-9]+|agent)_[\w-]{24,}/;
+const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
+const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
+// Credentials of widely used services.
+const SERVICE_TOKEN = /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
+const SHORTEST_SECRET = 22;
+
+// Neither of their runs can contain the prefix itself, so each character is examined once.
+const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#]+@/g;
+const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
+
+/**
+ * Free text, such as a resource, as it may be logged: redacted as a whole if anything in it looks like a credential; URLs
+ * lose their password; and the value after a name that suggests a secret is removed, whether the name is that of a parameter,
+ * a header, an option, a variable or a JSON member.
+ */
+export function redactText(text: string): string {
+  if (looksSecret(text)) return REDACTED;
+  // Neither a URL nor a name with its value is without one of them, and most actions and resources are.
+  if (!SEPARATOR.test(text)) return text;
+  const shown = text.includes('@') ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`) : text;
+  return IS_ASSIGNED.test(shown) ? redactAssigned(shown) : shown;
+}
+
+// Every name in DEFAULT_REDACTED_KEYS has one of them.
+const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
+/** `name=`, `name: `, `--name `, with or without quotes, where the name may be one of a secret. */
+const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(\\{0,3}["']?\s{0,2}[=:]\s{0,2}\\{0,3}(["']?)|\s{1,2}(["']?))`, 'gi');
+/** Matches every text that ASSIGNED matches. Most texts fail this cheaper test and need no further search. */
+const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,3}["']?\s{0,2}[=:]|\s)`, 'i');
+const SEPARATOR = /[=:\s]/;
+const HEADERS = redactedKeys(['authorization', 'cookie']);
+const NAMED = redactedKeys();
+/** Where the value of such a name ends: with its quote, a header with its line, any other with what cannot be part of it. */
+const VALUE = { '"': /[^"]+/y, "'": /[^']+/y, header: /[^\r\n"']+/y, word: /[^\s&#;"']+/y } as const;
+
+function redactAssigned(text: string): string {
+  let shown = '';
+  let kept = 0;
+  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: quote = '', 4: quoteOfOption = '' } of text.matchAll(ASSIGNED)) {
+    const from = index + whole.length;
+    const isOption = name.startsWith('--');
+    if (from <= kept || (!isOption && !/[=:]/.test(sign)) || !NAMED.covers(name)) continue;
+    const kind = quote || quoteOfOption || (sign.includes(':') && HEADERS.covers(name) ? 'header' : 'word');
+    const value = VALUE[kind as keyof typeof VALUE];
+    value.lastIndex = from;
+    const [secret] = value.exec(text) ?? [];
+    if (secret === undefined || secret.startsWith(REDACTED) || (isOption && secret.startsWith('--'))) continue;
+    shown += text.slice(kept, from) + REDACTED;
+    kept = from + secret.length;
+  }
+  return kept === 0 ? text : shown + text.slice(kept);
+}
+
+export function looksSecret(text: string): boolean {
+  return text.length >= SHORTEST_SECRET
+    && (OWN_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text));
+}
