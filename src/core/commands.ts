@@ -115,3 +115,11 @@ export type Replies = ForEveryCommand<{
   'open-control': Result<{ readonly pending: readonly SignalMessage[] }, Fault>;
   'ack-signal': Result<void, Fault>;
 }>;
+
+/** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
+export const CHANGES = {
+  check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
+  'recognize-agent': false, 'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
+  'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
+} as const satisfies Record<CommandType, boolean>;
+export type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];

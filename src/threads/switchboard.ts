@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { encodeDraft } from '../core/audit-line.ts';
-import type { Command, CommandOf, CommandType, PageRequest, Replies } from '../core/commands.ts';
+import { CHANGES, type Command, type CommandOf, type CommandType, type PageRequest, type Replies } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import { NO_EFFECTS, type Effect } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
@@ -45,12 +45,6 @@ type Thread = {
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
 };
 type ListCommand = Extract<Command, PageRequest>;
-/** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
-const CHANGES = {
-  check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
-  'recognize-agent': false, 'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
-  'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
-} as const satisfies Record<CommandType, boolean>;
 
 /** Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its caller. */
 export class Switchboard {
