@@ -108,9 +108,9 @@ export class Checker {
     const { body, endMs, signal } = inquiry;
     for (let number = 0; ; number += 1) {
       if (this.#isClosed) throw new ClientClosedError();
-      this.#heed(inquiry);
+      this.#throwIfLeft(inquiry);
       const token = credential.current ?? (await credential.before(endMs, signal));
-      this.#heed(inquiry);
+      this.#throwIfLeft(inquiry);
       if (token === undefined) return this.#unreachable(body, credential.whyNone);
       const asked = this.#attempt({ ...body, credentialToken: token }, inquiry);
       const attempt = await unlessAborted(signal, asked, () => this.#leave(inquiry, asked));
@@ -166,7 +166,7 @@ export class Checker {
   }
 
   /** Throws when the caller does not wait any longer. */
-  #heed(inquiry: Inquiry): void {
+  #throwIfLeft(inquiry: Inquiry): void {
     if (inquiry.signal?.aborted !== true) return;
     inquiry.hasLeft = true;
     if (inquiry.isUncertain) this.#abandon(inquiry);

@@ -1,5 +1,5 @@
 /** Reads the audit log while a writer appends to it, or a copy of it (contract: HTTP shapes, GET /api/v1/logs). */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../../core/audit.ts';
 import type { Page } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -130,7 +130,7 @@ export class AuditReader {
       yield { matches: [], cost: plan.cost, reached };
       for (const chunk of plan.chunks) {
         read += 1;
-        if (read % CHUNKS_PER_TURN === 0) await turn();
+        if (read % CHUNKS_PER_TURN === 0) await nextTurn();
         const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, range));
         if (matches === undefined) break;
         reached = chunk.firstId;

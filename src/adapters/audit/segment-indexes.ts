@@ -1,6 +1,6 @@
 /** The indexes of a log's segments: found in memory, in a file, or built. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';
 import { IndexBuilder } from './index-builder.ts';
 import { loadIndexFile, writeIndexFile } from './index-file.ts';
@@ -55,7 +55,7 @@ export class SegmentIndexes {
       if (!builder.isStillTrue(fd)) builder = this.#begin(segment, grows);
       if (!builder.extend(fd, size, !grows)) break;
       wasBuilt = true;
-      await turn();
+      await nextTurn();
     }
     if (grows) return { index: builder, size, wasBuilt };
     if (this.#growing?.firstId === segment.firstId) this.#growing = undefined;

@@ -16,7 +16,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from '../open-file.ts';
@@ -163,7 +163,7 @@ async function walkSegment(
         return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end' });
       }
       onProgress?.(chain.entries);
-      await turn();
+      await nextTurn();
     }
     line += 1;
     const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
