@@ -1,0 +1,45 @@
+/** Policies that are replaced while the gateway runs. */
+import { expect, test } from 'vitest';
+import { parsePolicyDocument } from '../../src/core/policy-document.ts';
+import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
+import { ok } from '../../src/core/result.ts';
+import { PolicyKeeper } from '../../src/gateway/policies.ts';
+import { ACME_ADMIN, ADMIN, faultOf, must, testAudit, testClock } from './harness.ts';
+
+const FIRST_PAGE = { perPage: 10, cursor: undefined };
+
+function policiesOf(scopes: readonly string[]): PolicySet {
+  const rules = [{ id: 'all', actions: ['*'], resources: ['*'], effect: 'allow', reason: 'allowed for the test' }];
+  const compiled = compilePolicies(scopes.map((scope) => parsePolicyDocument({ name: scope, scope, rules }, 'test.yaml').document!));
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+  return compiled.value;
+}
+
+function scene(before: readonly string[], after: readonly string[]) {
+  const audit = testAudit();
+  const installed: string[][] = [];
+  const namesOf = (policies: PolicySet): string[] => policies.summary().documents.map(({ name }) => name);
+  const keeper = new PolicyKeeper({
+    policies: policiesOf(before), load: async () => ok({ policies: policiesOf(after), warnings: [] }), install: (policies) => void installed.push(namesOf(policies)),
+    audit, clock: testClock(), log: { info: () => undefined, error: () => undefined },
+  });
+  const shown = (principal = ADMIN): string[] => must(keeper.list(principal, FIRST_PAGE)).items.map(({ name }) => name);
+  return { audit, installed, keeper, shown };
+}
+
+test('policies that the audit log cannot hold do not come into force; a later reload that it can hold brings them', async () => {
+  const { audit, installed, keeper, shown } = scene(['org:acme'], ['org:acme', 'org:globex']);
+  audit.broken = true;
+  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'audit_unavailable' });
+  expect([installed, shown(), keeper.reloads]).toEqual([[], ['org:acme'], { done: 0, failed: 1 }]);
+  audit.broken = false;
+  expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
+  expect([installed, shown(), keeper.reloads]).toEqual([[['org:acme', 'org:globex']], ['org:acme', 'org:globex'], { done: 1, failed: 1 }]);
+  expect(audit.drafts).toMatchObject([{ eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } }]);
+});
+
+test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
+  const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
+  expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
+  expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([[], [], ['global', 'org:acme'], ['global', 'org:acme', 'org:globex', 'team:globex/search']]);
+});
