@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readBody, readPage, readTime, time } from '../../../src/wire/http/body.ts';
+import type { Link } from '../../../src/gateway/link.ts';
+import type { Authorized, HttpReply, Route } from '../../../src/wire/http/route.ts';
 import { nameOf, ROWS } from '../../support/routes.ts';
 
 test.each([
@@ -70,4 +72,25 @@ test('null for what must be there is refused by name', () => {
   expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
   expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({ ok: false, fault: { field: 'agent.team_id', problem: 'must be a string' } });
   expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'there is no such field' } });
+});
+
+/** What a row answers whoever may call it, when the rest of the gateway must not be asked for it. */
+function answerOf(row: Route, { body, query = '' }: { readonly body?: unknown; readonly query?: string }): Promise<HttpReply> {
+  const ask = (): never => { throw new Error('asked'); };
+  const request: Authorized = {
+    params: { team_id: 'search', agent_id: 'a' }, query: new URLSearchParams(query), headers: new Map(), body, remoteAddress: '192.0.2.1', bearer: 'k',
+    principal: { subject: 'key:k', scopes: ['admin'], orgId: null },
+  };
+  return (row.handle as (request: Authorized, link: Link) => Promise<HttpReply>)(request, { ask, call: ask });
+}
+
+test.each(ROWS.filter(({ body }) => body !== undefined).map((row) => [nameOf(row), row] as const))('%s refuses a body that does not fit, and asks nobody', async (_name, row) => {
+  expect(await answerOf(row, { body: 'text' })).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'body', problem: 'must be a JSON object' } });
+  expect(await answerOf(row, { body: { nothing: 1 } })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument' } });
+});
+
+const UNFIT: Readonly<Record<string, string>> = { per_page: '0', state: 'idle', event_type: 'Nothing', decision: 'maybe', since: 'yesterday', until: 'tomorrow', format: 'xml' };
+
+test.each(ROWS.flatMap((row) => (row.query ?? []).filter((name) => name in UNFIT).map((name) => [nameOf(row), name, row] as const)))('%s refuses a %s that does not fit by its name, and asks nobody', async (_name, name, row) => {
+  expect(await answerOf(row, { query: `${name}=${UNFIT[name]}` })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: name } });
 });
