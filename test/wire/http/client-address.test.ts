@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { addressBehind } from '../../../src/wire/http/client-address.ts';
 
 const addressOf = (proxies: readonly string[], peer: string, ...forwarded: readonly string[]): string =>
-  addressBehind(proxies)(peer, { forEach: (each) => { for (const value of ['x', ...forwarded]) each(value === 'x' ? 'host' : 'x-forwarded-for', value); } });
+  addressBehind(proxies)(peer, { forEach: (each) => {
+    for (const value of forwarded) each('x-forwarded-for', value);
+    each('x-real-ip', '6.6.6.6'); // anybody may send it: proxies do not overwrite it
+  } });
 
 test.each([
   ['nobody is believed unless it is a proxy of ours', [], '127.0.0.1', ['9.9.9.9'], '127.0.0.1'],
