@@ -81,7 +81,7 @@ class KeyRing implements SigningKeys {
       const stored = await this.#readStored();
       const given = this.#options.given === undefined ? undefined : await readGiven(this.#options.given);
       const active = given?.signing ?? storedSigner(stored) ?? generateSigningKey();
-      const outdated = stored !== undefined && stored.active.kid !== active.kid ? [this.#retire(stored.active)] : [];
+      const outdated = stored === undefined ? [] : [this.#retire(stored.active)]; // unless it is still the active one: see `#replace`
       await this.#replace({ active, verifying: given?.verifying ?? [], retired: [...(stored?.retired ?? []), ...outdated] });
       return { kid: active.kid, changed: before !== active.kid };
     });

@@ -73,10 +73,19 @@ describe('a key of its own', () => {
     const { open, file } = setUp();
     const running = await open();
     const { kid } = running.signer();
-    writeFileSync(file, '{"active":');
-    await expect(open()).rejects.toThrow(`${file} is damaged`);
-    await expect(running.reload()).rejects.toThrow('is damaged');
-    expect(running.signer().kid).toBe(kid);
+    const whole = JSON.parse(readFileSync(file, 'utf8'));
+    const { active } = whole;
+    const damaged = [
+      '{"active":', '{}', 'null',
+      ...[{ ...active, kid: undefined }, { ...active, publicKeyPem: 'no key' }, { ...active, publicKeyPem: undefined }].map((key) => JSON.stringify({ ...whole, active: key })),
+      JSON.stringify({ ...whole, retired: [{ kid: 'k', publicKeyPem: 'no key', untilMs: 1 }] }),
+    ];
+    for (const text of damaged) {
+      writeFileSync(file, text);
+      await expect(open(), text).rejects.toThrow(`${file} is damaged`);
+      await expect(running.reload(), text).rejects.toThrow('is damaged');
+      expect(running.signer().kid).toBe(kid);
+    }
   });
 });
 

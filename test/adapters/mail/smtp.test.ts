@@ -108,6 +108,7 @@ test.each([
   [{ port: 0 }, 'SVC_SMTP_PORT is not a port'],
   [{ port: 25, credentials: { user: 'only', pass: '' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
   [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an address'],
+  [{ port: 25, from: 'gateway' }, 'SVC_SMTP_FROM is not an address'],
 ])('settings that cannot work are told at the start: %j', async (smtp, cause) => {
   const { mailer, lines } = openMailer(smtp);
   await mailer.send(MAIL);
