@@ -89,7 +89,7 @@ async function redeem(context: AccountsContext, digest: SecretDigest, passwordHa
     const pending = await usable(context, transaction, await transaction.lockInvite(digest));
     if (!pending.ok) return pending;
     const { email, role, orgId, invitedBy } = pending.value;
-    const account = await transaction.insertAccount(newAccount(context, email, passwordHash, role, orgId));
+    const account = await transaction.insertAccount(newAccount(context, { email, passwordHash, role, orgId }));
     if (account === undefined) return fail({ kind: 'email_taken', email });
     await transaction.useInvite(digest, context.clock.nowMs());
     const recorded = await context.audit.record(auditEntry('InviteAccepted', ownActor(account), account, { payload: { role, invited_by: invitedBy } }));

@@ -5,7 +5,6 @@ import { parseEmail, type EmailAddress } from '../core/email.ts';
 import type { Fault } from '../core/fault.ts';
 import { acceptPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import type { Role } from '../core/scope.ts';
 import type { NewAccount } from './account-store.ts';
 import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 
@@ -35,7 +34,7 @@ export async function register(context: AccountsContext, input: RegisterInput): 
     const isFirst = !(await transaction.hasAccounts());
     if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });
     const role = isFirst ? 'owner' : 'developer';
-    const account = await transaction.insertAccount(newAccount(context, email.value, passwordHash.value, role, null));
+    const account = await transaction.insertAccount(newAccount(context, { email: email.value, passwordHash: passwordHash.value, role, orgId: null }));
     if (account === undefined) return fail({ kind: 'email_taken', email: email.value });
     const recorded = await context.audit.record(auditEntry('AccountRegistered', ownActor(account), account, { payload: { role } }));
     return recorded.ok ? ok(publicAccount(account)) : recorded;
@@ -65,9 +64,9 @@ export async function hashNewPassword(context: AccountsContext, password: string
   return accepted.ok ? context.passwords.hash(accepted.value) : accepted;
 }
 
-export function newAccount(context: AccountsContext, email: EmailAddress, passwordHash: string, role: Role, orgId: string | null): NewAccount {
+export function newAccount(context: AccountsContext, given: Pick<NewAccount, 'email' | 'passwordHash' | 'role' | 'orgId'>): NewAccount {
   return {
-    id: randomUUID() as string as AccountId, email, passwordHash, role, orgId,
+    ...given, id: randomUUID() as string as AccountId,
     disabled: false, tokenEpoch: 0, createdAtMs: context.clock.nowMs(), lastLoginAtMs: null,
   };
 }
