@@ -8,6 +8,7 @@ import { explain } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
 import { connectMethods, type ConnectMethod, type ConnectReply } from '../../src/wire/connect.ts';
 import { binaryCodec } from '../../src/wire/proto/binary.ts';
+import { methodShapes } from '../../src/wire/proto/schema.ts';
 import { fakeGateway, READ_KEY, TOKEN, until, WRITE_KEY, type FakeGateway } from './fake-ports.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
@@ -210,6 +211,37 @@ test('a bearer is told apart from a wrong one and from one without the scope', a
   expect(told(await call(path, body, { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
   expect(told(await call(path, body, { authorization: 'Basic dTpw' }))).toMatchObject({ status: 401 });
   expect(told(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({ status: 403, code: 'permission_denied' });
+});
+
+/** Requests without a token of the agent. A method that is not here is asked with an empty one. */
+const UNVOUCHED: Readonly<Record<string, object>> = {
+  CheckAction: { ...request, credentialToken: '' },
+  BatchCheckActions: { requests: [{ ...request, credentialToken: '' }] },
+  RegisterAgent: { agent: request.agent },
+  DeregisterAgent: { agent: request.agent },
+  CompleteOp: { agent: request.agent, opId: 'trace:span' },
+  RecordUsage: { agent: request.agent, costUsd: 1 },
+  AckOpControl: { agent: request.agent, opId: 'trace:span', sequence: 1 },
+};
+
+test('each method answers no bearer, a wrong one, one that may only read and one that may write as it is written here', async () => {
+  const answers: [string, readonly number[]][] = [];
+  for (const { name, path } of methodShapes.filter(({ requestStream, responseStream }) => !requestStream && !responseStream)) {
+    const ask = async (bearer?: string) => (await call(path, JSON.stringify(UNVOUCHED[name] ?? {}), bearer === undefined ? {} : { authorization: `Bearer ${bearer}` })).status;
+    answers.push([name, [await ask(), await ask('wrong'), await ask(READ_KEY), await ask(WRITE_KEY)]]);
+  }
+  expect(Object.fromEntries(answers)).toEqual({
+    // Without any, the agents' own calls are refused by the governor, which is told of nobody who vouches for them.
+    CheckAction: [200, 401, 403, 200],
+    BatchCheckActions: [200, 401, 403, 200],
+    RegisterAgent: [401, 401, 403, 200],
+    DeregisterAgent: [401, 401, 403, 404], // no such agent
+    CompleteOp: [200, 401, 403, 200],
+    RecordUsage: [200, 401, 403, 200],
+    AckOpControl: [200, 401, 403, 200],
+  });
+  const vouchers = gateway.asked.map((command) => ('principal' in command ? command.principal?.subject : undefined));
+  expect(vouchers).toEqual([undefined, 'key:w', undefined, 'key:w', 'key:w', 'key:w', undefined, 'key:w', undefined, 'key:w', undefined, 'key:w']);
 });
 
 test('what an operator does here counts as on the HTTP API, and what agents do themselves does not', async () => {
