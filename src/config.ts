@@ -120,7 +120,7 @@ export const VARIABLES = {
   SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
   SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
   SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined,
-    'the admin key; unset: one is minted on the first start')),
+    'the admin key; another one in its place revokes it for good; unset: one is minted on the first start')),
   SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined,
     'signs tokens; unset: a key is created on the first start')),
   SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` of the tokens'),
