@@ -19,6 +19,7 @@ test('when all is full an org makes room among its own ids, and a new org at the
   const rows = [...series('busy', 3), ...series('quiet', 2)];
   for (const row of rows) memory.remember(row);
   memory.remember(usage('quiet', 'u9'));
+  expect(known(memory, rows)).toEqual(['busy/u0', 'busy/u1', 'busy/u2', 'quiet/u1']);
   memory.remember(usage('new', 'u0'));
   expect(known(memory, [...rows, usage('quiet', 'u9'), usage('new', 'u0')])).toEqual(['busy/u1', 'busy/u2', 'quiet/u1', 'quiet/u9', 'new/u0']);
   expect(memory.size).toBe(5);
