@@ -62,6 +62,13 @@ test('an agent that is registered anew has not been seen yet, and counts as seen
   expect(agents.groups.seen.count(600_000)).toBe(1);
 });
 
+test('who was seen in this minute or the five before it is counted, in whichever of them', () => {
+  const agents = new AgentRegistry();
+  for (let minute = 0; minute <= 5; minute += 1) agents.saw(agents.register(registration({ ...CRAWLER, agentId: `a${minute}` }, `token-${minute}`)), (100 + minute) * 60_000);
+  const seenAt = (minute: number) => agents.groups.seen.count((100 + minute) * 60_000);
+  expect([5, 6, 7, 10, 11].map(seenAt)).toEqual([6, 5, 4, 1, 0]);
+});
+
 test('after any registrations and deregistrations, every index tells the same story', () => {
   const names = fc.record({ orgId: fc.constantFrom('', 'acme', 'globex'), teamId: fc.constantFrom('a', 'b'), agentId: fc.constantFrom('x', 'y', 'z') });
   const steps = fc.array(fc.tuple(fc.boolean(), names, fc.option(names, { nil: undefined })), { maxLength: 60, size: 'max' });

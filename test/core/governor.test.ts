@@ -296,7 +296,7 @@ describe('limits and failures', () => {
   });
 
   test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
-    const governor = openGovernor({ maxOps: 6, maxOrgOps: 2 });
+    const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
     const register = (op: string, agent: AgentIdentity) => governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
     expect(register('t:1', CRAWLER).ok).toBe(true);
     governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
@@ -306,7 +306,11 @@ describe('limits and failures', () => {
     expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
     // Agents of no org are no org.
     for (const op of ['t:4', 't:5', 't:6']) expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
+    // Those that have ended are there until they are swept.
     governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
+    governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
     governor.sweep(100_000);
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
   });
