@@ -1,5 +1,5 @@
 /** Corrects the head of a call where Node.js or the gRPC library would misread it, or do too much for it, and bounds its size. */
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { LONGEST_TIMER_MS } from '../limits.ts';
@@ -10,6 +10,7 @@ import { LONGEST_TIMER_MS } from '../limits.ts';
  * A head is kept as long as its call, and a stream may be open without a word for as long as it likes: so it is not more.
  */
 const MAX_HEAD_BYTES = 16 * 1024;
+const FIELD_BYTES = 32;
 
 type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
 
@@ -25,12 +26,25 @@ export function correctHeads(server: Server): void {
     assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
     // It takes the place of the library's listener and calls it: of two listeners Node.js would copy the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
+      if (isTooLarge(fields)) return endTooLarge(stream);
       if (headers.authorization !== undefined) joinAuthorizations(headers, fields);
       if (headers['grpc-encoding'] !== undefined) readUncompressed(headers);
       if (headers['grpc-timeout'] !== undefined) dropLongDeadline(headers, headers['grpc-timeout'] as string);
       serve(stream, headers, flags, fields);
     }) satisfies Serve);
   }
+}
+
+/** Node.js looks only once the client has confirmed the limit. Until then a byte may stand for a field of 4 KiB that was sent before. */
+function isTooLarge(fields: readonly string[]): boolean {
+  let bytes = fields.length / 2 * FIELD_BYTES;
+  for (let at = 0; at < fields.length; at += 1) bytes += fields[at]!.length;
+  return bytes > MAX_HEAD_BYTES;
+}
+
+function endTooLarge(stream: ServerHttp2Stream): void {
+  stream.on('error', () => undefined); // its own, of the code that it is closed with
+  stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 /** Of several authorization fields Node.js keeps the first without a word. `authorizationOf` has to see that there are more. */

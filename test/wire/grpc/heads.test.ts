@@ -139,3 +139,15 @@ test('metadata of more than 16 KiB ends its own call, whose client was told of t
   expect((await answered)[0]).toMatchObject({ ':status': 200 });
   session.destroy();
 });
+
+test('a client that does not confirm the limit cannot send more either, by naming one field again and again', async () => {
+  const indexed = Buffer.concat([Buffer.from([0x40]), literal('x-baggage', 'a'.repeat(100)).subarray(1)]); // from here on 0xbe says it again (RFC 7541, 6.2.1)
+  const block = Buffer.concat([...Object.entries(USUAL).map(([name, value]) => literal(name, value)), literal('authorization', `Bearer ${WRITE_KEY}`), indexed, Buffer.alloc(115, 0xbe)]);
+  const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
+  socket.write(Buffer.concat([START, h2(HEADERS, END_HEADERS, 1, block), h2(DATA, END_STREAM, 1, vouched())]));
+  let come = Buffer.alloc(0);
+  socket.on('data', (piece: Buffer) => { come = Buffer.concat([come, piece]); });
+  await eventually(() => expect(come.includes(h2(FRAME.RESET, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_ENHANCE_YOUR_CALM])))).toBe(true), 5_000);
+  socket.destroy();
+  expect(scene.gateway.asked).toEqual([]);
+});
