@@ -37,6 +37,8 @@ class SeenCounter {
 class GroupTable {
   readonly #byId = new Map<string, AgentGroup>();
   readonly #inOrder = new SequencedList<AgentGroup>();
+  /** Those with a registered agent, by `registration`. The others may be far more. */
+  readonly registered = new SequencedList<AgentGroup>();
 
   get(id: string): AgentGroup | undefined { return this.#byId.get(id); }
 
@@ -73,8 +75,8 @@ export class AgentGroup {
   lastOp = -1;
   /** How many of its agents are known. */
   known = 0;
-  /** How many teams have a registered agent. */
-  registeredTeams = 0;
+  /** Grows with every group that gets its first registered agent. Pages over registered agents are in this order. */
+  registration = 0;
 
   constructor(orgId: string, teamId: string | undefined, sequence: number) {
     this.orgId = orgId;
@@ -97,8 +99,12 @@ export class AgentGroups {
   readonly orgs = new GroupTable();
   readonly seen = new SeenCounter();
   #sequence = 0;
-  registeredOrgs = 0;
+  #registrations = 0;
+  /** How many teams of all orgs have a registered agent. */
   registeredTeams = 0;
+
+  /** How many orgs have one. Agents without an org share a group, which does not count as an org. */
+  get registeredOrgs(): number { return this.orgs.registered.size - ((this.orgs.get('')?.agents.size ?? 0) > 0 ? 1 : 0); }
 
   /** Counts a new agent as known, and returns its groups. */
   enter(orgId: string, teamId: string): { readonly org: AgentGroup; readonly team: AgentGroup } {
@@ -118,7 +124,11 @@ export class AgentGroups {
 
   addRegistered(agent: AgentEntry): void {
     const { org, team, registration } = agent;
-    if (team.agents.size === 0) this.#countTeam(org, 1);
+    if (org.agents.size === 0) this.#addTo(this.orgs.registered, org);
+    if (team.agents.size === 0) {
+      this.#addTo(org.teams.registered, team);
+      this.registeredTeams += 1;
+    }
     org.agents.add(registration, agent);
     team.agents.add(registration, agent);
   }
@@ -126,15 +136,16 @@ export class AgentGroups {
   removeRegistered({ org, team, registration }: AgentEntry): void {
     org.agents.remove(registration);
     team.agents.remove(registration);
-    if (team.agents.size === 0) this.#countTeam(org, -1);
+    if (org.agents.size === 0) this.orgs.registered.remove(org.registration);
+    if (team.agents.size > 0) return;
+    org.teams.registered.remove(team.registration);
+    this.registeredTeams -= 1;
   }
 
-  /** A team of the org has its first registered agent, or has lost its last one. */
-  #countTeam(org: AgentGroup, change: 1 | -1): void {
-    org.registeredTeams += change;
-    this.registeredTeams += change;
-    // Agents without an org share a group, which does not count as an org.
-    if (org.orgId !== '' && org.registeredTeams === (change === 1 ? 1 : 0)) this.registeredOrgs += change;
+  #addTo(registered: SequencedList<AgentGroup>, group: AgentGroup): void {
+    this.#registrations += 1;
+    group.registration = this.#registrations;
+    registered.add(group.registration, group);
   }
 
   #make(groups: GroupTable, orgId: string, teamId: string | undefined): AgentGroup {

@@ -101,7 +101,7 @@ export class AgentRegistry {
    */
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
     const found: AgentEntry[] = [];
-    for (const { teamId = '' } of this.groups.orgs.get(orgId)?.teams.after(0) ?? []) {
+    for (const { teamId = '' } of this.groups.orgs.get(orgId)?.teams.registered.after(0) ?? []) {
       const entry = this.#byKey.get(agentKeyOf({ orgId, teamId, agentId }));
       if (entry !== undefined && entry.isRegistered && entry.registration > registration) found.push(entry);
     }

@@ -70,14 +70,14 @@ function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | un
   const org = groups.orgs.get(orgId);
   const agentCount = org?.agents.size ?? 0;
   // The group of agents without an org does not count as an org.
-  return { orgCount: orgId !== '' && agentCount > 0 ? 1 : 0, teamCount: org?.registeredTeams ?? 0, agentCount };
+  return { orgCount: orgId !== '' && agentCount > 0 ? 1 : 0, teamCount: org?.teams.registered.size ?? 0, agentCount };
 }
 
 /** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
 export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<AgentPage> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
-  const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.sequence, registration: agent.registration }));
+  const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.registration, registration: agent.registration }));
   const shown = items.map(({ agent }) => agent);
   return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
 }
@@ -100,7 +100,7 @@ export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage
       if (roots.length === perPage || budget.nodes <= 0) return ok({ roots, next });
       roots.push(nodeOf(agents, agent, 1, budget));
     }
-    next = cursorOf({ org: org.sequence, registration: agent.registration });
+    next = cursorOf({ org: org.registration, registration: agent.registration });
   }
   return ok({ roots, next: undefined });
 }
@@ -173,19 +173,20 @@ const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupSt
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
 
 /** The one org that was asked for, or all of them from the cursor's on. */
-function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: sequence }: Place): Iterable<AgentGroup> {
+function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: registration }: Place): Iterable<AgentGroup> {
   const { orgs } = agents.groups;
-  if (orgId === undefined) return orgs.after(sequence - 1);
+  if (orgId === undefined) return orgs.registered.after(registration - 1);
   const org = orgs.get(orgId);
-  return org === undefined || org.sequence < sequence ? [] : [org];
+  return org === undefined || org.registration < registration ? [] : [org];
 }
 
+/** Both by their `registration`. */
 type Place = { readonly org: number; readonly registration: number };
 
 function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: Place): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
   for (const org of orgsFrom(agents, orgId, after)) {
     const group = teamId === undefined ? org : org.teams.get(teamId);
-    for (const agent of group?.agents.after(org.sequence === after.org ? after.registration : 0) ?? []) yield { org, agent };
+    for (const agent of group?.agents.after(org.registration === after.org ? after.registration : 0) ?? []) yield { org, agent };
   }
 }
 

@@ -89,7 +89,7 @@ test('after any registrations and deregistrations, every index tells the same st
       expect(agents.ownerOf(digest(`token-${index}`))?.key).toBe(owner);
     }
     const orgs = new Set([...model.values()].map(({ identity }) => identity.orgId));
-    expect(new Set([...agents.groups.orgs.after(0)].map(({ orgId }) => orgId))).toEqual(orgs);
+    expect(new Set([...agents.groups.orgs.registered.after(0)].map(({ orgId }) => orgId))).toEqual(orgs);
     for (const orgId of orgs) {
       const members = [...model].filter(([, { identity }]) => identity.orgId === orgId);
       expect([...agents.groups.orgs.get(orgId)!.agents.after(0)].map(({ key }) => key).sort()).toEqual(members.map(([key]) => key).sort());
@@ -97,7 +97,7 @@ test('after any registrations and deregistrations, every index tells the same st
         const team = members.filter(([, { identity }]) => identity.teamId === teamId).map(([key]) => key);
         expect([...agents.groups.orgs.get(orgId)!.teams.get(teamId)!.agents.after(0)].map(({ key }) => key).sort()).toEqual(team.sort());
       }
-      expect(agents.groups.orgs.get(orgId)!.registeredTeams).toBe(new Set(members.map(([, { identity }]) => identity.teamId)).size);
+      expect(agents.groups.orgs.get(orgId)!.teams.registered.size).toBe(new Set(members.map(([, { identity }]) => identity.teamId)).size);
     }
     for (const parent of new Set([...model.values()].flatMap(({ parent: key }) => key ?? []))) {
       const children = [...model].filter(([, agent]) => agent.parent === parent).map(([key]) => key);

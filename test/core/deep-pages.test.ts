@@ -58,10 +58,10 @@ const lastNamed = firstOfHuge + 2 * AGENTS - 100;
 test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, string]>([
   ['the agents of one org', (cursor) => list('huge', cursor), String(lastOfHuge)],
   ['all agents', (cursor) => list(undefined, cursor), String(lastNamed)],
-  ['the overview of one org', (cursor) => overview(agents, 'huge', { perPage: 10, cursor }, 0), place(hugeOrg.sequence, lastOfHuge)],
-  ['the overview of all orgs', (cursor) => overview(agents, undefined, { perPage: 10, cursor }, 0), place(hugeOrg.sequence + 2 * AGENTS - 100, 0)],
-  ['a team', (cursor) => agentPage(agents, 'huge', 'wide', { perPage: 10, cursor }, 0), place(hugeOrg.sequence, lastOfHuge)],
-  ['the tree', (cursor) => tree(agents, 'huge', { perPage: 10, cursor }), place(hugeOrg.sequence, lastOfHuge)],
+  ['the overview of one org', (cursor) => overview(agents, 'huge', { perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
+  ['the overview of all orgs', (cursor) => overview(agents, undefined, { perPage: 10, cursor }, 0), place(hugeOrg.registration + 2 * AGENTS - 100, 0)],
+  ['a team', (cursor) => agentPage(agents, 'huge', 'wide', { perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
+  ['the tree', (cursor) => tree(agents, 'huge', { perPage: 10, cursor }), place(hugeOrg.registration, lastOfHuge)],
   ['the lineages of one name', (cursor) => lineages(agents, undefined, 'worker', { perPage: 10, cursor }), String(lastNamed)],
   ['the numbers of all orgs', (cursor) => stats(agents, NO_OPS, undefined, { perPage: 10, cursor }, 0), String(AGENTS)],
 ])('a page deep in %s costs what the first one does', (_listing, read, deepCursor) => {
@@ -88,4 +88,20 @@ test('how many other orgs have a budget is not to be learned from how long a pag
     return quickestMs(() => budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0));
   };
   expect(ofLast(AGENTS)).toBeLessThan(20 * ofLast(1) + 1);
+});
+
+test('orgs and teams without a registered agent cost a page of agents nothing, however many have operations', () => {
+  const registryOf = (groups: number): AgentRegistry => {
+    const registry = new AgentRegistry();
+    const known = (orgId: string, teamId: string): void => { registry.keep(registry.lookUp({ orgId, teamId, agentId: 'worker' })).ops = 1; };
+    for (let n = 0; n < groups; n += 1) for (const [orgId, teamId] of [[`o${n}`, 't'], ['acme', `t${n}`]] as const) known(orgId, teamId);
+    return registry;
+  };
+  const [many, few] = [registryOf(AGENTS), registryOf(1)];
+  const page = { perPage: 10, cursor: undefined };
+  for (const read of [
+    (registry: AgentRegistry) => overview(registry, undefined, page, 0),
+    (registry: AgentRegistry) => tree(registry, undefined, page),
+    (registry: AgentRegistry) => lineages(registry, 'acme', 'nobody', page),
+  ]) expect(quickestMs(() => read(many))).toBeLessThan(20 * quickestMs(() => read(few)) + 1);
 });
