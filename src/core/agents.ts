@@ -177,9 +177,9 @@ export class AgentRegistry {
     return true;
   }
 
-  /** Removes an identity that is not registered and has no operation left. */
+  /** Removes an identity that is not registered and has no operation left. Call it when it has lost either. */
   forgetIfUnused(entry: AgentEntry): void {
-    if (entry.credential !== undefined || entry.ops > 0 || this.#byKey.get(entry.key) !== entry) return;
+    if (entry.credential !== undefined || entry.ops > 0) return;
     this.#byKey.delete(entry.key);
     this.groups.leave(entry.org, entry.team);
     this.#onForgotten(entry);

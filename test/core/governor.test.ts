@@ -266,6 +266,19 @@ describe('what is not kept', () => {
     expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
   });
 
+  test('an org and its teams, once the last operation of the last of its agents is swept, however many each of them had', () => {
+    const governor = openGovernor({ agents: [] });
+    for (let n = 0; n < 10; n += 1) {
+      governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
+      governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), n < 9 ? 1 : 50_000);
+    }
+    const known = () => [governor.agents.knownCount, [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`)];
+    governor.sweep(100_000);
+    expect(known()).toEqual([1, ['1 of acme']]);
+    governor.sweep(110_000);
+    expect(known()).toEqual([0, []]);
+  });
+
   test('the budgets of agents that come for one operation each, as fast as they come', () => {
     const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
     const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
