@@ -7,4 +7,4 @@ export const MAX_BATCH_ITEMS = 1000;
 /** The longest time that a timer of Node.js waits, in ms: nearly 25 days. Asked for longer, it ends at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A shutdown waits for a request that is being sent until nothing more has come for so long. */
-export const STALLED_MS = 1_000;
+export const STALLED_MS = 2_000;
