@@ -55,7 +55,7 @@ function countToDelete(
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   let count = 0;
   // The newest non-empty segment holds the head of the chain.
-  while (count < segments.length - 1 && count < maxSegments && (sizes[count + 1] ?? 0) > 0) {
+  while (count < maxSegments && (sizes[count + 1] ?? 0) > 0) {
     const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, count, nowMs) > maxAgeMs;
     if (!isOld && bytes <= maxBytes) break;
     bytes -= sizes[count] ?? 0;

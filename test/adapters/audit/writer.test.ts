@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -116,6 +116,20 @@ test('wherever the last line is torn, the log opens at the last whole entry, say
     expect(readFileSync(join(directory, `${FIRST}.torn`)).equals(full.subarray(whole, end))).toBe(true);
     rmSync(join(directory, `${FIRST}.torn`));
   }
+});
+
+test.skipIf(!existsSync('/dev/full'))('a torn line is cut off also where the disk has no room to keep it, and whoever starts the gateway is told', () => {
+  const { writer } = open();
+  write(writer, 1, 2);
+  const head = writer.head();
+  writer.close();
+  appendFileSync(join(directory, FIRST), '{"id":3,');
+  symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
+  const opened = open();
+  expect(opened.notices.map(explainNotice)).toEqual([`audit log: cut 8 bytes of an unfinished write off ${FIRST}; they could not be kept`]);
+  expect(opened.writer.head()).toEqual(head);
+  opened.writer.close();
+  expect(read().endsWith('"}\n')).toBe(true);
 });
 
 test('zeros behind the last entry, as a lost page leaves them, are cut off', () => {
