@@ -6,7 +6,7 @@ import { fail, ok } from '../../../src/core/result.ts';
 import type { Principal } from '../../../src/core/scope.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent } from '../../../src/gateway/events.ts';
 import { FanOut, type FanOutOptions } from '../../../src/wire/ws/fan-out.ts';
-import type { Reader, Sink } from '../../../src/wire/ws/reader.ts';
+import { CLOSE, type Reader, type Sink } from '../../../src/wire/ws/reader.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const ANYBODY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null };
@@ -214,6 +214,24 @@ test('a stream ends when its credential does, and when it is revoked', async () 
   expect([expiring.closed, revoked.closed, kept.closed]).toEqual([undefined, 4401, undefined]);
   await vi.advanceTimersByTimeAsync(5_000);
   expect([expiring.closed, kept.closed]).toEqual([4401, undefined]);
+});
+
+test('when the gateway ends, every reader is told so', () => {
+  const { fanOut, join } = scene();
+  const readers = [join(), join({ orgId: 'acme' }), join({ kinds: ['violation'] })];
+  fanOut.closeAll(CLOSE.goingAway);
+  expect([readers.map(({ closed }) => closed), fanOut.size]).toEqual([[1001, 1001, 1001], 0]);
+});
+
+test('a reader that keeps talking is sent away, one that says a word now and then is not', async () => {
+  const { fanOut, join } = scene();
+  const [talker, quiet] = [join(), join()];
+  for (let words = 0; words < 1_000; words += 1) if (talker.closed === undefined) fanOut.heard(talker.reader);
+  for (let seconds = 0; seconds < 120; seconds += 1) {
+    fanOut.heard(quiet.reader);
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect([talker.closed, quiet.closed]).toEqual([1008, undefined]);
 });
 
 test('the main thread is told of the orgs that have readers, and of those that have none any more', async () => {
