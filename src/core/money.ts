@@ -10,12 +10,12 @@ export const MAX_COST_USD = 1_000_000;
  * A fraction of a micro-dollar counts as a whole one: a cost that rounded to nothing could be spent for ever.
  */
 export function usdToMicro(usd: number): number | undefined {
-  return Number.isFinite(usd) && usd >= 0 && usd <= MAX_COST_USD ? wholeMicroUsd(usd, Math.ceil) : undefined;
+  return usd >= 0 && usd <= MAX_COST_USD ? wholeMicroUsd(usd, Math.ceil) : undefined;
 }
 
 /** Whole micro-dollars of a cap; `undefined` as in usdToMicro, with `maxUsd` in place of the limit of a cost. Rounds down. */
 export function capToMicro(usd: number, maxUsd: number): number | undefined {
-  return Number.isFinite(usd) && usd >= 0 && usd <= maxUsd ? wholeMicroUsd(usd, Math.floor) : undefined;
+  return usd >= 0 && usd <= maxUsd ? wholeMicroUsd(usd, Math.floor) : undefined;
 }
 
 export const microToUsd = (microUsd: number): number => microUsd / MICRO_USD_PER_USD;

@@ -118,3 +118,7 @@ test('an id is what it says: no separator, no white space, nothing invisible, at
     if (isOrgName(one) && isName(two)) expect(parseAgentKey(agentKeyOf(identity))).toEqual(identity);
   }), { numRuns: 1_000 });
 });
+
+test.each([['ä', 128], ['\u0800', 85], ['語', 85], ['\u{10000}', 64], ['😀', 64]])('of %s no more than %i fit into an id, because its bytes are counted', (character, most) => {
+  for (const isId of [isName, isOrgName, isOpHalf]) expect([most, most + 1].map((count) => isId(character.repeat(count)))).toEqual([true, false]);
+});

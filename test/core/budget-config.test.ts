@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseBudgetConfig } from '../../src/core/budget-config.ts';
-import { usdToMicro } from '../../src/core/money.ts';
+import { capToMicro, usdToMicro } from '../../src/core/money.ts';
 
 test('a budget section with every key is read to the micro-dollar', () => {
   expect(parseBudgetConfig({
@@ -70,4 +70,10 @@ test.each([
 
 test.each([-1, -0.000001, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1_000_000.000001, 1e300])('%d USD is no cost', (usd) => {
   expect(usdToMicro(usd)).toBeUndefined();
+});
+
+test.each([
+  [0.000123, 123], [0.000249, 249], [0.000251, 251], [2.01, 2_010_000], [4.02, 4_020_000], [4.35, 4_350_000],
+])('%d dollars are the same amount as a cost and as a cap, though no binary fraction is that amount', (usd, microUsd) => {
+  expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
 });

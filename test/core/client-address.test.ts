@@ -8,6 +8,10 @@ test.each([
   ['0000:0000:0000:0000:0000:ffff:c000:0201', '192.0.2.1'],
   ['2001:db8::1', '2001:db8::1'],
   ['64:ff9b::192.0.2.1', '64:ff9b::192.0.2.1'],
+  // A host that may choose the lower half of its address does not pass for one of IPv4.
+  ['2001:db8::ffff:192.0.2.1', '2001:db8::ffff:192.0.2.1'],
+  ['1::ffff:c000:201', '1::ffff:c000:201'],
+  ['::1:ffff:c000:201', '::1:ffff:c000:201'],
   ['fe80::1%eth0', 'fe80::1'],
   ['', ''],
 ])('%s is recorded as %s', (address, expected) => expect(plainAddress(address)).toBe(expected));
