@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
 import type { AgentStore } from '../../src/gateway/ports.ts';
+import { RateLimiter } from '../../src/gateway/rate-limit.ts';
 import type { UseCases } from '../../src/gateway/use-cases.ts';
 import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
@@ -9,10 +10,10 @@ import { Switchboard } from '../../src/threads/switchboard.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
 
-type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number; readonly nowMs?: () => number };
+type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number; readonly nowMs?: () => number; readonly checksAMinute?: number };
 
 /** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
-export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100, nowMs = () => 1_000 }: Options = {}) {
+export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100, nowMs = () => 1_000, checksAMinute }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
   const defects: unknown[] = [];
@@ -31,6 +32,7 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrec
   const governor = openGovernor();
   const switchboard = new Switchboard({
     governor, audit, onAuditFailure, maxUnrecorded, clock,
+    checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
     agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
     budgets: { save: () => Promise.resolve() } as never,
     useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,

@@ -276,3 +276,20 @@ test('answers for a thread that is gone are dropped', async () => {
   await sleep(20);
   expect(sent).toEqual([]);
 });
+
+test('an agent that is registered anew or removed loses what it has open with its credential of before; one that is new has none', async () => {
+  const { ask, sent } = openSwitchboard();
+  const revoked = () => sent.flatMap((message) => (message.type === 'agent-revoked' ? [message.agent] : []));
+  ask(register, { ...register, agent: CRAWLER, credential: 'another-digest' as never });
+  await eventually(() => expect(revoked()).toEqual(['acme/search/crawler']));
+  ask({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING });
+  await eventually(() => expect(revoked()).toEqual(['acme/search/crawler', `acme/search/${SIBLING.agentId}`]));
+});
+
+test('where checks are limited, each credential has its own, and one too many is told when to come again and begins nothing', async () => {
+  const { ask, batches, governor, replyTo } = openSwitchboard({ checksAMinute: 2 });
+  const ids = ask(checkOf(CRAWLER, 't:1'), checkOf(CRAWLER, 't:2'), checkOf(CRAWLER, 't:3'), checkOf(SIBLING, 't:4'));
+  expect(await replyTo(ids[2]!)).toEqual({ ok: false, fault: { kind: 'rate_limited', retryAfterSecs: 30, limit: 2 } });
+  expect(batches.map(({ count }) => count)).toEqual([3]);
+  expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id)) !== undefined)).toEqual([true, true, false, true]);
+});
