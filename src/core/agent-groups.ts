@@ -63,8 +63,8 @@ export class AgentGroup {
   readonly teamId: string | undefined;
   /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
-  /** Those that are registered, in the order of their registration. */
-  readonly agents = new SequencedList<AgentEntry>();
+  /** Those that are registered, in the order of their registration. While there are none, all groups share a list: they may be many. */
+  agents = NO_AGENTS;
   /** The operations of all known agents, registered or not. */
   readonly ops: OpCounts = zeroOpCounts();
   readonly seen = new SeenCounter();
@@ -92,6 +92,7 @@ export class AgentGroup {
   }
 }
 
+const NO_AGENTS = new SequencedList<AgentEntry>();
 const NO_TEAMS = new GroupTable();
 
 /** All orgs with their teams. A group exists as long as one of its agents is known. */
@@ -136,13 +137,14 @@ export class AgentGroups {
   removeRegistered({ org, team, registration }: AgentEntry): void {
     org.agents.remove(registration);
     team.agents.remove(registration);
-    if (org.agents.size === 0) this.orgs.registered.remove(org.registration);
+    if (org.agents.size === 0) removeFrom(this.orgs.registered, org);
     if (team.agents.size > 0) return;
-    org.teams.registered.remove(team.registration);
+    removeFrom(org.teams.registered, team);
     this.registeredTeams -= 1;
   }
 
   #addTo(registered: SequencedList<AgentGroup>, group: AgentGroup): void {
+    group.agents = new SequencedList();
     this.#registrations += 1;
     group.registration = this.#registrations;
     registered.add(group.registration, group);
@@ -154,4 +156,9 @@ export class AgentGroups {
     groups.add(teamId ?? orgId, group);
     return group;
   }
+}
+
+function removeFrom(registered: SequencedList<AgentGroup>, group: AgentGroup): void {
+  group.agents = NO_AGENTS;
+  registered.remove(group.registration);
 }
