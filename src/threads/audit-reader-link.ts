@@ -36,7 +36,7 @@ export class AuditReaderLink implements AuditReads {
 
   async read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     const untilMs = performance.now() + this.#deadlineMs;
-    const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request));
+    const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request, orgId));
     const read = isFurtherPiece(request) ? this.#queue.runFurther(orgId, search) : this.#queue.run(orgId, search);
     if (read === undefined) return OVERLOADED;
     // A caller that timed out keeps its place: the thread is still working on its search.
@@ -50,11 +50,11 @@ export class AuditReaderLink implements AuditReads {
     await worker?.terminate();
   }
 
-  #ask(request: LogRequest): Promise<Result<LogText, Fault>> {
+  #ask(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     this.#worker ??= this.#start();
     this.#lastId += 1;
     const id = this.#lastId;
-    const bytes = encode({ id, request } satisfies ReadMessage);
+    const bytes = encode({ id, request, orgId } satisfies ReadMessage);
     this.#worker.postMessage(bytes, [bytes.buffer]);
     return new Promise((resolve) => this.#waiting.set(id, resolve));
   }

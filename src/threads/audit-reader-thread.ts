@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { CSV_HEADER, csvRow } from '../adapters/audit/csv.ts';
+import { lineForOrg } from '../adapters/audit/org-view.ts';
 import { AuditReader } from '../adapters/audit/reader.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { Page } from '../core/commands.ts';
@@ -10,7 +11,8 @@ import type { LogFormat, LogRequest, LogText } from '../gateway/logs.ts';
 import { decode, encode } from './codec.ts';
 
 export type AuditReaderOptions = { readonly directory: string };
-export type ReadMessage = { readonly id: number; readonly request: LogRequest };
+/** `orgId` is the org that the reader is bound to; null: it sees all. */
+export type ReadMessage = { readonly id: number; readonly request: LogRequest; readonly orgId: string | null };
 /** `defect` is for the log of the gateway: what went wrong and is not for the caller. */
 export type ReadReply = { readonly id: number; readonly reply: Result<LogText, Fault>; readonly defect?: string };
 
@@ -21,8 +23,8 @@ const REFRESH_EVERY_MS = 10_000;
 export function runAuditReaderThread(main: MessagePort, { directory }: AuditReaderOptions): void {
   const reader = new AuditReader(directory);
 
-  const answer = async ({ id, request }: ReadMessage): Promise<void> => {
-    const reply = await read(reader, request).then(
+  const answer = async ({ id, request, orgId }: ReadMessage): Promise<void> => {
+    const reply = await read(reader, request, orgId).then(
       (result): ReadReply => ({ id, reply: result }),
       (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: stackOf(error) }),
     );
@@ -36,10 +38,12 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
   setInterval(refresh, REFRESH_EVERY_MS).unref();
 }
 
-async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest): Promise<Result<LogText, Fault>> {
+async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
   const found = await reader.queryLines(filter, { perPage, cursor });
   if (!found.ok) return found;
-  return ok({ text: Buffer.from(RENDER[format](found.value, cursor === undefined)), next: found.value.next });
+  const { items, next } = found.value;
+  const shown = orgId === null ? items : items.map(lineForOrg);
+  return ok({ text: Buffer.from(RENDER[format]({ items: shown, next }, cursor === undefined)), next });
 }
 
 const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {

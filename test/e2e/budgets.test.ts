@@ -105,6 +105,24 @@ test('a cap that a reload lowers holds at once, and the spend stays', async () =
   expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the daily budget of the agent tier is exceeded' });
 });
 
+test('whose credential is bound to an org is told that the global cap was exceeded, and not what all orgs together spend', async () => {
+  const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 20'));
+  const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+  const { key } = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['read'], org_id: 'acme' })).body;
+  await spend(gateway, 21); // Over the cap of the org, whose amounts are its own.
+  await spend(gateway, 777, { agent: agent(1, 'globex') });
+  await spend(gateway, 1);
+  const seen = async (bearer?: string) => (await gateway.call('GET', '/api/v1/logs?event_type=BudgetLimitExceeded&org_id=acme', undefined, bearer)).body.entries;
+  const ofOrg = { cost_usd: 21, usage_id: null, tier: 'org', period: 'daily', spent_usd: 21, reserved_usd: 0, limit_usd: 20 };
+  const told = { cost_usd: 1, usage_id: null, tier: 'global', period: 'daily' };
+  expect((await seen()).map(({ payload }: any) => payload)).toEqual([{ ...told, spent_usd: 799, reserved_usd: 0, limit_usd: 100 }, ofOrg]);
+  expect((await seen(key)).map(({ payload }: any) => payload)).toEqual([told, ofOrg]);
+  for (const format of ['ndjson', 'csv']) {
+    const { status, body } = await gateway.call('GET', `/api/v1/logs/export?format=${format}`, undefined, key);
+    expect([format, status, /global/.test(body), /799/.test(body)]).toEqual([format, 200, true, false]);
+  }
+});
+
 test('a thousand agents that race for the last dollars never overrun the cap together', async () => {
   const { path } = policyFile(withBudget('daily_limit_usd: 100'));
   const gateway = await start({ env: { SVC_POLICY_PATH: path } });
