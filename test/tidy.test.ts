@@ -8,9 +8,11 @@ import { VARIABLES } from '../src/config.ts';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
-const filesIn = (...folders: string[]): string[] =>
+const allFilesIn = (...folders: string[]): string[] =>
   execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...folders], { cwd: PACKAGE_ROOT, encoding: 'utf8' })
-    .split('\n').filter((path) => /\.(ts|mjs)$/.test(path) && existsSync(join(PACKAGE_ROOT, path)));
+    .split('\n').filter((path) => path !== '' && existsSync(join(PACKAGE_ROOT, path)));
+const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filter((path) => /\.(ts|mjs)$/.test(path));
+const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
 type Import = { readonly from: string; readonly to: string; /** Gone at run time. */ readonly isType: boolean; /** Loaded when it is needed. */ readonly isLazy: boolean };
 
@@ -167,16 +169,42 @@ test('the README tells of every setting what the code says of it', () => {
 });
 
 test('a setting that is told of anywhere exists', () => {
-  const named = [...new Set(['README.md', 'ARCHITECTURE.md', 'Dockerfile', ...filesIn('src')].filter((path) => existsSync(join(PACKAGE_ROOT, path))).flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []))];
+  const named = [...new Set([...documents, 'Dockerfile', ...filesIn('src')].filter((path) => existsSync(join(PACKAGE_ROOT, path))).flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []))];
   // The last one is a program's own, in an example.
   const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
   expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
 });
 
-test('a file that ARCHITECTURE.md names exists', () => {
-  const all = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: PACKAGE_ROOT, encoding: 'utf8' }).split('\n').filter((path) => existsSync(join(PACKAGE_ROOT, path)));
-  const named = [...read('ARCHITECTURE.md').matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, path]) => path!);
+test('a file that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
+  const all = allFilesIn();
+  const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) => [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!));
   expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
+});
+
+/** Without what is code: there, brackets and signs mean something else. */
+const proseOf = (path: string): string => read(path).replaceAll(/^ *```[^]*?^ *```$/gm, '').replaceAll(/^#+ .*`.*$|`[^`\n]*`/gm, (code) => (code.startsWith('#') ? code : ''));
+
+/** The anchors that GitHub makes of the headings. */
+const anchorsIn = (path: string): string[] =>
+  [...proseOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+
+test('every link between the documents leads somewhere', () => {
+  const all = allFilesIn();
+  const broken = documents.flatMap((from) => [...proseOf(from).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
+    const [, path = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(link!) ?? [];
+    if (/^[a-z]+:/.test(path)) return [];
+    const to = path === '' ? from : normalize(join(dirname(from), path));
+    const isThere = all.some((file) => file === to || file.startsWith(`${to.replace(/\/$/, '')}/`));
+    return isThere && (anchor === undefined || (to.endsWith('.md') && anchorsIn(to).includes(anchor))) ? [] : [`${link} in ${from}`];
+  }));
+  expect(broken).toEqual([]);
+});
+
+test('a metric that the handbook names exists', () => {
+  const named = new Set((read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? []).filter((name) => name !== 'svc_refresh').map((name) => name.replace(/_bucket$/, '')));
+  expect(named).toContain('svc_audit_writable');
+  const table = read('src/metrics-table.ts');
+  expect([...named].filter((name) => !table.includes(`'${name}'`))).toEqual([]);
 });
 
 test('a setting that exists is read', () => {

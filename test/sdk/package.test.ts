@@ -10,7 +10,7 @@ type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }
 test('the package holds the gateway, its command and its SDK with its types, and neither benchmarks, tests nor settings of a compiler', () => {
   const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], { cwd: PACKAGE_ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as Packed;
   const paths = files.map(({ path }) => path);
-  expect(paths).toEqual(expect.arrayContaining(['CHANGELOG.md', 'dist/src/cli/main.js', 'dist/src/sdk/index.d.ts', 'dist/src/sdk/index.js', 'dist/workers/io.js', 'examples/README.md', 'examples/agent.mjs', 'examples/policies/starter.yaml', 'web/index.html']));
+  expect(paths).toEqual(expect.arrayContaining(['CHANGELOG.md', 'INTERFACES.md', 'OPERATIONS.md', 'dist/src/cli/main.js', 'dist/src/sdk/index.d.ts', 'dist/src/sdk/index.js', 'dist/workers/io.js', 'examples/README.md', 'examples/agent.mjs', 'examples/policies/starter.yaml', 'web/index.html']));
   expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src)\/|tsconfig/.test(path))).toEqual([]);
   expect(paths.filter((path) => path.endsWith('.d.ts') && !path.startsWith('dist/src/sdk/'))).toEqual([]); // nothing else can be imported
   const maps = paths.filter((path) => path.endsWith('.map'));
