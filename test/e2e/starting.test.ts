@@ -18,6 +18,9 @@ function dataFolder(): string {
   return folder;
 }
 
+/** Where the command is started itself: on free ports, as a gateway may run on the default ones. */
+const ON_FREE_PORTS = { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' };
+
 /** Command lines of this machine that name the folder. */
 const processesOf = (folder: string): readonly string[] => readdirSync('/proc').flatMap((pid) => {
   try {
@@ -141,8 +144,7 @@ test.runIf(process.getuid?.() === 0)('what belongs to another account is named',
   await gateway.stop();
   execFileSync('chown', ['-R', '65534:65534', join(folder, 'data')]);
   execFileSync('chown', ['0:0', join(folder, 'data/audit/lock')]);
-  const asNobody = { SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', PATH: process.env.PATH ?? '' };
-  const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...asNobody, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 60_000 });
+  const start = (dataDir: string) => spawnSync(process.execPath, [SVC, 'serve'], { uid: 65534, gid: 65534, env: { ...ON_FREE_PORTS, SVC_DATA_DIR: dataDir }, encoding: 'utf8', timeout: 60_000 });
   expect(start(join(folder, 'data'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'data/audit/lock')}: the account that runs the gateway (user 65534) may not (EACCES); give it to that account, or choose another SVC_DATA_DIR\n` });
   expect(start(join(folder, 'other'))).toMatchObject({ status: 1, stderr: `svc-gateway does not start: cannot use ${join(folder, 'other')}: the account that runs the gateway (user 65534) may not make it (EACCES); make it and give it to that account, or choose another SVC_DATA_DIR\n` });
 });
@@ -150,7 +152,7 @@ test.runIf(process.getuid?.() === 0)('what belongs to another account is named',
 test.runIf(process.getuid?.() === 0)('a user without a name, as containers have them, is told why there is no embedded database', () => {
   const folder = dataFolder();
   execFileSync('chown', ['54321:0', folder]);
-  const start = spawnSync(process.execPath, [SVC, 'serve'], { uid: 54_321, gid: 0, env: { PATH: process.env.PATH ?? '', SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data') }, encoding: 'utf8', timeout: 60_000 });
+  const start = spawnSync(process.execPath, [SVC, 'serve'], { uid: 54_321, gid: 0, env: { ...ON_FREE_PORTS, SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data') }, encoding: 'utf8', timeout: 60_000 });
   expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: PostgreSQL makes no database for a user without a name, and user 54321 has none; run the gateway as one that has, or name a PostgreSQL of your own in SVC_DATABASE_URL\n' });
 });
 
@@ -162,20 +164,20 @@ test('where the system allows no more threads, it is named with what to do', asy
 });
 
 test('where the system allows no more open files, it is named with what to do', () => {
-  const start = spawnSync('sh', ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'serve'], { env: { PATH: process.env.PATH ?? '', SVC_DATA_DIR: dataFolder() }, encoding: 'utf8', timeout: 60_000 });
+  const start = spawnSync('sh', ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'serve'], { env: { ...ON_FREE_PORTS, SVC_DATA_DIR: dataFolder() }, encoding: 'utf8', timeout: 60_000 });
   expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)\n' });
 });
 
 test.each([['absolute', (folder: string) => join(folder, 'data')], ['relative', () => 'data']])('a current folder that has been deleted is told, the data directory being %s', (_, dataDirIn) => {
   const folder = dataFolder();
-  const start = spawnSync('sh', ['-c', 'mkdir "$0/old" && cd "$0/old" && rmdir "$0/old" && exec "$@"', folder, process.execPath, SVC, 'serve'], { env: { PATH: process.env.PATH ?? '', SVC_DATA_DIR: dataDirIn(folder) }, encoding: 'utf8', timeout: 60_000 });
+  const start = spawnSync('sh', ['-c', 'mkdir "$0/old" && cd "$0/old" && rmdir "$0/old" && exec "$@"', folder, process.execPath, SVC, 'serve'], { env: { ...ON_FREE_PORTS, SVC_DATA_DIR: dataDirIn(folder) }, encoding: 'utf8', timeout: 60_000 });
   expect(start).toMatchObject({ status: 1, stderr: 'svc-gateway does not start: the folder it was started from has been deleted; start it from another\n' });
 });
 
 test('the embedded database starts without a PATH', () => {
   const folder = dataFolder();
   const untilAudited = ['--import', new URL('../support/signal-when.mjs', import.meta.url).href];
-  const env = { SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data'), SIGNAL_WHEN: join(folder, 'data/audit') };
+  const env = { ...ON_FREE_PORTS, SVC_DATABASE_URL: 'embedded', SVC_DATA_DIR: join(folder, 'data'), SIGNAL_WHEN: join(folder, 'data/audit') };
   const { status, stderr } = spawnSync('/bin/sh', ['-c', 'unset PATH; exec "$@"', 'sh', process.execPath, ...untilAudited, SVC, 'serve'], { env, encoding: 'utf8', timeout: 60_000 });
   expect(stderr).not.toContain('cannot use');
   expect(status).toBe(0);
