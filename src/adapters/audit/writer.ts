@@ -41,6 +41,8 @@ export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWrite
   if (!lock.ok) return lock;
   try {
     const { head, active, notices } = recoverLog(options.directory);
+    // Written by a process that may have been killed before it flushed: what follows must not outlive it.
+    if (active !== undefined && options.fsync === 'always') flushFilesNow([active.segment.path, options.directory]);
     const segment: OpenSegment | undefined = active === undefined
       ? undefined
       : { path: active.segment.path, fd: openSync(active.segment.path, 'r+'), sizeBytes: active.sizeBytes, startedMs: active.startedMs };
