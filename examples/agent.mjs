@@ -25,7 +25,7 @@ process.once('SIGINT', () => void agent.close());
 
 try {
   await agent.ready();
-  // What no rule allows is never begun.
+  // What is denied is never begun.
   await agent.run({ action: 'process.exec', resource: 'rm -rf /' }, () => say('this line is never printed'))
     .catch((error) => {
       if (!(error instanceof ActionDeniedError)) throw error;
