@@ -276,6 +276,18 @@ test('what is not too large may be looped over, each value of a list, a mapping 
   expect([loop(texts(22_000).map((text) => ({ k: text }))), loop(texts(25_000).map((text) => ({ k: text })))]).toEqual([true, tooLarge]);
 });
 
+const listOf = (count: number) => ({ list: Array.from({ length: count }, () => 1) }); // weighs 3 more: the mapping, the list and its name
+const pathOf = (parts: number) => '/'.repeat(parts - 1);
+const [TOO_LARGE, TOGETHER] = ['the attributes are too large to loop over', 'the resource and the attributes are too large to loop over together'];
+test.each([
+  ['one loop over attributes', 'attributes.list.all(item, item != 5)', { attributes: listOf(49_997), resource: '' }, { attributes: listOf(49_998), resource: '' }, `${TOO_LARGE} (more than 50000 values)`],
+  ['one loop, and a resource that counts one for 64 characters', 'attributes.list.all(item, item != 5)', { attributes: listOf(49_965), resource: 'x'.repeat(2_048) }, { attributes: listOf(49_966), resource: 'x'.repeat(2_048) }, `${TOGETHER} (more than 50000 values)`],
+  ['two loops over the parts of the resource', 'resource.split("/").all(part, resource.split("/").exists(other, other == part))', { attributes: {}, resource: pathOf(222) }, { attributes: {}, resource: pathOf(223) }, `${TOGETHER} (more than 223 values)`],
+  ['a loop over attributes for each part of the resource', 'resource.split("/").all(part, attributes.list.all(item, item != 5))', { attributes: listOf(220), resource: pathOf(223) }, { attributes: listOf(220), resource: pathOf(224) }, `${TOGETHER} (more than 223 values)`],
+])('%s ends where it says, and no earlier', (_, source, most, more, error) => {
+  expect([evaluate(source, most), evaluate(source, more)]).toEqual([true, { error }]);
+});
+
 test('without a loop no size is too large', () => {
   expect(evaluate('attributes.list.size() == 150000 && attributes.list[149999] == 149999 && 77 in attributes.list', { attributes: { list: numbers } })).toBe(true);
 });

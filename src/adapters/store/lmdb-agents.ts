@@ -22,7 +22,7 @@ export function createLmdbAgents(store: EmbeddedStore): AgentStore {
       const before = keyInStore.get(key);
       keyInStore.set(key, registration.credential);
       await table.transaction((inTransaction) => {
-        if (before !== undefined && before !== registration.credential) inTransaction.remove(before);
+        if (before !== undefined) inTransaction.remove(before);
         inTransaction.put(registration.credential, registration);
       });
     },

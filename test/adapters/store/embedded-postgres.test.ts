@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -151,6 +152,17 @@ test('what an earlier gateway left running and does not stop is ended the hard w
   await hung.stop();
   const next = await start(dataDir);
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+});
+
+test('another program that has the number of a server of before is left alone, and is not in the way', async () => {
+  const dataDir = await dirWithDatabase();
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { cwd: dataDir, stdio: 'ignore' });
+  cleanUps.push(async () => other.kill('SIGKILL'));
+  const cluster = join(dataDir, 'postgres', 'cluster');
+  await writeFile(join(cluster, 'postmaster.pid'), [other.pid, cluster, 1, 1, '', '127.0.0.1', '', 'ready', ''].join('\n'));
+  const { url } = await start(dataDir);
+  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  expect([other.exitCode, other.signalCode]).toEqual([null, null]);
 });
 
 test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {

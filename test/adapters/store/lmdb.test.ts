@@ -1,15 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
+import { createLmdbAgents } from '../../../src/adapters/store/lmdb-agents.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
+import { agentKeyOf, type SecretDigest } from '../../../src/core/ids.ts';
+import type { AgentStore } from '../../../src/gateway/ports.ts';
 import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
 
-const lmdbPath = createRequire(import.meta.url).resolve('lmdb');
+/** As it was built: another process reads no TypeScript. */
+const BUILT = new URL('../../../dist/src/adapters/store/lmdb.js', import.meta.url).href;
 
 test('tables are apart, their rows come in the order of the keys, and a removed row is gone', async () => {
   const store = temporaryStore();
@@ -33,19 +36,49 @@ test('a transaction that throws changes nothing', async () => {
   expect(table.get('a')).toBe(1);
 });
 
+test('a token that was replaced, or whose agent was deregistered, comes back with no restart, however many lie in between', async () => {
+  const folder = temporaryFolder();
+  const registration = (agentId: string, credential: string) =>
+    ({ identity: { orgId: 'acme', teamId: 'search', agentId }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const keyOf = (agentId: string) => agentKeyOf(registration(agentId, '').identity);
+  /** What a gateway knows of agents when it has started. */
+  const run = async (work: (agents: AgentStore) => Promise<unknown>): Promise<readonly string[]> => {
+    const store = openEmbeddedStore(folder);
+    const agents = createLmdbAgents(store);
+    const known = Array.from(agents.load(), ({ identity, credential }) => `${identity.agentId} ${credential}`);
+    await work(agents);
+    await store.close();
+    return known.toSorted();
+  };
+  await run(async (agents) => {
+    for (const [agentId, credential] of [['crawler', 'c1'], ['crawler', 'c2'], ['reader', 'r1'], ['writer', 'w1'], ['writer', 'w1']] as const) await agents.save(registration(agentId, credential));
+    await agents.save(registration('gone', 'g1'));
+    await agents.remove(keyOf('gone'));
+    await agents.remove(keyOf('never there'));
+  });
+  expect(await run(async (agents) => {
+    await agents.save(registration('crawler', 'c3'));
+    await agents.remove(keyOf('reader'));
+  })).toEqual(['crawler c2', 'reader r1', 'writer w1']);
+  expect(await run(async (agents) => agents.remove(keyOf('crawler')))).toEqual(['crawler c3', 'writer w1']);
+  expect(await run(async () => undefined)).toEqual(['writer w1']);
+});
+
 test('the store is closed to other users of the machine', () => {
   const folder = temporaryFolder();
   temporaryStore(folder);
   expect((statSync(join(folder, 'store')).mode & 0o777).toString(8)).toBe('700');
 });
 
-test('every write that was acknowledged before kill -9 is there afterwards', async () => {
+test.each([
+  ['row', 'table.put(n, n)'],
+  ['transaction', 'table.transaction((inside) => inside.put(n, n))'],
+])('every %s that was acknowledged before kill -9 is there afterwards', async (_, write) => {
   const folder = temporaryFolder();
-  const program = `
-    const { open } = require(${JSON.stringify(lmdbPath)});
-    const db = open({ path: ${JSON.stringify(join(folder, 'store'))}, maxDbs: 32, overlappingSync: false }).openDB({ name: 'numbers' });
-    (async () => { for (let n = 0; ; n += 1) { await db.put(n, n); process.stdout.write(n + '\\n'); } })();`;
-  const child = spawn(process.execPath, ['-e', program]);
+  const child = spawn(process.execPath, ['--input-type=module', '-e', `
+    import { openEmbeddedStore } from ${JSON.stringify(BUILT)};
+    const table = openEmbeddedStore(${JSON.stringify(folder)}).table('numbers');
+    for (let n = 0; ; n += 1) { await ${write}; process.stdout.write(n + '\\n'); }`]);
   let acknowledged = '';
   child.stdout.on('data', (chunk: Buffer) => {
     acknowledged += chunk.toString();
