@@ -1,9 +1,9 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
-import { lineageOfOrg, type AuditDraft, type AuditEvent, type Lineage } from './audit.ts';
-import type { BudgetHandle, BudgetTracker } from './budget.ts';
+import { lineageOfOrg, type AuditDraft } from './audit.ts';
+import type { BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
-import type { CheckCommand } from './commands.ts';
+import type { CheckCommand, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Identified, type Speaker } from './identity.ts';
@@ -15,7 +15,7 @@ import type { Outcome } from './outcome.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
 import { redactText } from './redact-text.ts';
-import { fail, ok, type Result } from './result.ts';
+import { assertNever, fail, ok, type Result } from './result.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
 export type CheckState = {
@@ -43,39 +43,147 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   terminated: deny('the operation is terminated; start a new one'),
 };
 
-/**
- * Answers a check: identify, ingest, evaluate, then allow or terminate. Each answer has exactly one audit entry among its effects.
- * Fault: `overloaded`, without an entry, when there is no room for a new operation.
- */
-export function checkAction(state: CheckState, command: CheckCommand, nowMs: number): Outcome<'check'> {
-  const identified = identify(state.agents, command.agent, command);
-  if (identified.kind !== 'agent') return refuse(state, command, identified);
-  if (command.credential !== undefined) state.agents.saw(identified.entry, nowMs);
-  const slot = state.ops.find(command.opId);
-  if (slot === undefined) return checkNew(state, command, identified, nowMs);
-  if (state.ops.ownerOf(slot) !== identified.entry) return answer(state, command, identified, OTHER_AGENTS_OP, undefined, []);
-  const opState = state.ops.stateOf(slot);
-  const closed = CLOSED[opState];
-  if (closed !== undefined) return answer(state, command, identified, closed, opState, []);
-  if (command.dryRun) return rehearse(state, command, identified, slot, nowMs);
-  return checkKnown(state, command, identified, slot, opState, nowMs);
+/** The outcome of a check, to whose effects may be added what those who watch are told. */
+type Answered = { readonly reply: Replies['check']; readonly effects: Effect[] };
+
+/** Answers checks: identify, ingest, evaluate, then allow or terminate. */
+export class Checker {
+  readonly #state: CheckState;
+
+  constructor(state: CheckState) {
+    this.#state = state;
+  }
+
+  /**
+   * Each answer has exactly one audit entry among its effects.
+   * Fault: `overloaded`, without an entry, when there is no room for a new operation.
+   */
+  check(command: CheckCommand, nowMs: number): Outcome<'check'> {
+    const { agents, ops } = this.#state;
+    const identified = identify(agents, command.agent, command);
+    if (identified.kind !== 'agent') return this.#refuse(command, identified);
+    if (command.credential !== undefined) agents.saw(identified.entry, nowMs);
+    const slot = ops.find(command.opId);
+    if (slot === undefined) return this.#checkNew(command, identified, nowMs);
+    if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
+    const opState = ops.stateOf(slot);
+    const closed = CLOSED[opState];
+    if (closed !== undefined) return this.#answer(command, identified, closed, opState);
+    if (command.dryRun) return this.#rehearse(command, identified, slot, nowMs);
+    return this.#checkKnown(command, identified, slot, nowMs);
+  }
+
+  #checkNew(command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {
+    const { agents, ops, isWatched } = this.#state;
+    if (command.dryRun) return this.#rehearse(command, speaker, undefined, nowMs);
+    const full = refuseIfFull(this.#state, speaker.entry);
+    if (full !== undefined) return { reply: full, effects: [] };
+    const slot = ops.ingest(command.opId, agents.keep(speaker.entry), nowMs);
+    const registered = isWatched ? this.#changed(slot) : undefined;
+    const outcome = this.#evaluate(command, speaker, slot, nowMs);
+    if (registered !== undefined) outcome.effects.unshift(registered);
+    return outcome;
+  }
+
+  /** A check of an operation that runs, or was registered beforehand. */
+  #checkKnown(command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Outcome<'check'> {
+    const { budgets, ops } = this.#state;
+    const from = ops.stateOf(slot);
+    const heldMicroUsd = budgets.heldBy(slot);
+    const outcome = this.#evaluate(command, speaker, slot, nowMs);
+    if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
+    return { ...outcome, undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined } };
+  }
+
+  /** The answer that a check would get. Registers no operation and holds no money. */
+  #rehearse(command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): Answered {
+    const { budgets, ops, policies } = this.#state;
+    const opState = slot === undefined ? undefined : ops.stateOf(slot);
+    const decision = policies.decide(command);
+    const exceeded = decision.kind === 'allow' ? budgets.wouldExceed(speaker.entry.budget ?? speaker.entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
+    return exceeded === undefined ? this.#answer(command, speaker, decision, opState) : this.#answerExceeded(command, speaker, exceeded, opState);
+  }
+
+  /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
+  #evaluate(command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Answered {
+    const { ops, policies, isWatched } = this.#state;
+    const decision = policies.decide(command);
+    const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
+    // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
+    const isPending = ops.stateOf(slot) === 'pending';
+    if (isPending) ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
+    const opState = ops.stateOf(slot);
+    const outcome = exceeded === undefined ? this.#answer(command, speaker, decision, opState) : this.#answerExceeded(command, speaker, exceeded, opState);
+    if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
+    return outcome;
+  }
+
+  /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
+  #reserve(command: CheckCommand, entry: AgentEntry, slot: OpSlot, nowMs: number): Exceeded | undefined {
+    entry.budget ??= this.#state.budgets.handleOf(entry.identity);
+    const reserved = this.#state.budgets.reserve(entry.budget, slot, command.estimatedCostMicroUsd, nowMs);
+    return reserved.ok ? undefined : reserved.fault;
+  }
+
+  #answer(command: CheckCommand, { entry, actor }: Speaker, decision: PolicyDecision, opState: OpState | undefined): Answered {
+    const { kind, reason, policy, ruleId } = decision;
+    const draft: AuditDraft = {
+      eventType: kind === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
+      lineage: entry.identity,
+      actor,
+      opId: command.opId,
+      decision: kind,
+      // Where no rule decided, the reason repeats what was asked for.
+      reason: ruleId === undefined ? redactText(reason) : reason,
+      policy,
+      ruleId,
+      payload: this.#payloadOf(command),
+    };
+    return { reply: ok({ decision: kind, reason, policy, ruleId, opState }), effects: [{ kind: 'audit', draft }] };
+  }
+
+  #answerExceeded(command: CheckCommand, { entry, actor }: Speaker, exceeded: Exceeded, opState: OpState | undefined): Answered {
+    const reason = exceededReason(exceeded);
+    const payload = { ...this.#payloadOf(command), ...exceededPayload(exceeded) };
+    const draft: AuditDraft = { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId: command.opId, decision: 'deny', reason, payload };
+    return { reply: denied(reason, opState), effects: [{ kind: 'audit', draft }] };
+  }
+
+  /** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
+  #refuse(command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
+    const { agent: claimed, action, opId } = command;
+    const payload = this.#payloadOf(command);
+    const reason = REFUSAL[refused.kind];
+    const reply = denied(reason, undefined);
+    switch (refused.kind) {
+      case 'no-credential':
+      case 'unknown-credential':
+        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'ActionDenied', lineage: claimed, actor: 'anonymous', opId, decision: 'deny', reason, payload: { ...payload, identity: 'unverified' } } }] };
+      case 'org-out-of-reach': {
+        // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
+        const { orgId, actor } = refused;
+        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: lineageOfOrg(orgId), actor, opId, decision: 'deny', reason, payload: { ...payload, ...claimOf(claimed) } } }] };
+      }
+      case 'impersonation': return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
+      default: return assertNever(refused);
+    }
+  }
+
+  #payloadOf({ action, resource, attributes, estimatedCostMicroUsd, caller, dryRun }: CheckCommand): Readonly<Record<string, unknown>> {
+    const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
+    if (attributes !== undefined) payload.attributes = this.#state.redact(attributes);
+    if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
+    if (caller !== undefined) payload.caller = { org_id: caller.orgId === '' ? null : caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
+    if (dryRun) payload.dry_run = true;
+    return payload;
+  }
+
+  #changed(slot: OpSlot): Effect {
+    return { kind: 'op-changed', op: { ...this.#state.ops.recordOf(slot), acknowledgedAtMs: undefined } };
+  }
 }
 
-/** A check of an operation that runs, or was registered beforehand. */
-function checkKnown(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, from: OpState, nowMs: number): Outcome<'check'> {
-  const heldMicroUsd = state.budgets.heldBy(slot);
-  const outcome = evaluate(state, command, speaker, slot, nowMs, []);
-  if (from === 'running' && state.budgets.heldBy(slot) === heldMicroUsd) return outcome;
-  return { ...outcome, undo: { kind: 'op', opId: command.opId, number: state.ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined } };
-}
-
-function checkNew(state: CheckState, command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {
-  if (command.dryRun) return rehearse(state, command, speaker, undefined, nowMs);
-  const full = refuseIfFull(state, speaker.entry);
-  if (full !== undefined) return { reply: full, effects: [] };
-  const slot = state.ops.ingest(command.opId, state.agents.keep(speaker.entry), nowMs);
-  return evaluate(state, command, speaker, slot, nowMs, state.isWatched ? [changed(state, slot)] : []);
-}
+const denied = (reason: string, opState: OpState | undefined): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, opState });
 
 /**
  * The refusal of a new operation where all orgs together, or its own, have as many as they may; undefined where there is room.
@@ -89,38 +197,6 @@ export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { i
   return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
 }
 
-/** The answer that a check would get. Registers no operation and holds no money. */
-function rehearse(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): Outcome<'check'> {
-  const opState = slot === undefined ? undefined : state.ops.stateOf(slot);
-  const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? state.budgets.wouldExceed(speaker.entry.budget ?? speaker.entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
-  return exceeded === undefined ? answer(state, command, speaker, decision, opState, []) : answerExceeded(state, command, speaker, exceeded, opState, []);
-}
-
-/** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
-function evaluate(state: CheckState, command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number, effects: Effect[]): Outcome<'check'> {
-  const decision = state.policies.decide(command);
-  const exceeded = decision.kind === 'allow' ? reserve(state, command, speaker.entry, slot, nowMs) : undefined;
-  // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
-  if (state.ops.stateOf(slot) === 'pending') {
-    state.ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
-    if (state.isWatched) effects.push(changed(state, slot));
-  }
-  const opState = state.ops.stateOf(slot);
-  return exceeded === undefined ? answer(state, command, speaker, decision, opState, effects) : answerExceeded(state, command, speaker, exceeded, opState, effects);
-}
-
-/** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
-function reserve(state: CheckState, command: CheckCommand, entry: AgentEntry, slot: OpSlot, nowMs: number): Exceeded | undefined {
-  const reserved = state.budgets.reserve(budgetOf(state, entry), slot, command.estimatedCostMicroUsd, nowMs);
-  return reserved.ok ? undefined : reserved.fault;
-}
-
-function budgetOf(state: CheckState, entry: AgentEntry): BudgetHandle {
-  entry.budget ??= state.budgets.handleOf(entry.identity);
-  return entry.budget;
-}
-
 /** Names the cap and not its amounts: what all orgs together spend is no agent's business. */
 export const exceededReason = ({ tier, period }: Exceeded): string => `the ${period} budget of the ${tier} tier is exceeded`;
 
@@ -131,59 +207,3 @@ export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd,
   reserved_usd: microToUsd(reservedMicroUsd),
   limit_usd: microToUsd(limitMicroUsd),
 });
-
-function answerExceeded(state: CheckState, command: CheckCommand, speaker: Speaker, exceeded: Exceeded, opState: OpState | undefined, effects: Effect[]): Outcome<'check'> {
-  const decision = deny(exceededReason(exceeded));
-  const payload = { ...payloadOf(state, command), ...exceededPayload(exceeded) };
-  effects.push({ kind: 'audit', draft: draftOf('BudgetLimitExceeded', command, speaker.entry.identity, speaker.actor, decision, payload) });
-  return { reply: ok({ decision: 'deny', reason: decision.reason, policy: undefined, ruleId: undefined, opState }), effects };
-}
-
-function answer(state: CheckState, command: CheckCommand, speaker: Speaker, decision: PolicyDecision, opState: OpState | undefined, effects: Effect[]): Outcome<'check'> {
-  const isAllow = decision.kind === 'allow';
-  const eventType: AuditEvent = !isAllow ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted';
-  effects.push({ kind: 'audit', draft: draftOf(eventType, command, speaker.entry.identity, speaker.actor, decision, payloadOf(state, command)) });
-  return { reply: ok({ decision: decision.kind, reason: decision.reason, policy: decision.policy, ruleId: decision.ruleId, opState }), effects };
-}
-
-/** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
-function refuse(state: CheckState, command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
-  const decision = deny(REFUSAL[refused.kind]);
-  const reply = ok({ decision: decision.kind, reason: decision.reason, policy: undefined, ruleId: undefined, opState: undefined });
-  const payload = payloadOf(state, command);
-  if (refused.kind === 'no-credential' || refused.kind === 'unknown-credential') {
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('ActionDenied', command, command.agent, 'anonymous', decision, { ...payload, identity: 'unverified' }) }] };
-  }
-  if (refused.kind === 'org-out-of-reach') {
-    // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
-    return { reply, effects: [{ kind: 'audit', draft: draftOf('A2AImpersonationAttempted', command, lineageOfOrg(refused.orgId), refused.actor, decision, { ...payload, ...claimOf(command.agent) }) }] };
-  }
-  return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed: command.agent, action: command.action, opId: command.opId, payload }) };
-}
-
-function draftOf(eventType: AuditEvent, command: CheckCommand, about: Lineage, actor: string, decision: PolicyDecision, payload: Readonly<Record<string, unknown>>): AuditDraft {
-  return {
-    eventType,
-    lineage: about,
-    actor,
-    opId: command.opId,
-    decision: decision.kind,
-    // Where no rule decided, the reason repeats what was asked for.
-    reason: decision.ruleId === undefined ? redactText(decision.reason) : decision.reason,
-    policy: decision.policy,
-    ruleId: decision.ruleId,
-    payload,
-  };
-}
-
-function payloadOf(state: CheckState, command: CheckCommand): Readonly<Record<string, unknown>> {
-  const { action, resource, attributes, estimatedCostMicroUsd, caller, dryRun } = command;
-  const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
-  if (attributes !== undefined) payload.attributes = state.redact(attributes);
-  if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
-  if (caller !== undefined) payload.caller = { org_id: caller.orgId === '' ? null : caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
-  if (dryRun) payload.dry_run = true;
-  return payload;
-}
-
-const changed = (state: CheckState, slot: OpSlot): Effect => ({ kind: 'op-changed', op: { ...state.ops.recordOf(slot), acknowledgedAtMs: undefined } });

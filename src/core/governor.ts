@@ -3,7 +3,7 @@ import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
-import { checkAction, exceededPayload, exceededReason, refuseIfFull, type CheckState } from './check.ts';
+import { Checker, exceededPayload, exceededReason, refuseIfFull, type CheckState } from './check.ts';
 import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, SignalMessage } from './commands.ts';
 import { BAD_CURSOR } from './cursor.ts';
 import type { Effect } from './effects.ts';
@@ -54,6 +54,7 @@ export class Governor {
   readonly budgets: BudgetTracker;
   readonly #signals = new SignalBoxes();
   readonly #state: CheckState;
+  readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
   readonly #sweepTtlMs: number;
 
@@ -61,6 +62,7 @@ export class Governor {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
     this.#state = { ...given, agents: this.agents, ops: this.ops, isWatched: false };
+    this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
   }
@@ -81,7 +83,7 @@ export class Governor {
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
   apply(command: Command, nowMs: number): Outcome {
     switch (command.type) {
-      case 'check': return checkAction(this.#state, command, nowMs);
+      case 'check': return this.#checker.check(command, nowMs);
       case 'recognize-agent': return unchanged(ok({ isIts: this.#recognizes(command) }));
       case 'register-op': return this.#registerOp(command, nowMs);
       case 'control-op': return this.#controlOp(command, nowMs);
