@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { endIfOrphaned } from '../support/orphans.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -31,6 +31,21 @@ test('what no rule allows is denied with a reason, and its operation is over', a
   const { status, body } = await gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't2', spanId: 's1', action: 'tool.call', resource: 'launch_rocket' }, null);
   expect(status).toBe(200);
   expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'no policy allows tool.call on launch_rocket for acme/search/crawler', opState: 'OP_STATE_TERMINATED' });
+});
+
+test('the first check of the README goes as it is printed, over HTTP and gRPC', (context) => {
+  const printed = /^## The first check[^]*?```sh\n([^]*?)```/m.exec(readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8'))?.[1] ?? '';
+  const script = printed.replace(/svc_….*/, ADMIN_KEY).replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('127.0.0.1:50051', gateway.grpc).replaceAll('curl http', 'curl -sS http');
+  const { status, stdout, error } = spawnSync('bash', ['-e', '-c', script], { cwd: PACKAGE_ROOT, encoding: 'utf8', timeout: 60_000 });
+  if (error !== undefined || status === 127) return context.skip('there is no bash or no curl here');
+  expect(stdout.match(/"(decision|opState)": ?"[A-Z_]+"/g)).toEqual([
+    '"decision":"DECISION_ALLOW"', '"opState":"OP_STATE_RUNNING"',
+    '"decision":"DECISION_DENY"', '"opState":"OP_STATE_TERMINATED"',
+    '"decision": "DECISION_ALLOW"', '"opState": "OP_STATE_RUNNING"',
+  ]);
+  const promised = [...printed.matchAll(/\? (\{"decision".*?)(?: …",)?,?…\}/g)].map(([, beginning]) => beginning!);
+  expect(promised).toHaveLength(2);
+  for (const beginning of promised) expect(stdout).toContain(beginning);
 });
 
 test('SIGTERM ends the gateway with status 0', async () => {
