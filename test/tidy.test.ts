@@ -200,6 +200,13 @@ test('every link between the documents leads somewhere', () => {
   expect(broken).toEqual([]);
 });
 
+test('a route that the documents name exists', () => {
+  const routes = new Set(filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []));
+  const named = new Set(['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []));
+  expect([...named]).toContain('/api/v1/stream');
+  expect([...named].filter((path) => !routes.has(path))).toEqual([]);
+});
+
 test('a metric that the handbook names exists', () => {
   const named = new Set((read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? []).filter((name) => name !== 'svc_refresh').map((name) => name.replace(/_bucket$/, '')));
   expect(named).toContain('svc_audit_writable');

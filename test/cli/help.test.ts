@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { wordsOf } from '../../src/cli/command-row.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
 import { EXIT } from '../../src/cli/errors.ts';
 import { helpOf } from '../../src/cli/help.ts';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
 
 let cli: CliHome;
@@ -46,6 +47,21 @@ test('help that was asked for is on standard output, of all, of a group and of a
     expect(tooMuchIn(stdout)).toEqual([]);
   }
   for (const row of COMMANDS) expect(row.example).toContain(`svc ${wordsOf(row).join(' ')}`);
+});
+
+/** Of each command as it is printed, the words up to a comment or another command. */
+const printedIn = (path: string): readonly string[] =>
+  [...readFileSync(join(PACKAGE_ROOT, path), 'utf8').matchAll(/(?:^|`|; )(?:npx )?svc ([a-z][^`#;\n]*)/gm)].map(([, words]) => words!.trim());
+
+test('every command that the documents print is one, with options that it has', () => {
+  const printed = ['README.md', 'INTERFACES.md', 'OPERATIONS.md', 'CHANGELOG.md', 'examples/README.md'].flatMap(printedIn);
+  expect(printed.length).toBeGreaterThan(30);
+  const wrong = printed.filter((text) => {
+    const row = COMMANDS.find((command) => wordsOf(command).every((word, at) => text.split(/\s+/)[at]?.split('|').includes(word)));
+    const flags = `${helpOf({ kind: 'root', groups: GROUPS })} ${row?.options?.map((option) => option.flags).join(' ')}`;
+    return row === undefined || !(text.match(/--[a-z-]+/g) ?? []).every((flag) => new RegExp(`${flag}\\b`).test(flags));
+  });
+  expect(wrong).toEqual([]);
 });
 
 test('a mistake on the command line is status 2, told on standard error, with where to look', async () => {
