@@ -17,3 +17,12 @@ test('nothing is missed where a gateway is the first, or joins others at a datab
   expect(missingParts({ ...first, apiKeys: 5 })).toEqual([]);
   expect(missingParts({ ...WHOLE, found: { store: true, signingKey: false }, isKeyGiven: true })).toEqual([]);
 });
+
+test('an audit log without entries is missed where the store was in use: by agents, or by keys that are not in a database', () => {
+  const empty = { ...WHOLE, entries: 0 };
+  const missed = [`/data/audit was empty and begins anew at entry 1: ${REMEDY}`];
+  expect(missingParts(empty)).toEqual(missed);
+  expect(missingParts({ ...empty, apiKeys: 0, hasDatabase: false })).toEqual(missed);
+  expect(missingParts({ ...empty, agents: 0, hasDatabase: false })).toEqual(missed);
+  expect(missingParts({ ...empty, agents: 0 })).toEqual([]);
+});

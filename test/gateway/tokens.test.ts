@@ -13,7 +13,9 @@ import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
 import { ADMIN, START_MS, faultOf, must, temporaryStore } from './harness.ts';
-import { openTestCredentials, testCryptoPool } from '../support/credentials.ts';
+import { CryptoLane } from '../../src/threads/crypto-lane.ts';
+import { createTokens } from '../../src/threads/tokens.ts';
+import { FRAME, openTestCredentials, testCryptoPool } from '../support/credentials.ts';
 
 const START_SECS = START_MS / 1000;
 const DAY_SECS = 86_400;
@@ -257,9 +259,11 @@ describe('authenticating', () => {
   });
 
   test('a full queue is not mistaken for a bad credential', async () => {
-    const { apiKeys, revocations } = await start();
-    const verify = async () => fail({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 } as const);
-    expect(kindOf(await createAuthenticator({ apiKeys, revocations, secrets, tokens: { verify } }).authenticate('a.b.c'))).toBe('overloaded');
+    const { apiKeys, revocations, clock, signingKeys: keys, issuer, mint } = await start();
+    const { token } = must(await issuer.exchange((await mint()).key));
+    const lane = new CryptoLane({ what: 'token verification', threads: 0, maxQueue: 0, maxBatch: 1, timeoutMs: 1, whenLate: 'replace-thread', onError: () => {} });
+    const tokens = createTokens({ lane, keys, clock, frame: FRAME });
+    expect(faultOf(await createAuthenticator({ apiKeys, revocations, secrets, tokens }).authenticate(token))).toEqual({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 });
   });
 });
 

@@ -10,6 +10,7 @@ export type Image = ReadonlyMap<string, Buffer>;
 
 class FragileDisk {
   readonly #failing = new Map<Step, number>();
+  #code = '';
   readonly #paths = new Map<number, string>();
   /** The files of each folder by the names that it had when it was flushed, and what each file held when that was. */
   readonly #names = new Map<string, ReadonlyMap<string, number>>();
@@ -18,8 +19,9 @@ class FragileDisk {
   /** Called after each file that is deleted. */
   onUnlink: (() => void) | undefined;
 
-  /** From now on the next steps of these kinds fail, each as often as it says. */
-  fail(steps: Partial<Record<Step, number>>): void {
+  /** From now on the next steps of these kinds fail, each as often as it says, with `code`. */
+  fail(steps: Partial<Record<Step, number>>, code = 'EIO'): void {
+    this.#code = code;
     for (const [step, times] of Object.entries(steps)) this.#failing.set(step as Step, times);
   }
 
@@ -50,10 +52,13 @@ class FragileDisk {
         if (size === 0) this.#contents.delete(ino);
         return fd;
       },
-      writeSync: (fd: number, bytes: Buffer, offset: number, length: number, position: number) => {
+      writeSync: (fd: number, data: Buffer | string, offset?: number, length?: number, position?: number) => {
+        const bytes = Buffer.from(data);
+        const from = offset ?? 0;
+        const count = length ?? bytes.length;
         // The first half of it reaches the file.
-        this.#failIfDue('write', () => void fs.writeSync(fd, bytes, offset, length >> 1, position));
-        return fs.writeSync(fd, bytes, offset, length, position);
+        this.#failIfDue('write', () => void fs.writeSync(fd, bytes, from, count >> 1, position));
+        return fs.writeSync(fd, bytes, from, count, position);
       },
       ftruncateSync: (fd: number, length: number) => {
         this.#failIfDue('cut');
@@ -94,7 +99,7 @@ class FragileDisk {
     if (left === 0) return;
     this.#failing.set(step, left - 1);
     before?.();
-    throw Object.assign(new Error(`EIO: ${step}`), { code: 'EIO' });
+    throw Object.assign(new Error(`${this.#code}: ${step}`), { code: this.#code });
   }
 }
 

@@ -121,3 +121,12 @@ test.each<[Step, fullAtBytes: number, uncut: number, outcomes: readonly (number 
   for (const each of [directory, restored(fragileDisk.withoutPower(directory))]) expect(await verifyAuditLog(each)).toMatchObject({ ok: true, entries, tornBytes: 0 });
   writer.close();
 });
+
+test.each(['ENOSPC', 'EDQUOT'])('a disk without room (%s) does not keep the log from being opened, and it is locked all the same', (code) => {
+  const directory = freshDirectory();
+  fragileDisk.fail({ write: 1 }, code);
+  const writer = openWriter(directory);
+  expect(() => openWriter(directory)).toThrow('locked');
+  writer.close();
+  openWriter(directory).close();
+});

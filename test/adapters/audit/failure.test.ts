@@ -119,20 +119,22 @@ test.skipIf(!existsSync('/proc/self/stat'))('where the kernel’s lock is not to
   const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
   writeFileSync(path, `${elsewhere.pid} ${start}`);
   expect(acquirePidFile(path)).toEqual({ ok: false, fault: { kind: 'locked', holder: String(elsewhere.pid) } });
-  for (const stale of [`${elsewhere.pid} 1`, '999999999 5', '', 'nonsense']) {
+  for (const stale of [`${elsewhere.pid} 1`, '999999999 5', '999999999 ', '', 'nonsense']) {
     writeFileSync(path, stale);
     const taken = acquirePidFile(path);
     expect(taken.ok).toBe(true);
     if (taken.ok) taken.value.release();
     expect(existsSync(path)).toBe(false);
   }
+  expect(() => acquirePidFile(join(directory, 'nowhere', 'lock.pid'))).toThrow('ENOENT');
 });
 
-test('where there is no command that takes the kernel’s lock, the file with the process in it takes its place', () => {
+test.each([['there is no command that takes the kernel’s lock', undefined], ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71']])('where %s, the file with the process in it takes its place', (_why, flock) => {
   const directory = freshDirectory();
   const path = process.env.PATH;
   onTestFinished(() => { process.env.PATH = path; });
   process.env.PATH = directory;
+  if (flock !== undefined) writeFileSync(join(directory, 'flock'), `#!/bin/sh\n${flock}\n`, { mode: 0o700 });
   const locked = acquireLock(directory);
   expect(readFileSync(join(directory, 'lock.pid'), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
   if (locked.ok) locked.value.release();

@@ -298,6 +298,14 @@ test('the ten lines of Python in the README agree, also where the head was signe
   expect(run().stderr).toContain('changed: 5');
 });
 
+test('retention vouches for what it deletes, and where it deletes nothing, not for what somebody else deleted', async () => {
+  const directory = threeSegments();
+  unlinkSync(join(directory, SEGMENT_ONE));
+  const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
+  expect(applyRetention({ directory, maxAgeMs: 1e9, maxBytes: 1e9, key, nowMs: NOON_MS }).deletedSegments).toEqual([]);
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: false, firstBroken: { id: 1, problem: 'removed' } });
+});
+
 test('the newest segment that holds an entry stays, and so does all before one that nothing can vouch for', () => {
   const directory = threeSegments();
   const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
