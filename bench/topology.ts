@@ -31,12 +31,12 @@ const page = { perPage: 1_000, cursor: undefined };
 const nowMs = 1_700_000_000_000;
 const ops = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
 const QUESTIONS: readonly (readonly [string, (org: string) => unknown])[] = [
-  ['overview of one org', (org) => overview(agents, org, page, nowMs)],
-  ['tree of one org', (org) => tree(agents, org, page)],
-  ['stats of one org', (org) => stats(agents, ops, org, page, nowMs)],
-  ['lineage of one agent', (org) => lineages(agents, org, `agent-${Number(org.slice(4)) + 50_000}`, page)],
-  ['overview of all orgs, first page', () => overview(agents, undefined, page, nowMs)],
-  ['stats of all orgs, first page', () => stats(agents, ops, undefined, page, nowMs)],
+  ['overview of one org', (org) => overview(agents, { orgId: org, ...page }, nowMs)],
+  ['tree of one org', (org) => tree(agents, { orgId: org, ...page })],
+  ['stats of one org', (org) => stats(agents, ops, { orgId: org, ...page }, nowMs)],
+  ['lineage of one agent', (org) => lineages(agents, { orgId: org, agentId: `agent-${Number(org.slice(4)) + 50_000}`, ...page })],
+  ['overview of all orgs, first page', () => overview(agents, { orgId: undefined, ...page }, nowMs)],
+  ['stats of all orgs, first page', () => stats(agents, ops, { orgId: undefined, ...page }, nowMs)],
 ];
 for (const [question, ask] of QUESTIONS) {
   const tookMs = new Float64Array(RUNS);

@@ -179,10 +179,10 @@ export class Governor {
     return slot === undefined ? noOp(opId) : ok(this.#viewOf(slot));
   }
 
-  #listOps({ principal, orgId, teamId, agentId, state, perPage, cursor }: CommandOf<'list-ops'>): Replies['list-ops'] {
-    const org = orgInReach(principal, orgId);
+  #listOps(command: CommandOf<'list-ops'>): Replies['list-ops'] {
+    const org = orgInReach(command.principal, command.orgId);
     if (!org.ok) return org;
-    const page = pageOfOps(this.ops, this.agents, { orgId: org.value, teamId, agentId, state }, perPage, cursor);
+    const page = pageOfOps(this, { ...command, orgId: org.value });
     if (page === undefined) return BAD_CURSOR;
     return ok({ items: page.items.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
   }

@@ -1,7 +1,7 @@
 /** Pages of operations, and the text of their cursors. */
 import type { AgentGroup } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
-import type { Page } from './commands.ts';
+import type { Page, PageRequest } from './commands.ts';
 import { numberOf } from './cursor.ts';
 import { agentKeyOf } from './ids.ts';
 import type { OpList } from './op-chunk.ts';
@@ -14,6 +14,9 @@ export type OpFilter = {
   readonly agentId?: string | undefined;
   readonly state?: OpState | undefined;
 };
+
+type Asked = OpFilter & PageRequest;
+type Registries = { readonly ops: OpsRegistry; readonly agents: AgentRegistry };
 
 /** How many operations, orgs and teams one page may look at, so that a rare filter never holds up the checks. */
 const SCAN_STEPS = 100_000;
@@ -29,12 +32,12 @@ const START: Place = { org: 0, team: 0, op: undefined };
  * Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when the cursor
  * is not one of this listing's.
  */
-export function pageOfOps(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
-  const isOfAll = filter.orgId === undefined && filter.teamId === undefined && filter.agentId === undefined;
-  return isOfAll ? pageOfAll(ops, filter.state, perPage, cursor) : pageOfLists(ops, agents, filter, perPage, cursor);
+export function pageOfOps(registries: Registries, asked: Asked): Page<OpRecord> | undefined {
+  const isOfAll = asked.orgId === undefined && asked.teamId === undefined && asked.agentId === undefined;
+  return isOfAll ? pageOfAll(registries, asked) : pageOfLists(registries, asked);
 }
 
-function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
+function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page<OpRecord> | undefined {
   const from = numberOf(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
@@ -42,7 +45,7 @@ function pageOfAll(ops: OpsRegistry, state: OpState | undefined, perPage: number
 }
 
 /** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
-function pageOfLists(ops: OpsRegistry, agents: AgentRegistry, filter: OpFilter, perPage: number, cursor: string | undefined): Page<OpRecord> | undefined {
+function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }: Asked): Page<OpRecord> | undefined {
   const from = cursor === undefined ? START : placeOf(cursor);
   if (from === undefined) return undefined;
   const budget: ScanBudget = { steps: SCAN_STEPS };

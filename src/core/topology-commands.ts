@@ -13,15 +13,15 @@ export function answerTopology(agents: AgentRegistry, ops: Readonly<OpCounts>, c
   if (!org.ok) return org;
   const orgId = org.value;
   switch (command.type) {
-    case 'topology-overview': return overview(agents, orgId, command, nowMs);
-    case 'topology-tree': return tree(agents, orgId, command);
-    case 'topology-stats': return stats(agents, ops, orgId, command, nowMs);
+    case 'topology-overview': return overview(agents, { ...command, orgId }, nowMs);
+    case 'topology-tree': return tree(agents, { ...command, orgId });
+    case 'topology-stats': return stats(agents, ops, { ...command, orgId }, nowMs);
     case 'topology-team': {
-      const found = agentPage(agents, orgId, command.teamId, command, nowMs);
+      const found = agentPage(agents, { ...command, orgId }, nowMs);
       return found.ok && found.value.agents.length === 0 && command.cursor === undefined ? fail({ kind: 'not_found', what: `team ${command.teamId}` }) : found;
     }
     case 'topology-lineage': {
-      const found = lineages(agents, orgId, command.agentId, command);
+      const found = lineages(agents, { ...command, orgId });
       return found.ok && found.value.lineages.length === 0 && command.cursor === undefined ? fail({ kind: 'not_found', what: `agent ${command.agentId}` }) : found;
     }
     default: return assertNever(command);

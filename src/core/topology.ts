@@ -56,12 +56,14 @@ const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
 const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
 type Paged<T> = Result<T, CursorFault>;
+/** A page of one org's, or of all orgs'. */
+type Asked = PageRequest & { readonly orgId: string | undefined };
 
 /** How many orgs, teams and agents are registered, with a page of the agents. Fault: `invalid_argument` for the cursor, as of all these views. */
-export function overview(agents: AgentRegistry, orgId: string | undefined, page: PageRequest, nowMs: number): Paged<Overview> {
-  const listed = agentPage(agents, orgId, undefined, page, nowMs);
+export function overview(agents: AgentRegistry, asked: Asked, nowMs: number): Paged<Overview> {
+  const listed = agentPage(agents, { ...asked, teamId: undefined }, nowMs);
   if (!listed.ok) return listed;
-  return ok({ ...countsOf(agents, orgId), ...listed.value });
+  return ok({ ...countsOf(agents, asked.orgId), ...listed.value });
 }
 
 /** How many are registered in this org, or in all of them. */
@@ -74,7 +76,7 @@ function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | un
 }
 
 /** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
-export function agentPage(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<AgentPage> {
+export function agentPage(agents: AgentRegistry, { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined }, nowMs: number): Paged<AgentPage> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.registration, registration: agent.registration }));
@@ -86,7 +88,7 @@ export function agentPage(agents: AgentRegistry, orgId: string | undefined, team
  * Agents without a registered parent, each with all its descendants. Where roots are rare, a page may be short or even empty
  * and still have a `next` to go on from.
  */
-export function tree(agents: AgentRegistry, orgId: string | undefined, { perPage, cursor }: PageRequest): Paged<Tree> {
+export function tree(agents: AgentRegistry, { orgId, perPage, cursor }: Asked): Paged<Tree> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const budget = { nodes: TREE_LIMITS.nodes };
@@ -117,7 +119,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 }
 
 /** The lineages of every agent of this name: there may be one in each team of each org. */
-export function lineages(agents: AgentRegistry, orgId: string | undefined, agentId: string, { perPage, cursor }: PageRequest): Paged<LineagePage> {
+export function lineages(agents: AgentRegistry, { orgId, agentId, perPage, cursor }: Asked & { readonly agentId: string }): Paged<LineagePage> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const namesakes = orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
@@ -154,7 +156,7 @@ function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly sho
 }
 
 /** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
-export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, orgId: string | undefined, { perPage, cursor }: PageRequest, nowMs: number): Paged<Stats> {
+export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, { orgId, perPage, cursor }: Asked, nowMs: number): Paged<Stats> {
   const after = numberOf(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;

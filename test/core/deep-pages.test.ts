@@ -58,12 +58,12 @@ const lastNamed = firstOfHuge + 2 * AGENTS - 100;
 test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, string]>([
   ['the agents of one org', (cursor) => list('huge', cursor), String(lastOfHuge)],
   ['all agents', (cursor) => list(undefined, cursor), String(lastNamed)],
-  ['the overview of one org', (cursor) => overview(agents, 'huge', { perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
-  ['the overview of all orgs', (cursor) => overview(agents, undefined, { perPage: 10, cursor }, 0), place(hugeOrg.registration + 2 * AGENTS - 100, 0)],
-  ['a team', (cursor) => agentPage(agents, 'huge', 'wide', { perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
-  ['the tree', (cursor) => tree(agents, 'huge', { perPage: 10, cursor }), place(hugeOrg.registration, lastOfHuge)],
-  ['the lineages of one name', (cursor) => lineages(agents, undefined, 'worker', { perPage: 10, cursor }), String(lastNamed)],
-  ['the numbers of all orgs', (cursor) => stats(agents, NO_OPS, undefined, { perPage: 10, cursor }, 0), String(AGENTS)],
+  ['the overview of one org', (cursor) => overview(agents, { orgId: 'huge', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
+  ['the overview of all orgs', (cursor) => overview(agents, { orgId: undefined, perPage: 10, cursor }, 0), place(hugeOrg.registration + 2 * AGENTS - 100, 0)],
+  ['a team', (cursor) => agentPage(agents, { orgId: 'huge', teamId: 'wide', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
+  ['the tree', (cursor) => tree(agents, { orgId: 'huge', perPage: 10, cursor }), place(hugeOrg.registration, lastOfHuge)],
+  ['the lineages of one name', (cursor) => lineages(agents, { orgId: undefined, agentId: 'worker', perPage: 10, cursor }), String(lastNamed)],
+  ['the numbers of all orgs', (cursor) => stats(agents, NO_OPS, { orgId: undefined, perPage: 10, cursor }, 0), String(AGENTS)],
 ])('a page deep in %s costs what the first one does', (_listing, read, deepCursor) => {
   expect([read(undefined).ok, read(deepCursor).ok]).toEqual([true, true]);
   const [first, deep] = [quickestMs(() => read(undefined)), quickestMs(() => read(deepCursor))];
@@ -72,7 +72,7 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
 });
 
 test('how many agents of other orgs have a name is not to be learned from how long the lineage of one takes', () => {
-  const ofOrg = (agentId: string) => quickestMs(() => lineages(agents, `o${AGENTS - 1}`, agentId, { perPage: 10, cursor: undefined }));
+  const ofOrg = (agentId: string) => quickestMs(() => lineages(agents, { orgId: `o${AGENTS - 1}`, agentId, perPage: 10, cursor: undefined }));
   expect(ofOrg('worker')).toBeLessThan(20 * ofOrg('nobody') + 1);
 });
 
@@ -100,8 +100,8 @@ test('orgs and teams without a registered agent cost a page of agents nothing, h
   const [many, few] = [registryOf(AGENTS), registryOf(1)];
   const page = { perPage: 10, cursor: undefined };
   for (const read of [
-    (registry: AgentRegistry) => overview(registry, undefined, page, 0),
-    (registry: AgentRegistry) => tree(registry, undefined, page),
-    (registry: AgentRegistry) => lineages(registry, 'acme', 'nobody', page),
+    (registry: AgentRegistry) => overview(registry, { orgId: undefined, ...page }, 0),
+    (registry: AgentRegistry) => tree(registry, { orgId: undefined, ...page }),
+    (registry: AgentRegistry) => lineages(registry, { orgId: 'acme', agentId: 'nobody', ...page }),
   ]) expect(quickestMs(() => read(many))).toBeLessThan(20 * quickestMs(() => read(few)) + 1);
 });

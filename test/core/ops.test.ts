@@ -153,7 +153,7 @@ function walk(pageFrom: (cursor: string | undefined) => ReturnType<typeof pageOf
 const ORG_OF: Readonly<Record<string, string>> = { crawler: 'acme', indexer: 'acme', buyer: 'globex' };
 
 const list = (filter: OpFilter, perPage: number): Step => step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, agents }) => {
-  const seen = walk((cursor) => pageOfOps(registry, agents, filter, perPage, cursor));
+  const seen = walk((cursor) => pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor }));
   const expected = [...model.ops]
     .filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId
       && (filter.teamId ?? 'search') === 'search' && (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId])
@@ -211,7 +211,7 @@ test.each<[string, OpFilter]>([
     const pending = changes.entries();
     let fresh = 0;
     const seen = walk((cursor) => {
-      const page = pageOfOps(registry, agents, filter, perPage, cursor);
+      const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
       const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
       // What comes takes the places of what was swept.
       if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
@@ -249,14 +249,14 @@ describe('among a quarter of a million running operations of one big org', () =>
     ['those in a state that none is in', { orgId: 'big', state: 'pending' }, []],
     ['those of nobody', { teamId: 'wide', agentId: 'nobody' }, []],
   ])('%s are one page', (_which, filter, expected) => {
-    const page = pageOfOps(registry, agents, filter, 10, undefined)!;
+    const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage: 10, cursor: undefined })!;
     expect([page.items.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
   });
 
   test('what is rare within one org is found in pages of bounded work', () => {
     const pages: string[][] = [];
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-      const page = pageOfOps(registry, agents, { orgId: 'big', state: 'paused' }, 10, cursor)!;
+      const page = pageOfOps({ ops: registry, agents }, { orgId: 'big', state: 'paused', perPage: 10, cursor })!;
       pages.push(page.items.map(({ opId }) => opId));
       cursor = page.next;
     }
@@ -296,7 +296,7 @@ test('a cursor from before a restart, when there were many more operations, is n
   const agent = owner('crawler', 'acme', agents);
   for (const name of ['t:1', 't:2', 't:3']) registry.ingest(id(name), agent, 0);
   const page = (cursor: string) => {
-    const { items, next } = pageOfOps(registry, agents, { orgId: 'acme' }, 10, cursor) ?? expect.unreachable();
+    const { items, next } = pageOfOps({ ops: registry, agents }, { orgId: 'acme', perPage: 10, cursor }) ?? expect.unreachable();
     return [items.map(({ opId }) => opId), next];
   };
   expect(page('1.0.900001.900000.900001')).toEqual([[], undefined]);

@@ -139,7 +139,7 @@ test('the topology says what plain lists would say, after any history, at any pa
     };
 
     const listed = all(perPage, (cursor) => {
-      const { agents: items, teams, next, orgCount, teamCount, agentCount } = valueOf(overview(agents, orgId, { perPage, cursor }, nowMs));
+      const { agents: items, teams, next, orgCount, teamCount, agentCount } = valueOf(overview(agents, { orgId, perPage, cursor }, nowMs));
       expect([orgCount, teamCount, agentCount]).toEqual(sizes);
       const teamOf = ({ identity }: { readonly identity: AgentIdentity }): string => `${identity.orgId}/${identity.teamId}`;
       expect(teams.map(({ orgId: org, teamId, agentCount: count }) => [`${org}/${teamId}`, count]))
@@ -151,19 +151,19 @@ test('the topology says what plain lists would say, after any history, at any pa
     expect(ofOneOrg).toEqual(keys.filter((key) => key.startsWith('acme/'))); // in the order of registration
 
     const ofTeam = all(perPage, (cursor) => {
-      const { agents: items, next } = valueOf(agentPage(agents, orgId, 'a', { perPage, cursor }, nowMs));
+      const { agents: items, next } = valueOf(agentPage(agents, { orgId, teamId: 'a', perPage, cursor }, nowMs));
       return { items, next };
     });
     expect(ofTeam.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual(keys.filter((key) => key.split('/')[1] === 'a').sort());
 
     const roots = all(perPage, (cursor) => {
-      const { roots: items, next } = valueOf(tree(agents, orgId, { perPage, cursor }));
+      const { roots: items, next } = valueOf(tree(agents, { orgId, perPage, cursor }));
       return { items, next };
     });
     expect(linksOf(roots).sort()).toEqual(keys.map((key) => `${key} below ${parentOf(key) ?? 'none'}`).sort());
 
     const named = all(perPage, (cursor) => {
-      const { lineages: items, next } = valueOf(lineages(agents, orgId, 'x', { perPage, cursor }));
+      const { lineages: items, next } = valueOf(lineages(agents, { orgId, agentId: 'x', perPage, cursor }));
       return { items, next };
     });
     expect(named.map(({ agent }) => agentKeyOf(agent.identity))).toEqual(keys.filter((key) => key.endsWith('/x')));
@@ -176,7 +176,7 @@ test('the topology says what plain lists would say, after any history, at any pa
     }
 
     const groups = all(perPage, (cursor) => {
-      const { groups: items, next, orgCount, teamCount, agentsSeen, agentCount, ops } = valueOf(stats(agents, scene.ops.counts, orgId, { perPage, cursor }, nowMs));
+      const { groups: items, next, orgCount, teamCount, agentsSeen, agentCount, ops } = valueOf(stats(agents, scene.ops.counts, { orgId, perPage, cursor }, nowMs));
       expect([orgCount, teamCount, agentCount, agentsSeen]).toEqual([...sizes, seenCount(members, nowMs)]);
       expect(ops).toEqual(countsOf(scene.running.filter(inOrg)));
       return { items, next };
@@ -205,7 +205,7 @@ test('where roots are rare a page of the tree is cut short rather than long to m
   const pages: number[] = [];
   let cursor: string | undefined;
   do {
-    const { roots, next } = valueOf(tree(agents, 'acme', { perPage: 50, cursor }));
+    const { roots, next } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
     pages.push(roots.length);
     cursor = next;
   } while (cursor !== undefined);
@@ -218,12 +218,12 @@ test('a tree that is larger than one answer says where it is cut, and no chain i
   for (let n = 0; n < 10_000; n += 1) {
     agents.register({ identity: identityOf(n), credential: `d${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)) });
   }
-  const { roots } = valueOf(tree(agents, 'acme', { perPage: 50, cursor: undefined }));
+  const { roots } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor: undefined }));
   let depth = 1;
   let node = roots[0]!;
   for (; node.children.length > 0; node = node.children[0]!) depth += 1;
   expect([roots.length, depth, node.isCut]).toEqual([1, 32, true]);
-  const { lineages: [lineage] } = valueOf(lineages(agents, 'acme', 'n5000', { perPage: 50, cursor: undefined }));
+  const { lineages: [lineage] } = valueOf(lineages(agents, { orgId: 'acme', agentId: 'n5000', perPage: 50, cursor: undefined }));
   expect([lineage?.ancestors.length, lineage?.descendants.length, lineage?.isCut]).toEqual([100, 1_000, true]);
 });
 
@@ -234,7 +234,7 @@ test('a lineage that just fits is whole', () => {
   for (let n = 0; n <= last; n += 1) {
     agents.register({ identity: identityOf(n), credential: `d${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)) });
   }
-  const cut = (): (boolean | undefined)[] => ['n100', 'n101'].map((name) => valueOf(lineages(agents, 'acme', name, { perPage: 1, cursor: undefined })).lineages[0]?.isCut);
+  const cut = (): (boolean | undefined)[] => ['n100', 'n101'].map((name) => valueOf(lineages(agents, { orgId: 'acme', agentId: name, perPage: 1, cursor: undefined })).lineages[0]?.isCut);
   expect(cut()).toEqual([true, true]); // one descendant too many, one ancestor too many
   agents.deregister(agentKeyOf(identityOf(last)));
   expect(cut()).toEqual([false, true]);
@@ -248,7 +248,7 @@ test('a page of the tree ends where it has five thousand agents, and the next on
       agents.register({ identity: identityOf(root, n), credential: `d${root}-${n}` as SecretDigest, registeredAtMs: 0, parent: n === 0 ? undefined : agentKeyOf(identityOf(root, 0)) });
     }
   }
-  const page = (cursor: string | undefined) => valueOf(tree(agents, 'acme', { perPage: 50, cursor }));
+  const page = (cursor: string | undefined) => valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
   const shown = ({ roots }: Tree): unknown[] => roots.map(({ agent, children, isCut }) => [agent.identity.teamId, children.length, isCut]);
   const first = page(undefined);
   expect(shown(first)).toEqual([['team-0', 2_999, false], ['team-1', 1_999, true]]);
