@@ -3,7 +3,7 @@
 /** Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
 export const DEFAULT_REDACTED_KEYS = [
   'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'api_key', 'access_key', 'secret_key', 'private_key',
-  'cookie', 'set-cookie', 'credential', 'credentials', 'session_id', 'bearer', 'passwords', 'secrets', 'access_tokens',
+  'cookie', 'credential', 'credentials', 'session_id', 'bearer', 'passwords', 'secrets', 'access_tokens',
   'refresh_tokens', 'api_keys', 'access_keys', 'private_keys', 'cookies',
 ] as const;
 

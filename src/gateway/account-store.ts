@@ -105,7 +105,6 @@ export type AccountTransaction = AccountReads & {
   lockInviteById(id: string): Promise<StoredInvite | undefined>;
   revokeInvite(id: string, nowMs: number): Promise<void>;
   insertPasswordReset(reset: PasswordReset): Promise<void>;
-  lockPasswordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   countPasswordResets(accountId: AccountId, nowMs: number): Promise<number>;
   deletePasswordResets(accountId: AccountId): Promise<void>;
   /** Deletes a part of the rows that ended long ago. True when there may be more of them. */

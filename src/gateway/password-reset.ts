@@ -101,7 +101,7 @@ async function changePassword(context: AccountsContext, digest: SecretDigest, { 
     // First the lock-out, then the account, as a login does: in another order they could wait for each other.
     await transaction.lockLockout(attempts, nowMs);
     const account = await transaction.lockAccount(id);
-    const reset = await transaction.lockPasswordReset(digest);
+    const reset = await transaction.passwordReset(digest); // of two at once, the second finds it gone
     if (account === undefined || account.disabled || !isUsable(context, reset)) return invalidToken();
     await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
     await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
-import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, valueOf, type Scene } from '../support/accounts.ts';
+import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, valueOf, whileUnderWay, type Scene } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
@@ -60,6 +60,17 @@ test('an accept and a revocation that come together do not both succeed', async 
     const [accepted, revoked] = await Promise.all([scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD }), scene.revokeInvite({ principal: ADMIN_KEY, inviteId })]);
     expect(accepted.ok).not.toBe(revoked.ok);
   }
+});
+
+test('an invite that is being taken back is not accepted, and one that is being accepted is not taken back', async () => {
+  const scene = await openScene(await newDatabase());
+  const [first, second] = [await send(scene, 'a@example.com'), await send(scene, 'b@example.com')];
+  const inviteId = await idOf(scene, 'b@example.com');
+  expect(await whileUnderWay(scene, `UPDATE invites SET revoked_at = now() WHERE email = 'a@example.com'`, () => scene.acceptInvite({ inviteToken: first, password: GOOD_PASSWORD })))
+    .toEqual(fail({ kind: 'invalid_invite' }));
+  expect(await whileUnderWay(scene, `UPDATE invites SET used_at = now() WHERE email = 'b@example.com'`, () => scene.revokeInvite({ principal: ADMIN_KEY, inviteId })))
+    .toEqual(fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' }));
+  expect(await scene.acceptInvite({ inviteToken: second, password: GOOD_PASSWORD })).toEqual(fail({ kind: 'invalid_invite' }));
 });
 
 test('an invite that was accepted is not taken back: the account is there', async () => {

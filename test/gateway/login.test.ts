@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf } from '../support/accounts.ts';
+import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, valueOf, whileUnderWay } from '../support/accounts.ts';
 import { eventually } from '../support/eventually.ts';
 import { withTables } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
@@ -178,6 +178,17 @@ test.each(['disabled', 'changed'] as const)('nobody signs in to an account that 
     valueOf(await (change === 'disabled' ? scene.setDisabled({ principal, accountId, disabled: true }) : scene.changeRole({ principal, accountId, role: 'viewer' }))));
   expect(await signIn(raced, 'dev@example.com')).toEqual(WRONG);
   expect([eventTypes(raced), raced.events]).toEqual([[], []]);
+  expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
+});
+
+test.each([
+  ['disables it', 'disabled = true'],
+  ['gives it another password', `password_hash = 'another', token_epoch = token_epoch + 1`],
+])('nobody signs in to an account while a change that %s is under way, nor undoes that', async (_, change) => {
+  const scene = await openScene(await newDatabase());
+  await registerOwner(scene);
+  expect(await whileUnderWay(scene, `UPDATE accounts SET ${change}`, () => signIn(scene, 'owner@example.com'))).toEqual(WRONG);
+  expect((await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM accounts WHERE disabled OR password_hash = 'another'`)))).toMatchObject({ value: { rowCount: 1 } });
   expect((await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions')))).toMatchObject({ value: { rowCount: 0 } });
 });
 

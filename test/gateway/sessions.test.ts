@@ -163,6 +163,22 @@ test('pruning forgets what is over and keeps what lives', async () => {
   expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
 });
 
+test('a clock that is ahead for a while, and then set right, has pruned nothing that is still good', async () => {
+  const { scene, refreshToken } = await signedIn();
+  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }));
+  for (let time = 0; time < 5; time += 1) await signIn(scene, 'nobody@example.com', 'wrong');
+  const pruneAhead = async (ms: number) => {
+    scene.advance(ms);
+    valueOf(await scene.accounts.prune());
+    scene.advance(-ms);
+  };
+  await pruneAhead(20 * HOUR_MS);
+  expect(await signIn(scene, 'nobody@example.com')).toEqual(fail({ kind: 'account_locked', retryAfterSecs: 900 }));
+  expect((await scene.refresh({ refreshToken })).ok).toBe(true);
+  await pruneAhead(8 * DAY_MS);
+  expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
+});
+
 test('pruning comes to its end after a long rest too, with another gateway at it, and in pieces that hold up nobody', async () => {
   const url = await newDatabase();
   const [scene, other] = [await openScene(url), await openScene(url)];

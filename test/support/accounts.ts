@@ -1,6 +1,6 @@
 /** The account use cases on a real database, with cheap hashes, a clock that is set by hand, and everything they said. */
 import argon2 from 'argon2';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
 import { createPostgresAccountStore } from '../../src/adapters/store/postgres-accounts.ts';
 import { Postgres, POSTGRES_DEFAULTS } from '../../src/adapters/store/postgres.ts';
@@ -11,6 +11,7 @@ import type { Account } from '../../src/core/account.ts';
 import type { AccountsContext } from '../../src/gateway/accounts-context.ts';
 import { createAccounts, type Accounts } from '../../src/gateway/accounts.ts';
 import type { AccountEvent, Mail, Passwords } from '../../src/gateway/ports.ts';
+import { eventually } from './eventually.ts';
 import { SILENT } from './postgres.ts';
 
 export const GOOD_PASSWORD = 'a horse that nobody corrects';
@@ -106,5 +107,18 @@ export const signIn = (scene: Scene, email: string, password = GOOD_PASSWORD, re
 /** A scene on the same database in which something happens after the account was read and before the answer is settled. */
 export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => Promise<unknown>): Promise<Scene> =>
   openScene(url, { tokens: { ...context.tokens, mintForAccount: async (account) => (await meanwhile(), context.tokens.mintForAccount(account)) } });
+
+/** Does something while a change is under way, which ends only once somebody waits for it, or when that is done without. */
+export async function whileUnderWay<T>({ postgres }: Scene, change: string, act: () => Promise<T>): Promise<T> {
+  let acting: Promise<T> | undefined;
+  let isDone = false;
+  valueOf(await postgres.transact(async (on) => {
+    await on.query(change);
+    acting = act().finally(() => { isDone = true; });
+    await eventually(async () => expect(isDone || (await on.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount > 0).toBe(true));
+    return ok(undefined);
+  }));
+  return acting!;
+}
 
 export const eventTypes = (scene: Scene): string[] => scene.audit.map((draft) => draft.eventType);

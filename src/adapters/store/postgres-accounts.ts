@@ -84,7 +84,7 @@ function transactionOn(on: Queryable): AccountTransaction {
       // By one gateway at a time: of two that each take one of a session's last two tokens, neither sees that it is over.
       const { rows: [lock] } = await on.query<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [PRUNE_LOCK]);
       if (lock?.isOurs !== true) return false;
-      // A token outlives its use by a day, so that the log can tell a late replay from an unknown one.
+      // Each outlives its use: a clock that was ahead, and is set right, has taken away nothing that is still good.
       const tokens = await on.query<{ session_id: string }>(`${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`, [dateOf(nowMs - DAY_MS), PRUNED_AT_ONCE]);
       await run('DELETE FROM sessions s WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', [tokens.rows.map((row) => row.session_id)]);
       const others = [
@@ -183,7 +183,6 @@ function inviteAndResetWrites(on: Queryable, run: Run) {
       await run(`INSERT INTO password_resets (${RESET_COLUMNS}) VALUES ($1, $2, $3, $4)`,
         [reset.digest, reset.accountId, dateOf(reset.createdAtMs), dateOf(reset.expiresAtMs)]);
     },
-    lockPasswordReset: (digest) => first(on, resetOf, `SELECT ${RESET_COLUMNS} FROM password_resets WHERE digest = $1 FOR UPDATE`, [digest]),
     countPasswordResets: async (accountId, nowMs) => {
       const { rows: [row] } = await on.query<{ open: number }>(
         'SELECT count(*)::int AS open FROM password_resets WHERE account_id = $1 AND expires_at > $2', [accountId, dateOf(nowMs)],
