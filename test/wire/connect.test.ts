@@ -244,6 +244,24 @@ test('each method answers no bearer, a wrong one, one that may only read and one
   expect(vouchers).toEqual([undefined, 'key:w', undefined, 'key:w', 'key:w', 'key:w', undefined, 'key:w', undefined, 'key:w', undefined, 'key:w']);
 });
 
+test('where an agent presents a token of its own, the bearer beside it is not looked at, and vouches for nothing', async () => {
+  const ownToken = (body: object): object => ({ ...body, credentialToken: TOKEN });
+  const bodies: Readonly<Record<string, object>> = {
+    CheckAction: request,
+    BatchCheckActions: { requests: [request] },
+    CompleteOp: ownToken(UNVOUCHED['CompleteOp']!),
+    RecordUsage: ownToken(UNVOUCHED['RecordUsage']!),
+    AckOpControl: ownToken(UNVOUCHED['AckOpControl']!),
+  };
+  for (const { name, path } of methodShapes.filter((shape) => shape.name in bodies)) {
+    const ask = async (bearer: string) => (await call(path, JSON.stringify(bodies[name]), { authorization: `Bearer ${bearer}` })).status;
+    expect([name, await ask('wrong'), await ask(READ_KEY), await ask(WRITE_KEY)]).toEqual([name, 200, 200, 200]);
+  }
+  expect(await call(BATCH, largeBatch('acme'), { authorization: 'Bearer wrong' })).toMatchObject({ status: 200 });
+  expect(gateway.asked).toHaveLength(15 + 100);
+  expect(gateway.asked.filter((command) => !('principal' in command) || command.principal !== undefined)).toEqual([]);
+});
+
 test('what an operator does here counts as on the HTTP API, and what agents do themselves does not', async () => {
   const bearer = { authorization: `Bearer ${WRITE_KEY}` };
   const agentService = (method: string, body: object) => call(`/svc.governance.v1.AgentService/${method}`, JSON.stringify({ agent: request.agent, ...body }), bearer);
@@ -304,6 +322,16 @@ test('a deadline is kept, and a late answer harms nobody', async () => {
   const late = await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' });
   expect([told(late), late.headers]).toMatchObject([{ status: 504, code: 'deadline_exceeded' }, [['svc-code', 'deadline_exceeded']]]);
   release();
+});
+
+test('a deadline may be as far away as ten digits can say, and has not passed before the answer is there', async () => {
+  gateway.answer = () => sleep(50).then(() => undefined as never);
+  for (const timeout of ['2147483648', '9999999999']) {
+    expect(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': timeout })).toMatchObject({ status: 200 });
+  }
+  expect(told(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '10000000000' }))).toEqual({
+    status: 400, code: 'invalid_argument', message: 'connect-timeout-ms: must be a whole number of at most 10 digits',
+  });
 });
 
 test('a defect is told as internal, without its message, and reported', async () => {

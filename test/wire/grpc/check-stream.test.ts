@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { until, WRITE_KEY } from '../fake-ports.ts';
-import { bearer, check, checkAction, openChecks, scene } from './harness.ts';
+import { bearer, check, checkAction, openChecks, openControl, scene } from './harness.ts';
 
 test('checks are pipelined on a stream: answers carry the correlation id, and half-close drains them', async () => {
   const { call, answers, ended } = openChecks();
@@ -19,12 +19,14 @@ test('what is wrong with one check of a stream is told in its answer, and the ot
   const { call, answers, ended } = openChecks();
   call.write(check({ correlationId: 'bad', traceId: '' }));
   call.write(Buffer.concat([binaryCodec('CheckActionRequest').encode(check({ correlationId: 'worse' })), Buffer.from([0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61])]));
+  call.write(check({ correlationId: 'huge', resource: 'x'.repeat(1024 * 1024) }));
   call.write(check({ correlationId: 'good' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
   expect(answers.map(({ correlationId, decision, error }) => [correlationId, decision, error?.code, error?.message]).sort()).toEqual([
     ['bad', 'unspecified', 'invalid_argument', 'trace_id: must be 1 to 256 bytes without white space, control characters or ":"'],
     ['good', 'allow', undefined, undefined],
+    ['huge', 'unspecified', 'payload_too_large', 'the body is larger than 1048576 bytes'],
     ['worse', 'unspecified', 'invalid_argument', 'attributes.a: has no value'],
   ]);
 });
@@ -59,10 +61,20 @@ test('revoking a bearer closes the streams of checks it has opened, idle or not'
   expect(await other.ended).toMatchObject({ code: 'OK' });
 });
 
+/** Of the control stream that was opened last. */
+async function signalIsHeard({ call, signals }: ReturnType<typeof openControl>): Promise<void> {
+  await checkAction(check());
+  const { stream } = scene.gateway.asked.findLast(({ type }) => type === 'open-control') as { readonly stream: number };
+  scene.control.deliver(stream, { opId: 't:1' as never, signal: 'resume', sequence: 4 });
+  await until(() => signals.length === 3);
+  call.cancel();
+}
+
 test('a bearer that cannot be verified for the moment closes no stream', async () => {
   const { call, answers, ended } = openChecks(bearer(WRITE_KEY));
+  const control = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
   call.write(check({ credentialToken: '', correlationId: 'before' }));
-  await until(() => answers.length === 1);
+  await until(() => answers.length === 1 && control.signals.length === 2);
   const { authenticate } = scene.gateway;
   let asked = 0;
   scene.gateway = { ...scene.gateway, authenticate: async () => {
@@ -70,8 +82,9 @@ test('a bearer that cannot be verified for the moment closes no stream', async (
     return { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the verification of keys' } };
   } };
   scene.server.recheckBearers();
-  await until(() => asked === 1);
+  await until(() => asked === 2);
   scene.gateway = { ...scene.gateway, authenticate };
+  await signalIsHeard(control);
   call.write(check({ credentialToken: '', correlationId: 'after' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
@@ -80,10 +93,11 @@ test('a bearer that cannot be verified for the moment closes no stream', async (
 
 test('a bearer that is not in force closes no stream whose agents present credentials of their own', async () => {
   const { call, answers, ended } = openChecks(bearer('of a proxy'));
+  const control = openControl({}, bearer('of a proxy'));
   call.write(check({ correlationId: 'before' }));
-  await until(() => answers.length === 1);
+  await until(() => answers.length === 1 && control.signals.length === 2);
   scene.server.recheckBearers();
-  await checkAction(check());
+  await signalIsHeard(control);
   call.write(check({ correlationId: 'after' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });

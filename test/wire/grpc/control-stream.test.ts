@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { fail } from '../../../src/core/result.ts';
+import { fail, ok } from '../../../src/core/result.ts';
 import { TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
-import { AGENT, bearer, crawler, openControl, refusal, scene, unary } from './harness.ts';
+import { AGENT, bearer, check, checkAction, crawler, openControl, refusal, scene, unary } from './harness.ts';
 
 test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
   scene.gateway.answer = (command) => {
@@ -33,6 +34,26 @@ test('a control stream goes on after the last signal that was delivered, and a c
   await until(() => scene.control.size === 0);
 });
 
+test('an agent knows that its control stream is open before there is any signal', async () => {
+  scene.gateway.answer = () => ({ reply: ok({ pending: [] }), auditId: undefined });
+  const { call } = openControl();
+  await new Promise((resolve) => call.once('metadata', resolve));
+  call.cancel();
+});
+
+test('a control stream that is cancelled while its bearer is verified is not opened any more', async () => {
+  let verify: (() => void) | undefined;
+  const { authenticate } = scene.gateway;
+  Object.assign(scene.gateway, { authenticate: (key: string) => new Promise((resolve) => { verify = () => resolve(authenticate(key)); }) });
+  const { call } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
+  await until(() => verify !== undefined);
+  call.cancel();
+  await checkAction(check()); // comes behind it
+  verify!();
+  await checkAction(check());
+  expect([scene.control.size, scene.gateway.asked.map(({ type }) => type)]).toEqual([0, ['check', 'check']]);
+});
+
 test('a control stream that is refused says so, and listens to nothing', async () => {
   scene.gateway.answer = () => ({ reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }), auditId: undefined });
   expect(await openControl().ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential token is not registered' });
@@ -49,6 +70,35 @@ test('a bearer that is revoked while its control stream is being opened gets no 
   expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential was revoked' });
   expect(signals).toEqual([]);
   expect(scene.control.size).toBe(0);
+});
+
+test('an agent that takes no signals is sent away when more than a thousand wait for it, also while its stream is being opened', async () => {
+  const opened = (): number => (scene.gateway.asked[0] as { stream: number }).stream;
+  const signal = (sequence: number): void => scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });
+  const unread = { code: 'RESOURCE_EXHAUSTED', details: 'the number of unread signals is at its limit; try again in 1 second' };
+
+  const deaf = openControl();
+  deaf.call.pause();
+  await until(() => scene.gateway.asked.length === 1);
+  for (let sequence = 4; scene.control.size > 0; sequence += 1) {
+    expect(sequence).toBeLessThan(50_000);
+    signal(sequence);
+    if (sequence % 100 === 0) await sleep(1); // each is written in its own time
+  }
+  deaf.call.resume();
+  expect(await deaf.ended).toEqual(unread);
+
+  scene.gateway.asked.length = 0;
+  let open = (): void => undefined;
+  scene.gateway.answer = () => new Promise((resolve) => { open = () => resolve(undefined as never); });
+  const early = openControl();
+  await until(() => scene.gateway.asked.length === 1);
+  for (let sequence = 4; sequence < 4 + 1_024; sequence += 1) signal(sequence);
+  expect(scene.control.size).toBe(1);
+  signal(4 + 1_024);
+  expect(scene.control.size).toBe(0);
+  open();
+  expect(await early.ended).toEqual(unread);
 });
 
 test('a signal is acknowledged by its number', async () => {

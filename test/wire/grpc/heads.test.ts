@@ -118,6 +118,13 @@ test('metadata that is no text is left out, and not written to the output of the
   written.mockRestore();
 });
 
+test('a connection has 256 calls at a time, and its client is told so', async () => {
+  const session = connectHttp2(`http://${scene.address}`);
+  await once(session, 'remoteSettings');
+  expect(session.remoteSettings.maxConcurrentStreams).toBe(256);
+  session.destroy();
+});
+
 test('metadata of more than 16 KiB ends its own call, whose client was told of the limit beforehand, and no other on the connection', async () => {
   const session = connectHttp2(`http://${scene.address}`, { maxSendHeaderBlockLength: 1024 * 1024 });
   await once(session, 'remoteSettings');

@@ -79,8 +79,15 @@ test('an overloaded gateway says when to come back, and a lost audit log that no
 
 test('a defect behind the door is told as internal, without its message, and reported', async () => {
   scene.gateway.answer = () => { throw new Error('secret detail'); };
-  expect(await refusal(checkAction(check()))).toMatchObject({ code: 'INTERNAL', details: 'the gateway failed to answer; the cause is in its log' });
-  expect(scene.defects).toEqual([new Error('secret detail')]);
+  const details = 'the gateway failed to answer; the cause is in its log';
+  expect(await refusal(checkAction(check()))).toMatchObject({ code: 'INTERNAL', details });
+  expect(await openControl().ended).toEqual({ code: 'INTERNAL', details });
+  const { call, answers, ended } = openChecks();
+  call.write(check({ correlationId: 'c' }));
+  call.end();
+  expect(await ended).toMatchObject({ code: 'OK' });
+  expect(answers).toMatchObject([{ decision: 'unspecified', correlationId: 'c', error: { code: 'internal', message: details } }]);
+  expect(scene.defects).toEqual(Array.from({ length: 3 }, () => new Error('secret detail')));
 });
 
 test('a deadline ends the call although the gateway has not answered, and its late answer harms nobody', async () => {
@@ -116,13 +123,22 @@ test('registering needs the write scope; a token is minted once, or brought alon
   expect(await refusal(register({}, bearer(READ_KEY)))).toMatchObject({ code: 'PERMISSION_DENIED' });
   expect(await refusal(register({ credentialToken: 'short' }, bearer(WRITE_KEY)))).toMatchObject({ details: 'credential_token: must be 32 to 1024 visible ASCII characters; leave it out to get a fresh one' });
   expect(await refusal(register({ parent: { ...crawler, orgId: 'evil' } }, bearer(WRITE_KEY)))).toMatchObject({ details: 'parent.org_id: must be the org of the agent' });
-  expect(await refusal(unary(`${AGENT}/DeregisterAgent`, 'DeregisterAgentRequest', 'DeregisterAgentResponse', { agent: { ...crawler, agentId: 'nobody' } }, bearer(WRITE_KEY)))).toMatchObject({ code: 'NOT_FOUND' });
+  const deregister = (agent: Messages['DeregisterAgentRequest']['agent']) => unary(`${AGENT}/DeregisterAgent`, 'DeregisterAgentRequest', 'DeregisterAgentResponse', { agent }, bearer(WRITE_KEY));
+  expect(await refusal(deregister({ ...crawler, agentId: 'nobody' }))).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await refusal(deregister(undefined))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'agent: is required' });
 });
 
 test('completing an operation records what it did cost under a name of its own', async () => {
   expect(await unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 })).toEqual({ opId: 't:s', opState: 'completing' });
   expect(scene.gateway.asked).toMatchObject([{ type: 'record-usage', agent: crawler, costMicroUsd: 500_000, opId: 't:s', usageId: 'complete:t:s' }, { type: 'complete-op', opId: 't:s' }]);
   expect(await refusal(unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 'x', costUsd: undefined }))).toMatchObject({ details: 'op_id: must be <trace_id>:<span_id>' });
+});
+
+test('an operation whose cost could not be recorded is not completed, so that its agent says both again', async () => {
+  scene.gateway.answer = ({ type }) => (type === 'record-usage' ? { reply: fail({ kind: 'store_unreachable', retryAfterSecs: 1 }), auditId: undefined } : undefined);
+  const completed = unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 });
+  expect(await refusal(completed)).toMatchObject({ code: 'UNAVAILABLE', word: 'store_unreachable' });
+  expect(scene.gateway.asked.map(({ type }) => type)).toEqual(['record-usage']);
 });
 
 test('usage is answered with the first limit it exceeds', async () => {
@@ -152,11 +168,21 @@ test('a generic client finds its way by reflection alone', async () => {
   expect(JSON.parse(refused.error)).toMatchObject({ code: 'invalid_argument', message: 'agent: is required' });
 });
 
-test('the health service says that all is well, and is found by reflection too', async () => {
-  const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', '{"service":"svc.governance.v1.PolicyService"}');
+test.each(['', 'svc.governance.v1.PolicyService', 'svc.governance.v1.AgentService'])('the health service says that all is well with "%s", and is found by reflection too', async (service) => {
+  const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', JSON.stringify({ service }));
   expect(error).toBe('');
   expect(JSON.parse(out)).toEqual({ status: 'SERVING' });
 });
+
+/** What who watches a service is told of its health. */
+function watchHealth(service: string): { readonly told: string[]; readonly stop: () => void } {
+  const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
+  const told: string[] = [];
+  const call = scene.client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', (bytes: Buffer) => bytes, (bytes) => ['unknown', 'serving', 'not serving'][bytes[1] ?? 0]!, request);
+  call.on('data', (status: string) => told.push(status));
+  call.on('error', () => undefined); // that it was stopped
+  return { told, stop: () => call.cancel() };
+}
 
 test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
   const draining = createGrpcServer({ ports: scene.gateway, control: scene.control, messageTimeoutMs: 30_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => scene.defects.push(error) });
@@ -167,6 +193,8 @@ test('draining answers what is in flight, sends streams elsewhere and lets the c
     let release = (): void => undefined;
     const signals = openControl();
     await until(() => signals.signals.length === 2);
+    const watches = ['', 'svc.governance.v1.PolicyService', 'svc.governance.v1.AgentService'].map(watchHealth);
+    await until(() => watches.every(({ told }) => told.length === 1));
     const stream = openChecks();
     stream.call.write(check({ correlationId: 'last' }));
     await until(() => stream.answers.length === 1);
@@ -177,6 +205,9 @@ test('draining answers what is in flight, sends streams elsewhere and lets the c
     const closed = other.close();
     expect(await signals.ended).toEqual({ code: 'UNAVAILABLE', details: 'this gateway is shutting down; connect again' });
     expect(await stream.ended).toMatchObject({ code: 'UNAVAILABLE' });
+    await until(() => watches.every(({ told }) => told.length === 2));
+    expect(watches.map(({ told }) => told)).toEqual(watches.map(() => ['serving', 'not serving']));
+    for (const { stop } of watches) stop();
     release();
     expect(await inFlight).toMatchObject({ decision: 'allow' });
     await closed;
