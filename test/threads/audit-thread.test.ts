@@ -79,6 +79,17 @@ test('behind a write that failed nothing is written, though it could be, until t
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
 });
 
+test('a log that somebody else writes is refused with what to do, and is left to them', async () => {
+  const { append, base, directory, heard } = await openAuditThread();
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => { port1.close(); });
+  expect(() => runAuditThread(port2, {
+    directory, counters: new SharedArrayBuffer(8), fsync: 'never', checkpointKeyPath: join(base, 'key.pem'), checkpointEveryMs: 3_600_000, retention: { maxAgeMs: undefined, maxBytes: undefined },
+  })).toThrow(`the audit log in ${directory} is in use by ${process.pid}; stop that gateway first, or choose another SVC_DATA_DIR`);
+  append(1, true);
+  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+});
+
 test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
   const { append, failWrites, heard, tell } = await openAuditThread();
   const { aside, batch } = await failWrites();
