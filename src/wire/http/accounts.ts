@@ -12,6 +12,7 @@ import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refre
 import { problemOf } from './reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
+import { pageView } from './views.ts';
 
 export type AccountRouteOptions = {
   /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */
@@ -109,7 +110,7 @@ async function listInvites({ principal, query }: Authorized, link: Link): Promis
   const page = readPage(query);
   if (!page.ok) return page;
   const listed = await link.call('listInvites', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
-  return listed.ok ? ok({ status: 200, body: { invites: listed.value.items.map(inviteView), next_cursor: listed.value.next ?? null } }) : listed;
+  return listed.ok ? ok({ status: 200, body: pageView('invites', listed.value, inviteView) }) : listed;
 }
 
 const inviteView = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: OpenInvite) =>
@@ -143,7 +144,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   const page = readPage(query);
   if (!page.ok) return page;
   const listed = await link.call('listAccounts', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
-  return listed.ok ? ok({ status: 200, body: { accounts: listed.value.items.map(accountView), next_cursor: listed.value.next ?? null } }) : listed;
+  return listed.ok ? ok({ status: 200, body: pageView('accounts', listed.value, accountView) }) : listed;
 }
 
 async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

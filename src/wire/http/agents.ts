@@ -7,7 +7,7 @@ import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-cr
 import { agentIdentity, optional, readBody, readNames, readPage, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
-import { agentView } from './views.ts';
+import { agentView, pageView } from './views.ts';
 
 const registration = z.strictObject({
   agent: agentIdentity,
@@ -32,7 +32,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
   const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', principal, orgId: query.get('org_id') ?? undefined, teamId, agentId, ...page.value });
-  return reply.ok ? ok({ status: 200, body: { agents: reply.value.items.map(agentView), next_cursor: reply.value.next ?? null } }) : reply;
+  return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 
 async function deregister({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

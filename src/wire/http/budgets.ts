@@ -9,6 +9,7 @@ import { isUsageId, USAGE_ID_RULE } from '../requests.ts';
 import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readPage, rfc3339, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
+import { pageView } from './views.ts';
 
 const usage = z.strictObject({
   agent: agentIdentity,
@@ -37,7 +38,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   const page = readPage(query);
   if (!page.ok) return page;
   const { reply } = await link.ask<'list-budgets'>({ type: 'list-budgets', principal, orgId: query.get('org_id') ?? undefined, ...page.value });
-  return reply.ok ? ok({ status: 200, body: { budgets: reply.value.items.map(budgetView), next_cursor: reply.value.next ?? null } }) : reply;
+  return reply.ok ? ok({ status: 200, body: pageView('budgets', reply.value, budgetView) }) : reply;
 }
 
 const budgetView = ({ tier, orgId, teamId, agentId, daily, monthly, reservedMicroUsd }: BudgetStatusRow) => ({

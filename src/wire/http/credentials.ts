@@ -7,6 +7,7 @@ import type { Link } from '../../gateway/link.ts';
 import { name, optional, readBody, readPage, rfc3339, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
+import { pageView } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
 const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`).meta({ minItems: 1 });
@@ -56,7 +57,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   const page = readPage(query);
   if (!page.ok) return page;
   const listed = await link.call('listApiKeys', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
-  return listed.ok ? ok({ status: 200, body: { api_keys: listed.value.items.map(keyView), next_cursor: listed.value.next ?? null } }) : listed;
+  return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 
 async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

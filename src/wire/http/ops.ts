@@ -9,7 +9,7 @@ import { agentIdentity, optional, readBody, readNames, readOpHalves, readOpId, r
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
-import { opView } from './views.ts';
+import { opView, pageView } from './views.ts';
 
 const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`: either this, or its two halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 
@@ -47,7 +47,7 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
     state: state.value,
     ...page.value,
   });
-  return reply.ok ? ok({ status: 200, body: { ops: reply.value.items.map(opView), next_cursor: reply.value.next ?? null } }) : reply;
+  return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 
 async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

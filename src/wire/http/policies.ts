@@ -10,6 +10,7 @@ import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
 import { agentIdentity, moneyUsd, optional, optionalOr, readBody, readPage, rfc3339, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
+import { cursorView } from './views.ts';
 
 const textOf = (bytes: number) => ruled((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
 
@@ -28,9 +29,9 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   if (!page.ok) return page;
   const listed = await link.call('listPolicies', { principal, ...page.value });
   if (!listed.ok) return listed;
-  const { version, loadedAtMs, items, next } = listed.value;
+  const { version, loadedAtMs, items } = listed.value;
   const documents = items.map(({ name, scope, ruleCount, source }) => ({ name, scope, rule_count: ruleCount, source }));
-  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, next_cursor: next ?? null } });
+  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, ...cursorView(listed.value) } });
 }
 
 async function explain({ principal, body }: Authorized, link: Link): Promise<HttpReply> {

@@ -8,7 +8,7 @@ import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE, readPage } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
-import { agentView } from './views.ts';
+import { agentView, cursorView } from './views.ts';
 
 function readAsked({ principal, query }: Authorized): Result<OrgFilter & PageRequest, Fault> {
   const page = readPage(query);
@@ -24,8 +24,8 @@ async function overview(request: Authorized, link: Link): Promise<HttpReply> {
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-overview'>({ type: 'topology-overview', ...asked.value });
   if (!reply.ok) return reply;
-  const { orgCount, teamCount, agentCount, teams, agents, next } = reply.value;
-  return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), next_cursor: next ?? null } });
+  const { orgCount, teamCount, agentCount, teams, agents } = reply.value;
+  return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
 }
 
 async function team(request: Authorized, link: Link): Promise<HttpReply> {
@@ -35,15 +35,15 @@ async function team(request: Authorized, link: Link): Promise<HttpReply> {
   if (!teamId.ok) return teamId;
   const { reply } = await link.ask<'topology-team'>({ type: 'topology-team', teamId: teamId.value, ...asked.value });
   if (!reply.ok) return reply;
-  const { teams, agents, next } = reply.value;
-  return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), next_cursor: next ?? null } });
+  const { teams, agents } = reply.value;
+  return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
 }
 
 async function tree(request: Authorized, link: Link): Promise<HttpReply> {
   const asked = readAsked(request);
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-tree'>({ type: 'topology-tree', ...asked.value });
-  return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), next_cursor: reply.value.next ?? null } }) : reply;
+  return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), ...cursorView(reply.value) } }) : reply;
 }
 
 async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
@@ -59,7 +59,7 @@ async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
     descendants: descendants.map((below) => ({ ...agentView(below.agent), depth: below.depth })),
     truncated: isCut,
   }));
-  return ok({ status: 200, body: { lineages, next_cursor: reply.value.next ?? null } });
+  return ok({ status: 200, body: { lineages, ...cursorView(reply.value) } });
 }
 
 export type TopologyRouteOptions = { /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number };
@@ -69,7 +69,7 @@ const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authoriz
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-stats'>({ type: 'topology-stats', ...asked.value });
   if (!reply.ok) return reply;
-  const { orgCount, teamCount, agentCount, agentsSeen, ops, groups, next } = reply.value;
+  const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
   return ok({
     status: 200,
     body: {
@@ -81,7 +81,7 @@ const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authoriz
       ops,
       ops_ttl_secs: opsTtlSecs,
       groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
-      next_cursor: next ?? null,
+      ...cursorView(reply.value),
     },
   });
 };

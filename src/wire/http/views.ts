@@ -1,7 +1,13 @@
 /** The wire forms of what the governor answers: snake_case names and RFC 3339 times. */
-import type { AgentView, OpView } from '../../core/commands.ts';
+import type { AgentView, OpView, Page } from '../../core/commands.ts';
 import type { AgentIdentity } from '../../core/ids.ts';
 import { rfc3339 } from './body.ts';
+
+/** Where a listing goes on; null at its end (contract: Errors, lists, times). */
+export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
+
+/** A page of a listing: what is on it, under a name of its own, and where it goes on. */
+export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => object) => ({ [name]: page.items.map(view), ...cursorView(page) });
 
 const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
 
