@@ -5,7 +5,7 @@ import type { Fault } from '../core/fault.ts';
 import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import { SCOPES, orgInReach, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
-import type { ApiKeys, CreatedApiKey } from './api-keys.ts';
+import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';
 
 export type CreateApiKey = {
   readonly name: string;
@@ -22,23 +22,23 @@ const NAME = new RegExp(`^\\P{C}{1,${MAX_NAME_LENGTH}}$`, 'u');
 
 /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, and those of `ApiKeys.add`. */
 export async function createApiKey(keys: ApiKeys, principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
-  const orgId = input.orgId ?? principal.orgId;
-  const { key, record } = keys.make({
+  const wanted: NewApiKey = {
     name: input.name,
     scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
-    orgId,
+    orgId: input.orgId ?? principal.orgId,
     createdBy: principal.subject,
     expiresAtMs: input.expiresAtMs ?? null,
-  });
-  const refused = refusalOf(principal, record);
+  };
+  const refused = refusalOf(principal, wanted, keys.nowMs);
   if (refused !== undefined) return refused;
+  const { key, record } = keys.make(wanted);
   const added = await keys.add(record);
   if (!added.ok) return added;
   assert(added.value === 'inserted', 'two keys of 64 random bits have different ids');
   return ok({ key, record });
 }
 
-function refusalOf(principal: Principal, { name, scopes, orgId, createdAtMs, expiresAtMs }: ApiKey): Result<never, Fault> | undefined {
+function refusalOf(principal: Principal, { name, scopes, orgId, expiresAtMs }: NewApiKey, nowMs: number): Result<never, Fault> | undefined {
   const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
@@ -46,7 +46,7 @@ function refusalOf(principal: Principal, { name, scopes, orgId, createdAtMs, exp
   if (scopes.length === 0) return invalid('scopes', 'must name at least one scope');
   if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-  if (expiresAtMs !== null && expiresAtMs <= createdAtMs) return invalid('expires_at', 'must be in the future');
+  if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
   return undefined;
 }
 

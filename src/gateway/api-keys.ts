@@ -127,6 +127,9 @@ export class ApiKeys {
     return ok({ ...page, items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
 
+  /** By the clock that the times of keys are of. */
+  get nowMs(): number { return this.#deps.clock.nowMs(); }
+
   /** All keys in memory. */
   all(): readonly ApiKey[] { return this.#index.all(); }
 
