@@ -5,9 +5,10 @@
 import { explain, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
+import type { Caller } from './handle.ts';
 import type { HttpStatus } from './http/status-text.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
-import { unaryMethods, type Caller, type UnaryMethod } from './methods.ts';
+import { unaryMethods, type UnaryMethod } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';

@@ -4,6 +4,7 @@ import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import { batchHandler } from './batch-checks.ts';
 import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
+import type { Answer, Handle } from './handle.ts';
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from './limits.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
@@ -15,12 +16,6 @@ import type {
   RegisterAgentResponse,
 } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
-
-export type Answer<T> = Promise<Result<T, Fault>>;
-/** `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the answer is over. */
-export type Caller = { readonly cancelled: boolean };
-/** `authorization` is the header or metadata of that name, as it came. */
-export type Handle<Request, Response> = (request: Request, authorization: string | undefined, caller: Caller) => Answer<Response>;
 
 /** Reads a request, from either format. */
 type Decoders<Request> = Readonly<Record<'json' | 'binary', (body: Buffer) => Result<Request, Fault>>>;
