@@ -423,4 +423,14 @@ describe('limits and failures', () => {
     const governor = openGovernor();
     for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', '']) expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
   });
+
+  test.each([['team', 'teamId', 'search', '99.1'], ['lineage', 'agentId', 'crawler', '99']])('the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends', (view, field, name, cursor) => {
+    const governor = openGovernor();
+    const ask = (named: string, more: object = {}) => governor.apply({ ...topology(view, '', { [field]: named }), cursor: undefined, ...more } as Command, 1).reply;
+    const missing = (named: string) => ({ ok: false, fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` } });
+    expect(ask(name)).toMatchObject({ ok: true });
+    expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
+    expect(ask(name, { cursor })).toMatchObject({ ok: true, value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined } });
+    expect(ask(name, { principal: { ...ADMIN, orgId: 'acme' }, orgId: 'globex' })).toEqual({ ok: false, fault: { kind: 'org_forbidden', orgId: 'globex' } });
+  });
 });

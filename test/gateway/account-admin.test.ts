@@ -76,8 +76,10 @@ test('sessions are revoked by an admin, or by the account itself', async () => {
   const owner = await registerOwner(scene);
   const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
   for (const [principal, epoch] of [[principalOf(owner), 1], [principalOf(dev), 2]] as const) {
+    valueOf(await scene.logout({ refreshToken: valueOf(await signIn(scene, 'dev@example.com')).refreshToken }));
     const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
     expect(valueOf(await scene.revokeSessions({ principal, accountId: dev.id })).tokenEpoch).toBe(epoch);
+    expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', payload: { sessions_revoked: 1 } }); // not those that had ended
     expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
   }
   expect(await scene.revokeSessions({ principal: principalOf(dev), accountId: owner.id })).toMatchObject({ fault: { kind: 'insufficient_scope' } });

@@ -107,6 +107,19 @@ test('a statement that takes too long is given up, and the connection is used ag
   expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
 });
 
+test('fifty callers wait for each connection, and whoever comes then is told at once', async () => {
+  const url = await newDatabase();
+  const [postgres, other] = [open(url, { maxConnections: 1 }), await connect(url)];
+  await postgres.start();
+  await other.query('SELECT pg_advisory_lock(1)');
+  const ask = () => postgres.attempt((on) => on.query('SELECT pg_advisory_xact_lock_shared(1)'));
+  const waiting = Array.from({ length: 51 }, ask);
+  const told = await Promise.race([ask(), ...waiting.map(async (answer) => (await answer, 'in its turn'))]);
+  expect(told).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  await other.query('SELECT pg_advisory_unlock(1)');
+  expect((await Promise.all(waiting)).map((result) => result.ok)).toEqual(waiting.map(() => true));
+});
+
 test('the log tells of an outage once, however often something works in between, and of its end once nothing fails any more', async () => {
   const lines: string[] = [];
   const log = { info: (line: string) => void lines.push(line), warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
