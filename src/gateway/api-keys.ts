@@ -51,6 +51,8 @@ export class ApiKeys {
   #forgetAtSize = MIN_KEYS_TO_FORGET;
   /** Keys of each org that are being added: they count already. */
   readonly #adding = new Map<string, number>();
+  /** Revocations that are under way: whoever asks for one meanwhile waits for it, so that each is recorded once. */
+  readonly #revoking = new Map<string, Promise<Result<void, Fault>>>();
   /** However many unknown keys are presented, the store is asked once for all of them, and not too often. */
   readonly #look: () => Promise<Result<void, Fault>>;
 
@@ -167,13 +169,11 @@ export class ApiKeys {
   /** Revoking twice is no error. Faults: those of the store and the audit log. */
   async revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
     if (key.revokedAtMs !== null) return this.#unsaved.saveRevocation(key.id);
-    const recorded = await this.#record('ApiKeyRevoked', key, actor);
-    if (!recorded.ok) return recorded;
-    const revokedAtMs = this.#deps.clock.nowMs();
-    // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
-    this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
-    this.#unsaved.noteRevocation(key.id, revokedAtMs);
-    return this.#unsaved.saveRevocation(key.id);
+    const underWay = this.#revoking.get(key.id);
+    if (underWay !== undefined) return underWay;
+    const revoking = this.#revoke(key, actor).finally(() => this.#revoking.delete(key.id));
+    this.#revoking.set(key.id, revoking);
+    return revoking;
   }
 
   /** Writes revocations that the store could not take before, and times of last use. What it cannot take now is written by the next call. */
@@ -215,6 +215,16 @@ export class ApiKeys {
   }
 
   #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }
+
+  async #revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
+    const recorded = await this.#record('ApiKeyRevoked', key, actor);
+    if (!recorded.ok) return recorded;
+    const revokedAtMs = this.#deps.clock.nowMs();
+    // In memory first: even if the store cannot be reached now, the key is dead in this process from here on.
+    this.#adopt({ ...(this.#index.byId(key.id) ?? key), revokedAtMs });
+    this.#unsaved.noteRevocation(key.id, revokedAtMs);
+    return this.#unsaved.saveRevocation(key.id);
+  }
 
   #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
     return this.#deps.audit.record({

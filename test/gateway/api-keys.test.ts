@@ -135,6 +135,19 @@ describe('revoking', () => {
     expect(audit.drafts.map(({ eventType }) => eventType)).toEqual(['ApiKeyCreated', 'ApiKeyRevoked']);
   });
 
+  test('a key that several revoke at the same time is revoked once in the audit log; when it cannot be recorded, all of them are told, and the next one can', async () => {
+    const { keys, audit } = await start();
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+    const together = () => Promise.all([ADMIN, ACME_ADMIN, ADMIN].map((principal) => revokeApiKey(keys, principal, record.id)));
+    audit.broken = true;
+    expect((await together()).map(faultOf)).toEqual([{ kind: 'audit_unavailable' }, { kind: 'audit_unavailable' }, { kind: 'audit_unavailable' }]);
+    expect(keys.authenticate(record.digest)?.id).toBe(record.id);
+    audit.broken = false;
+    (await together()).forEach(must);
+    expect(keys.authenticate(record.digest)).toBeUndefined();
+    expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'account:root'], ['ApiKeyRevoked', 'account:root']]);
+  });
+
   test('an unknown key and the key of another org are not found, whoever asks without admin scope is refused first', async () => {
     const { keys } = await start();
     const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
