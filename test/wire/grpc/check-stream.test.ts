@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { ok } from '../../../src/core/result.ts';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { until, WRITE_KEY } from '../fake-ports.ts';
 import { bearer, check, checkAction, openChecks, openControl, scene } from './harness.ts';
@@ -138,6 +139,23 @@ test('a stream that stands still goes on when half of its checks are answered, a
   scene.gateway.answer = undefined;
   expect(await ended).toMatchObject({ code: 'OK' });
   expect(answers.length).toBe(1100);
+});
+
+test('for a client that takes no answers no more checks are decided, until it takes them', async () => {
+  scene.gateway.answer = () => ({ reply: ok({ decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } as const), auditId: 1 });
+  const { call, answers, ended } = openChecks();
+  call.pause();
+  for (let index = 0; index < 5_000; index++) call.write(check({ spanId: `s${index}` }));
+  call.end();
+  for (let before = -1; before !== scene.gateway.asked.length;) {
+    before = scene.gateway.asked.length;
+    await sleep(200);
+  }
+  expect(scene.gateway.asked.length).toBeGreaterThan(0);
+  expect(scene.gateway.asked.length).toBeLessThan(2_500);
+  call.resume();
+  expect(await ended).toMatchObject({ code: 'OK' });
+  expect(answers.length).toBe(5_000);
 });
 
 test('a client that breaks off leaves nothing behind, and late answers go nowhere', async () => {

@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { ok } from '../../../src/core/result.ts';
+import type { Fault } from '../../../src/core/fault.ts';
+import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
 import { Stream } from '../../../src/wire/ws/stream.ts';
+import { dial, head } from '../../support/raw-http.ts';
 import { openStream, Refused } from '../../support/stream.ts';
 
 let http: HttpApp | undefined;
@@ -35,6 +38,52 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   const refused = await opening;
   if (!(refused instanceof Refused)) throw refused;
   expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'this gateway is shutting down; connect again']);
+});
+
+/** A stream whose readers wait for the permit of the main thread, and somebody who asks for it. */
+async function askForPermit() {
+  http = createHttpApp(() => undefined);
+  let givePermit: ((permit: Result<undefined, Fault>) => void) | undefined;
+  const stream = new Stream(http.app, {
+    door: new DoorState(Infinity),
+    link: { call: () => new Promise((resolve) => { givePermit = resolve; }) } as unknown as Link,
+    tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
+    authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' }),
+    onError: (error) => { throw error; },
+  });
+  const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+  socket.write(head('GET /api/v1/stream HTTP/1.1', { Authorization: 'Bearer key', Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' }));
+  let told = '';
+  socket.on('data', (piece: Buffer) => { told += piece.toString(); });
+  await expect.poll(() => givePermit).toBeDefined();
+  expect(stream.size).toBe(1);
+  return { stream, socket, givePermit: givePermit!, told: () => told };
+}
+
+test('a key that is revoked while its request is counted opens no stream', async () => {
+  const { stream, socket, givePermit, told } = await askForPermit();
+  stream.revokeSubject('key:r');
+  givePermit(ok(undefined));
+  await expect.poll(told).toMatch(/^HTTP\/1\.1 401 [^]*"detail":"the credential was revoked"/);
+  expect(stream.size).toBe(0);
+  socket.destroy();
+});
+
+test('a stream that is one request too many takes no place', async () => {
+  const { stream, socket, givePermit, told } = await askForPermit();
+  givePermit(fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }));
+  await expect.poll(told).toMatch(/^HTTP\/1\.1 429 /);
+  expect(stream.size).toBe(0);
+  socket.destroy();
+});
+
+test('the place of a client that goes before its stream is open is free again', async () => {
+  const { stream, socket, givePermit } = await askForPermit();
+  socket.destroy();
+  await new Promise((resolve) => socket.once('close', resolve));
+  await sleep(50);
+  givePermit(ok(undefined));
+  await expect.poll(() => stream.size).toBe(0);
 });
 
 test('a key that is revoked while it is being verified opens no stream', async () => {
