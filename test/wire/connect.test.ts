@@ -37,6 +37,7 @@ test('a check is one POST of JSON', async () => {
     content: '{"decision":"DECISION_ALLOW","reason":"web tools only","policy":"search-team","ruleId":"web-only","opId":"trace:span","opState":"OP_STATE_RUNNING","auditId":"7"}',
   });
   expect(await call(CHECK, JSON.stringify(request), { 'content-type': 'application/json; charset=UTF-8', 'connect-protocol-version': '1', 'connect-timeout-ms': '1000' })).toMatchObject({ status: 200 });
+  expect(await call(CHECK, JSON.stringify(request).padEnd(1024 * 1024), { 'content-encoding': 'identity' })).toMatchObject({ status: 200 });
 });
 
 test('a check is one POST of protobuf', async () => {
@@ -119,6 +120,8 @@ test('the large batches of one org leave a turn to those of another', async () =
 
 test('a large batch is looked at as a whole before the first check of it is asked', async () => {
   expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({ status: 400, message: expect.stringContaining('requests[99].trace_id: ') as string });
+  expect(told(await call(BATCH, largeBatch('acme', { nope: 1 })))).toMatchObject({ status: 400, message: 'requests[99].nope: is not a field of CheckActionRequest' });
+  expect(told(await call(BATCH, largeBatch('acme').replace('"traceId"', '"nope"')))).toMatchObject({ status: 400, message: 'requests[0].nope: is not a field of CheckActionRequest' });
   expect(gateway.asked).toEqual([]);
 });
 
@@ -156,9 +159,13 @@ test('large batches without a credential that holds take few places, and none of
   expect(told(await call(BATCH, largeBatch('acme')))).toMatchObject({ status: 429 });
 });
 
-test('a large batch whose bearer is refused takes no place', async () => {
+test('a large batch that is refused for its bearer, or for its first check, waits for no place', async () => {
+  gateway.answer = () => new Promise(() => undefined);
+  for (let nth = 0; nth < 4; nth += 1) void call(BATCH, largeBatch('acme', {}, ''));
+  expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({ status: 429 });
   expect(told(await call(BATCH, largeBatch('acme', {}, ''), { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
-  expect(gateway.largeBatches.taken).toBe(0);
+  expect(told(await call(BATCH, largeBatch('acme', {}, '').replace('"traceId":"trace"', '"traceId":""')))).toMatchObject({ status: 400, message: expect.stringContaining('requests[0].trace_id: ') as string });
+  expect(gateway.largeBatches.taken).toBe(4);
 });
 
 test('of a batch of many checks, few are asked at a time while the gateway is busy, and all at once else', async () => {
@@ -294,6 +301,8 @@ test('other methods, types, versions and encodings are refused before the body i
   expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({ status: 413, code: 'resource_exhausted' });
   const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
   expect([told(stream), stream.headers]).toMatchObject([{ status: 501, code: 'unimplemented' }, [['svc-code', 'unimplemented']]]);
+  const streamGot = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '', {}, 'GET');
+  expect([streamGot.status, streamGot.headers]).toEqual([405, [['svc-code', 'method_not_allowed'], ['allow', 'POST']]]);
   expect(gateway.asked).toEqual([]);
 });
 

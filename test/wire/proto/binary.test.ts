@@ -87,6 +87,10 @@ test.each([
   ['a wire type that does not exist', [0x1f], 'message', 'has a field of unknown wire type 7'],
   ['a field of number 0, as in a message that is filled up with zeros,', [0x1a, 0x01, 0x74, 0x00, 0x00], 'message', 'has a field of number 0'],
   ['a group that is closed by another', [0xa3, 0x06, 0xac, 0x06], 'message', 'has groups that do not match'],
+  ['a nest of groups that would exhaust the stack', Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? 0xa3 : 0x06)), 'message', 'has groups nested too deep'],
+  ['an attribute that is no number', [0x3a, 0x10, 0x0a, 0x0e, 0x0a, 0x01, 0x61, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f], 'attributes', 'has a number that is not finite'],
+  ['an attribute that is infinite', [0x3a, 0x10, 0x0a, 0x0e, 0x0a, 0x01, 0x61, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f], 'attributes', 'has a number that is not finite'],
+  ['an attribute named __proto__', [0x3a, 0x11, 0x0a, 0x0f, 0x0a, 0x09, ...Buffer.from('__proto__'), 0x12, 0x02, 0x08, 0x00], 'attributes', 'has a key named __proto__'],
   ['an attribute without a value', [0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61], 'attributes.a', 'has no value'],
 ])('%s is refused', (_what, bytes, field, problem) => {
   expect(decode(Buffer.from(bytes))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field, problem } });
@@ -98,7 +102,12 @@ test('a number that is too large is refused in the words of JSON', () => {
   });
 });
 
-test('fields of a newer schema are passed over, groups too', () => {
+test('fields of a newer schema are passed over, groups too, and within attributes as well', () => {
+  const newer = [0xa0, 0x06, 0x87, 0x01, 0xa5, 0x06, 0, 0, 0, 0]; // a number of two bytes, and one of 32 bits
+  const within = (...bytes: number[]): number[] => [bytes.length, ...bytes];
+  const list = within(...newer, 0x0a, 0x02, 0x20, 0x01);
+  const attributes = within(...newer, 0x0a, ...within(0x0a, 0x01, 0x61, ...newer, 0x12, ...within(...newer, 0x32, ...list)));
+  expect(decode(Buffer.from([...newer, 0x1a, 0x01, 0x74, 0x3a, ...attributes]))).toEqual({ ok: true, value: { ...empty, traceId: 't', attributes: { a: [true] } } });
   const bytes = Buffer.from([0x1a, 0x01, 0x74, 0xa0, 0x06, 0x07, 0xa3, 0x06, 0x08, 0x01, 0xa4, 0x06, 0xaa, 0x06, 0x01, 0x00, 0xa1, 0x06, ...Array<number>(8).fill(0)]);
   expect(decode(bytes)).toEqual({ ok: true, value: { ...empty, traceId: 't' } });
 });

@@ -60,7 +60,12 @@ test.each([
   ['{"agent":"acme"}', 'agent', 'must be an object'],
   ['{"agent":{"orgId":7}}', 'agent.org_id', 'must be a string'],
   ['{"agent":{"orgId":"a","org_id":"b"}}', 'agent.org_id', 'is given under both of its names'],
+  ['{"credentialToken":"a","credential_token":"b"}', 'credential_token', 'is given under both of its names'],
   ['{"traceId":"a","trace_id":"b"}', 'trace_id', 'is given under both of its names'],
+  ['{"spanId":"a","span_id":"b"}', 'span_id', 'is given under both of its names'],
+  ['{"estimatedCostUsd":1,"estimated_cost_usd":2}', 'estimated_cost_usd', 'is given under both of its names'],
+  ['{"dryRun":true,"dry_run":false}', 'dry_run', 'is given under both of its names'],
+  ['{"correlationId":"a","correlation_id":"b"}', 'correlation_id', 'is given under both of its names'],
   ['{"traceId":7}', 'trace_id', 'must be a string'],
   ['{"dryRun":"true"}', 'dry_run', 'must be true or false'],
   ['{"dryRun":1}', 'dry_run', 'must be true or false'],
@@ -105,6 +110,13 @@ test('an item of a batch is named by its place', () => {
   expect(batch.decode(Buffer.from('{"requests":[{"traceId":"t"},{"agent":{"orgId":1}}]}'))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'requests[1].agent.org_id', problem: 'must be a string' } });
   expect(batch.decode(Buffer.from('{"requests":[null]}'))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'requests[0]', problem: 'must not be null' } });
   expect(batch.decode(Buffer.from('{"requests":{}}'))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'requests', problem: 'must be a list' } });
+});
+
+test('the requests of agents are read as strictly as their checks', () => {
+  const acknowledgement = (text: string) => jsonCodec('AckOpControlRequest').decode(Buffer.from(text));
+  expect(acknowledgement('{"nope":1}')).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'nope', problem: 'is not a field of AckOpControlRequest' } });
+  expect(acknowledgement('{"opId":"t:s","op_id":"t:t"}')).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'op_id', problem: 'is given under both of its names' } });
+  for (const zero of ['0', '"0"', 'null']) expect(acknowledgement(`{"op_id":"t:s","sequence":${zero}}`)).toMatchObject({ ok: true, value: { opId: 't:s', sequence: 0 } });
 });
 
 test.each([['{"sequence":-1}'], ['{"sequence":1.5}'], ['{"sequence":"9007199254740993"}'], ['{"sequence":"0x1"}'], ['{"sequence":[]}']])('%s is no sequence number', (text) => {
