@@ -52,7 +52,6 @@ export function readDoubleJson(value: unknown, path: string, name: string): numb
 
 /** `limit` is the greatest value allowed: 2^32 - 1, or 2^53 - 1 for a uint64. */
 export function readWholeJson(value: unknown, path: string, name: string, limit: number): number {
-  if (value === null) return 0;
   const number = typeof value === 'string' && WHOLE.test(value) ? Number(value) : value;
   if (typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= limit) return number;
   throw new Malformed(path + name, `must be a whole number from 0 to ${limit}`);
