@@ -90,10 +90,9 @@ export class Checker {
     const { budgets, ops } = this.#state;
     const from = ops.stateOf(slot);
     const heldMicroUsd = budgets.heldBy(slot);
-    const heldUntilMs = budgets.heldUntilMs(slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
-    return { ...outcome, undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, heldUntilMs, acknowledgedAtMs: undefined } };
+    return { ...outcome, undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined } };
   }
 
   /** The answer that a check would get. Registers no operation and holds no money. */

@@ -157,7 +157,7 @@ export class Governor {
     return {
       reply: ok({ op: this.#viewOf(slot), created: true }),
       effects: this.#moved(slot, 'OpRegistered', principal.subject),
-      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, heldUntilMs: 0, acknowledgedAtMs: undefined },
+      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined },
     };
   }
 
@@ -278,10 +278,10 @@ export class Governor {
     const owner = this.ops.ownerOf(slot);
     const acknowledgedAtMs = this.#signals.expect(opId);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
-    const held = { heldMicroUsd: this.budgets.heldBy(slot), heldUntilMs: this.budgets.heldUntilMs(slot) };
+    const heldMicroUsd = this.budgets.heldBy(slot);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
-    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number: this.ops.numberOf(slot), from, ...held, acknowledgedAtMs } };
+    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number: this.ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs } };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

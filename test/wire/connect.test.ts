@@ -205,6 +205,7 @@ test('a batch that meets a limit midway tells it of the items it holds for, and 
     { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
     { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s3', error },
   ] } });
+  expect(await batch('s2', 's1')).toMatchObject({ status: 200, body: { responses: [{ correlationId: 'of s2', error }, { decision: 'DECISION_ALLOW', opId: 'trace:s1' }] } });
   expect(await batch('s2', 's3')).toMatchObject({ status: 429, body: { code: 'resource_exhausted', message: error.message } });
 });
 

@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { replaceFileSync, syncDirectory } from '../durable-file.ts';
+import { replaceFileSync } from '../durable-file.ts';
 import { withOpenFile } from '../open-file.ts';
 import type { ChainHead } from './line.ts';
 import { readIfThere } from './segments.ts';
@@ -82,11 +82,9 @@ export function createCheckpointer(options: { readonly directory: string; readon
     record(head) {
       if (head.id === 0 || head.id === lastId) return;
       const checkpoint = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
-      const isFirst = !endIsClean;
-      if (isFirst) cutHalfLine(path);
+      if (!endIsClean) cutHalfLine(path);
       endIsClean = false;
       appendLine(path, JSON.stringify({ ...checkpoint, signature: signed(checkpointText(checkpoint), key) }));
-      if (isFirst) syncDirectory(directory); // the file may be new
       endIsClean = true;
       lastId = head.id;
     },

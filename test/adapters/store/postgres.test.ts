@@ -101,19 +101,6 @@ test('when a server takes over that has never heard of the transaction that was 
   expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
 });
 
-test('while a commit that was cut off is still under way, the caller is told neither that it is done nor that it is not', async () => {
-  const direct = await newDatabase();
-  await (await connect(direct)).query(`
-    CREATE SEQUENCE times_asked;
-    CREATE FUNCTION pg_xact_status(xid8) RETURNS text LANGUAGE sql AS $$ SELECT CASE WHEN nextval('times_asked') < 3 THEN 'in progress' ELSE 'committed' END $$`);
-  const { url, proxy } = await throughProxy(direct);
-  url.searchParams.set('options', '-c search_path=public,pg_catalog');
-  const postgres = open(url.href);
-  await postgres.start();
-  proxy.cutAt('COMMIT', 'asked');
-  expect(await postgres.transact(async (on) => (await on.query('SELECT 1'), ok('done')))).toEqual(ok('done'));
-});
-
 test('a statement that takes too long is given up, and the connection is used again', async () => {
   const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
   expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));

@@ -11,8 +11,8 @@ const unexpected = (error: unknown): void => { throw error; };
 const PATH = '/svc.governance.v1.PolicyService/BatchCheckActions';
 const ANSWER_BYTES = 10_000;
 
-async function serve(http: HttpApp, answer: ConnectMethod['answer'], door = new DoorState(Infinity)): Promise<{ readonly url: string }> {
-  serveConnect(http.app, { door, methods: new Map([[PATH, { maxBytes: 1_000, answer }]]), corsOrigins: [], bodyTimeoutMs: 60_000, onRequest: () => undefined, onDefect: unexpected });
+async function serve(http: HttpApp, answer: ConnectMethod['answer'], door = new DoorState(Infinity), onDefect: (error: unknown) => void = unexpected): Promise<{ readonly url: string }> {
+  serveConnect(http.app, { door, methods: new Map([[PATH, { maxBytes: 1_000, answer }]]), corsOrigins: [], bodyTimeoutMs: 60_000, onRequest: () => undefined, onDefect });
   const port = await http.listen('127.0.0.1', 0, false);
   onTestFinished(() => http.close());
   return { url: `http://127.0.0.1:${port}` };
@@ -38,4 +38,12 @@ test.each([['the native library or its stand-in', createHttpApp], ['node:http', 
   door.isLeaving = true;
   const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
   expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
+});
+
+test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s a defect while a call is begun is told as internal, without its message, and reported', async (_, create) => {
+  const defects: unknown[] = [];
+  const gateway = await serve(create(unexpected), () => { throw new Error('secret detail'); }, undefined, (error) => defects.push(error));
+  const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'internal', detail: 'the gateway failed to answer; the cause is in its log' }]);
+  expect(defects).toEqual([new Error('secret detail')]);
 });

@@ -150,7 +150,7 @@ test.each(apps)('over %s an answer counts as unwritten until it is read, or its 
     onTestFinished(() => void socket.destroy());
     socket.write(REQUEST);
     await once(socket, 'readable');
-    expect(door.unwritten).toBe(1);
+    expect([door.unwritten, door.isBusy]).toEqual([1, true]);
     socket[leave]();
     await expect.poll(() => door.unwritten).toBe(0);
   }

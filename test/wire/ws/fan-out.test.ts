@@ -167,6 +167,27 @@ test('what is kept for a slow reader is bounded; it is told how much it has miss
   expect(slow.frames.find(({ event_type }) => event_type === 'lagged')).toEqual({ event_type: 'lagged', payload: { dropped } });
 });
 
+test('of two slow readers of the same events each is told what it has missed itself', async () => {
+  const { fanOut, join } = scene();
+  const publish = (from: number, to: number): void => fanOut.publish(Array.from({ length: to - from }, (_, at) => change(`op:${from + at}`, 'running')));
+  const never = join();
+  never.isStuck = true;
+  const atFirst = join();
+  publish(0, 20_000);
+  await settled(atFirst, 20_000);
+  atFirst.isStuck = true;
+  publish(20_000, 60_000);
+  await turn();
+  const told = [];
+  for (const board of [never, atFirst]) {
+    board.drain();
+    await eventually(() => expect(board.frames.at(-1).payload.op_id).toBe('op:59999'));
+    const lagged = board.frames.filter(({ event_type }) => event_type === 'lagged');
+    told.push({ lagged: lagged.length, events: board.frames.length - lagged.length + lagged.reduce((sum: number, { payload }) => sum + Number(payload.dropped), 0) });
+  }
+  expect(told).toEqual([{ lagged: 1, events: 60_000 }, { lagged: 0, events: 60_000 }]);
+});
+
 test('operations that change over and over cost a slow reader no event', async () => {
   const { fanOut, join } = scene();
   const slow = join();

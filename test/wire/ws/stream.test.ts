@@ -1,16 +1,23 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp, type HttpApp } from '../../../src/wire/http/http-app.ts';
+import { createNodeApp } from '../../../src/wire/http/node-app.ts';
 import { Stream } from '../../../src/wire/ws/stream.ts';
 import { dial, head } from '../../support/raw-http.ts';
 import { openStream, Refused } from '../../support/stream.ts';
 
+const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', { Authorization: 'Bearer key', Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' });
+
 let http: HttpApp | undefined;
-afterEach(() => http?.close());
+afterEach(() => {
+  http?.close();
+  vi.useRealTimers();
+});
 
 test('who asks for a stream while the gateway shuts down is told just that', async () => {
   http = createHttpApp(() => undefined);
@@ -40,6 +47,48 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'this gateway is shutting down; connect again']);
 });
 
+/** A stream that anybody may open. */
+const openToAll = ({ app }: HttpApp): Stream => new Stream(app, {
+  door: new DoorState(Infinity),
+  link: { call: async () => ok(undefined) } as unknown as Link,
+  tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
+  authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' }),
+  onError: (error) => { throw error; },
+});
+
+test('over node:http a reader that answers no ping within half a minute loses its place, and one that answers keeps it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  http = createNodeApp(() => undefined);
+  const stream = openToAll(http);
+  const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
+  const { socket } = await openStream(gateway);
+  const dead = dial(gateway);
+  dead.write(HANDSHAKE);
+  await once(dead, 'data');
+  const asked = [once(socket, 'ping'), once(dead, 'data')];
+  vi.advanceTimersByTime(30_000);
+  await Promise.all(asked);
+  const answered = once(socket, 'pong');
+  socket.ping(); // behind its answer
+  await answered;
+  expect(stream.size).toBe(2);
+  vi.advanceTimersByTime(30_000);
+  await expect.poll(() => stream.size).toBe(1);
+  expect(socket.readyState).toBe(socket.OPEN);
+  socket.terminate();
+  dead.destroy();
+});
+
+test('over node:http a handshake that is refused for what it offers keeps no place', async () => {
+  http = createNodeApp(() => undefined);
+  const stream = openToAll(http);
+  const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+  socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
+  expect(stream.size).toBe(0);
+  socket.destroy();
+});
+
 /** A stream whose readers wait for the permit of the main thread, and somebody who asks for it. */
 async function askForPermit() {
   http = createHttpApp(() => undefined);
@@ -52,7 +101,7 @@ async function askForPermit() {
     onError: (error) => { throw error; },
   });
   const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
-  socket.write(head('GET /api/v1/stream HTTP/1.1', { Authorization: 'Bearer key', Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' }));
+  socket.write(HANDSHAKE);
   let told = '';
   socket.on('data', (piece: Buffer) => { told += piece.toString(); });
   await expect.poll(() => givePermit).toBeDefined();
