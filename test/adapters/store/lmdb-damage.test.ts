@@ -59,10 +59,11 @@ test('a store in which a page is something else, as after half a restore, is nam
   expect(await damagedStoreFile(dataDir)).toBeUndefined();
   const pagesWith = (mark: (page: Buffer) => boolean): number[] =>
     Array.from({ length: whole.length / 4096 }, (_, nth) => nth).filter((nth) => nth > 1 && mark(whole.subarray(nth * 4096, (nth + 1) * 4096)));
-  const verdicts = async (pages: readonly number[], bytes: Buffer): Promise<number> => {
+  const verdicts = async (pages: readonly number[], bytes: Buffer | ((page: Buffer) => Buffer)): Promise<number> => {
     let named = 0;
     for (const page of pages) {
-      writeFileSync(file, Buffer.concat([whole.subarray(0, page * 4096), bytes, whole.subarray((page + 1) * 4096)]));
+      const own = Buffer.from(whole.subarray(page * 4096, (page + 1) * 4096));
+      writeFileSync(file, Buffer.concat([whole.subarray(0, page * 4096), typeof bytes === 'function' ? bytes(own) : bytes, whole.subarray((page + 1) * 4096)]));
       if (await damagedStoreFile(dataDir) === file) named += 1;
     }
     return named;
@@ -71,6 +72,11 @@ test('a store in which a page is something else, as after half a restore, is nam
   for (const bytes of [Buffer.alloc(4096), Buffer.alloc(4096, 'x'), whole.subarray(4096, 8192)]) {
     for (const row of ['a777', 'n299']) expect(await verdicts(pagesWith((page) => page.includes(row)), bytes)).toBeGreaterThan(0);
   }
+  const [another] = pagesWith((page) => page.includes('a500'));
+  const ofAnother = whole.subarray(another! * 4096, (another! + 1) * 4096);
+  const asBranch = (page: Buffer) => (page.writeUInt16LE(0x01, 18), page);
+  for (const bytes of [ofAnother, asBranch]) expect(await verdicts(pagesWith((page) => page.includes('a777')), bytes)).toBeGreaterThan(0);
+  expect(await verdicts(pagesWith((page) => page.includes('y'.repeat(3_000))), ofAnother)).toBeGreaterThan(0); // a row on pages of its own
   writeFileSync(file, whole);
   expect(await damagedStoreFile(dataDir)).toBeUndefined();
 });
