@@ -71,6 +71,8 @@ const LINE_FEED = 10;
 
 type Chain = { readonly nextId: number; readonly prevHash: string; readonly entries: number; readonly last: Place };
 type Place = { readonly segment: string; readonly line: number };
+/** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
+type Stage = { readonly segment: Segment; readonly start: Chain; readonly isNewest: boolean; readonly seen: ReadonlyMap<number, Checkpoint> };
 type Walked = { readonly ok: true; readonly chain: Chain; readonly tornBytes: number } | { readonly ok: false; readonly chain: Chain; readonly broken: BrokenEntry };
 
 /** Reads the log once, in pieces. Throws only errors of the file system. */
@@ -86,12 +88,12 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
   let chain: Chain = { nextId: firstId, prevHash: anchor?.prev_hash ?? GENESIS_HASH, entries: 0, last: { segment: '', line: 0 } };
   let tornBytes = 0;
   for (const segment of segments) {
-    const isNewest = segment === segments.at(-1);
+    const stage: Stage = { segment, start: chain, isNewest: segment === segments.at(-1), seen };
     let walked: Walked;
     try {
-      walked = await walkSegment(segment, chain, isNewest, seen, options);
+      walked = await walkSegment(stage, options);
       // In a live log a failed append may have been read half before it was taken back; a real break is still there.
-      if (!walked.ok && isNewest) walked = await walkSegment(segment, chain, isNewest, seen, options);
+      if (!walked.ok && stage.isNewest) walked = await walkSegment(stage, options);
     } catch (error) {
       if (codeOf(error) === 'ENOENT' && hasMoved()) return verifyAuditLog(directory, options); // Retention was at work.
       throw error;
@@ -134,9 +136,7 @@ function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Check
   return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
 }
 
-async function walkSegment(
-  segment: Segment, start: Chain, isNewest: boolean, seen: ReadonlyMap<number, Checkpoint>, { onProgress }: VerifyOptions,
-): Promise<Walked> {
+async function walkSegment({ segment, start, isNewest, seen }: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
   let chain = start;
   let line = 0;
   const broken = (fault: Fault): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...fault } });

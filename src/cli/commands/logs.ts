@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const head = options.isSet('follow') ? await headOf(api, query) : undefined;
   const { rows, nextCursor } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
-  if (options.isSet('follow')) return follow(api, query, head, entries, globals.output);
+  if (options.isSet('follow')) return follow({ api, query, head, first: entries, format: globals.output });
   if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
   // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
@@ -58,10 +58,13 @@ async function isThere(api: Api, { org_id }: Query, { id, timestamp }: Head): Pr
   return rows.some((entry) => idOf(entry) === id);
 }
 
+/** `first` was listed after `head` was the newest entry. */
+type Following = { readonly api: Api; readonly query: Query; readonly head: Head | undefined; readonly first: readonly Row[]; readonly format: OutputFormat };
+
 /** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
-async function follow(api: Api, query: Query, from: Head | undefined, first: readonly Row[], format: OutputFormat): Promise<never> {
-  let seen = from;
-  let lastId = Math.max(idOf(first.at(-1)) ?? 0, from?.id ?? 0);
+async function follow({ api, query, head: headBefore, first, format }: Following): Promise<never> {
+  let seen = headBefore;
+  let lastId = Math.max(idOf(first.at(-1)) ?? 0, headBefore?.id ?? 0);
   let isAway = false;
   for (const entry of first) await writeEntry(entry, format);
   for (;;) {
