@@ -245,11 +245,13 @@ test('revoking a key is felt within 100 ms by every thread, on HTTP and on the s
   expect(Math.min(...tookMs)).toBeLessThan(100);
 });
 
-test('a stream ends with its credential', async () => {
+test('a stream ends with its credential: that of a key, of its token, and of the ticket that was given for the token', async () => {
   const { status, body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'short', scopes: ['read'], expires_at: new Date(Date.now() + 4_000).toISOString() });
   expect(status).toBe(201);
-  const board = await dashboard('', { bearer: body.key });
-  expect(await board.closed).toEqual({ code: 4401, reason: 'the credential has expired or was revoked' });
+  const { body: { token } } = await gateway.call('POST', '/api/v1/auth/token', {}, body.key);
+  const ticket = await ticketOf(token);
+  const boards = await Promise.all([dashboard('', { bearer: body.key }), dashboard('', { bearer: token }), dashboard(`?ticket=${ticket}`, { bearer: null })]);
+  for (const board of boards) expect(await board.closed).toEqual({ code: 4401, reason: 'the credential has expired or was revoked' });
 });
 
 test('a client has nothing to say: a little is ignored, much is refused', async () => {
