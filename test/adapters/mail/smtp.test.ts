@@ -65,8 +65,6 @@ test('a relay that knows the gateway gets the mail over TLS', async () => {
   expect(relay.received[0]!.raw).toMatch(/^From: no-reply@gateway\.test\r$/m);
 });
 
-<<<<<<< HEAD
-=======
 test('neither the check of the relay nor a mail leaves a connection behind', async () => {
   const seen = { opened: 0, closed: 0 };
   const { port } = await startRelay({ onConnect: (_session, callback) => { seen.opened += 1; callback(); }, onClose: () => { seen.closed += 1; } });
@@ -74,7 +72,6 @@ test('neither the check of the relay nor a mail leaves a connection behind', asy
   await eventually(() => expect(seen).toEqual({ opened: 2, closed: 2 }));
 });
 
->>>>>>> ef54711 (Give the relay of a test no second reason to lose its connections: it passed where the check left one behind)
 test('a relay without authentication gets it too, with TLS or, when it offers none, without', async () => {
   const offering = await startRelay();
   const plain = await startRelay({ disabledCommands: ['STARTTLS'] });
