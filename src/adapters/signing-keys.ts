@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../core/error-text.ts';
 import { assert, fail, ok } from '../core/result.ts';
 import { CLOCK_SKEW_MS, KEY_TOKEN_SECS } from '../core/token-claims.ts';
 import type { Clock } from '../gateway/ports.ts';
@@ -9,6 +8,7 @@ import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import { replaceFile } from './durable-file.ts';
 import { coordinateOf, generateSigningKey, readSigningKeys, type SigningKey, type VerifyingKey } from './ed25519.ts';
+import { ifThere } from './if-there.ts';
 
 export type SigningKeysOptions = {
   readonly dataDir: string;
@@ -111,15 +111,9 @@ class KeyRing implements SigningKeys {
   }
 
   async #readStored(): Promise<Stored | undefined> {
-    let text: string;
+    const text = await ifThere(readFile(this.#path, 'utf8'));
     try {
-      text = await readFile(this.#path, 'utf8');
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
-      throw error;
-    }
-    try {
-      return parseStored(text);
+      return text === undefined ? undefined : parseStored(text);
     } catch {
       // Making a new key instead would end every session without a word; the operator decides.
       throw new Error(`${this.#path} is damaged: restore it, or remove it to start with a new key`);

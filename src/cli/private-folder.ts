@@ -5,12 +5,12 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../adapters/durable-file.ts';
+import { ifThere } from '../adapters/if-there.ts';
 import { makeFolder } from '../adapters/make-folder.ts';
 import { codeOf, messageOf } from '../core/error-text.ts';
 import { CliError } from './errors.ts';
 import { fileFault } from './file-fault.ts';
 import { note } from './output.ts';
-import { statIfThere } from './stat-if-there.ts';
 
 const FOLDER_MODE = 0o700;
 const LOCK_RETRY_MS = 15;
@@ -35,18 +35,10 @@ export async function readPrivateFile(name: string): Promise<string | undefined>
   if (homeFolder() === undefined) return undefined;
   const path = pathInFolder(name);
   try {
-    return await textIfThere(path);
+    return await ifThere(readFile(path, 'utf8'));
   } catch (error) {
+    if (codeOf(error) === 'ENOTDIR') return undefined; // the home is no folder, such as /dev/null
     throw cannot('read', path, error);
-  }
-}
-
-async function textIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
-    throw error;
   }
 }
 
@@ -58,7 +50,7 @@ const warnedOf = new Set<string>();
  */
 export async function warnIfOpen(name: string, holds: string): Promise<void> {
   const path = pathInFolder(name);
-  const mode = process.platform === 'win32' ? 0 : ((await statIfThere(path))?.mode ?? 0) & 0o777;
+  const mode = process.platform === 'win32' ? 0 : ((await ifThere(stat(path)))?.mode ?? 0) & 0o777;
   if ((mode & 0o077) === 0 || warnedOf.has(path)) return;
   warnedOf.add(path);
   note(`warning: ${path} holds ${holds} and is open to others (mode ${mode.toString(8).padStart(4, '0')})`);
@@ -119,7 +111,7 @@ async function lock(path: string): Promise<HeldLock> {
   } finally {
     await rm(own, { force: true });
   }
-  const isOurs = async (): Promise<boolean> => (await textIfThere(path)) === holder;
+  const isOurs = async (): Promise<boolean> => (await ifThere(readFile(path, 'utf8'))) === holder;
   return { isOurs, end: async () => { if (await isOurs()) await rm(path, { force: true }); } };
 }
 
@@ -143,7 +135,7 @@ async function linked(from: string, to: string): Promise<boolean> {
 
 /** Renames a stale lock to a private name before deleting it, so that no fresh lock of another command is deleted. */
 async function clearWhenStale(path: string, aside: string): Promise<void> {
-  const seen = await statIfThere(path);
+  const seen = await ifThere(stat(path));
   if (seen === undefined || Date.now() - seen.mtimeMs < LOCK_STALE_MS) return;
   try {
     await rename(path, aside);
@@ -152,7 +144,7 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
     throw error;
   }
   // Between the look and the renaming another command may have cleared the stale lock and taken its own: give that back.
-  if ((await statIfThere(aside))?.ino !== seen.ino) await linked(aside, path);
+  if ((await ifThere(stat(aside)))?.ino !== seen.ino) await linked(aside, path);
   await rm(aside, { force: true });
 }
 

@@ -1,12 +1,12 @@
 /** A file that a command writes for a person: under its name it is whole, or as it was before. */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { link, realpath, rename, rm } from 'node:fs/promises';
+import { link, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ifThere } from '../adapters/if-there.ts';
 import { codeOf } from '../core/error-text.ts';
-import { statIfThere } from './stat-if-there.ts';
 
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -15,7 +15,7 @@ const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when it is interrupted.
  */
 export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
-  const present = await statIfThere(path);
+  const present = await ifThere(stat(path));
   if (present !== undefined && !mayReplace) throw Object.assign(new Error(`${path} is there already`), { code: 'EEXIST' });
   // A device or a pipe is written to: nothing may come in its place.
   if (present?.isFile() === false) return pipeline(await open(), createWriteStream(path));

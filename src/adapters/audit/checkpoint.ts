@@ -6,9 +6,9 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, t
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { replaceFileSync } from '../durable-file.ts';
+import { textIfThereSync } from '../if-there.ts';
 import { withOpenFile } from '../open-file.ts';
 import type { ChainHead } from './line.ts';
-import { readIfThere } from './segments.ts';
 
 export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
 export const ANCHOR_FILE = 'anchor.json';
@@ -92,7 +92,7 @@ export function createCheckpointer(options: { readonly directory: string; readon
 }
 
 function cutHalfLine(path: string): void {
-  const text = readIfThere(path);
+  const text = textIfThereSync(path);
   if (text !== undefined) truncateSync(path, Buffer.byteLength(text.slice(0, text.lastIndexOf('\n') + 1)));
 }
 
@@ -108,7 +108,7 @@ export function readCheckpoints(directory: string): { readonly line: number; rea
   return checkpointLines(directory).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
 }
 
-const checkpointLines = (directory: string): readonly string[] => (readIfThere(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
+const checkpointLines = (directory: string): readonly string[] => (textIfThereSync(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
 
 /** The one that saw the most; undefined where none can be read. */
 export function latestCheckpoint(directory: string): Checkpoint | undefined {
@@ -117,7 +117,7 @@ export function latestCheckpoint(directory: string): Checkpoint | undefined {
 
 /** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
 export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
-  const text = readIfThere(join(directory, ANCHOR_FILE));
+  const text = textIfThereSync(join(directory, ANCHOR_FILE));
   return text === undefined ? undefined : parsed(ANCHOR, text) ?? 'damaged';
 }
 

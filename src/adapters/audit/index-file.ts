@@ -12,8 +12,8 @@
 import { fstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
-import { codeOf } from '../../core/error-text.ts';
 import { lowerBound } from '../../core/lower-bound.ts';
+import { ifThereSync } from '../if-there.ts';
 import { withOpenFile } from '../open-file.ts';
 import { INDEXED_FIELDS } from './filter.ts';
 import type { IndexBuilder } from './index-builder.ts';
@@ -147,11 +147,4 @@ function findInFile(path: string, base: number, table: Uint32Array, hash: number
   });
 }
 
-function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
-  try {
-    return withOpenFile(path, 'r', use);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
+const withFile = <T>(path: string, use: (fd: number) => T): T | undefined => ifThereSync(() => withOpenFile(path, 'r', use));

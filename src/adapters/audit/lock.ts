@@ -4,8 +4,8 @@ import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, unlinkSync, w
 import { join } from 'node:path';
 import { codeOf } from '../../core/error-text.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
+import { textIfThereSync } from '../if-there.ts';
 import { isProcess } from '../is-process.ts';
-import { readIfThere } from './segments.ts';
 
 export type Lock = { release(): void };
 /** `holder` is the process id found in the lock, as text for a human; it may be of another pid namespace. */
@@ -49,13 +49,13 @@ export function acquirePidFile(path: string): Result<Lock, LockFault> {
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
     }
-    const holder = readIfThere(path);
+    const holder = textIfThereSync(path);
     if (holder === undefined) continue;
     // Our own mark is left by a thread of this process that crashed: the gateway runs one writer at a time.
     if (holder !== own && isAlive(holder)) return fail({ kind: 'locked', holder: holder.split(' ')[0] ?? '' });
     rmSync(path, { force: true });
   }
-  return fail({ kind: 'locked', holder: readIfThere(path) ?? '' });
+  return fail({ kind: 'locked', holder: textIfThereSync(path) ?? '' });
 }
 
 function isAlive(holder: string): boolean {
@@ -65,6 +65,6 @@ function isAlive(holder: string): boolean {
 
 /** Tells two processes apart that got the same id one after the other. Empty where the system does not say. */
 function startOf(pid: number): string {
-  const stat = readIfThere(`/proc/${pid}/stat`) ?? '';
+  const stat = textIfThereSync(`/proc/${pid}/stat`) ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }

@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';
+import { ifThereSync } from '../if-there.ts';
 import { IndexBuilder } from './index-builder.ts';
 import { loadIndexFile, writeIndexFile } from './index-file.ts';
 import type { SegmentIndex } from './segment-index.ts';
@@ -87,13 +88,8 @@ export const indexPath = ({ path }: Segment): string => path.replace(/\.ndjson$/
 
 /** Keeps a segment open while `use` runs; undefined when retention has deleted it meanwhile. */
 export async function withSegment<T>(segment: Segment, use: (fd: number) => Promise<T>): Promise<T | undefined> {
-  let fd: number;
-  try {
-    fd = openSync(segment.path, 'r');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const fd = ifThereSync(() => openSync(segment.path, 'r'));
+  if (fd === undefined) return undefined;
   try {
     return await use(fd);
   } finally {

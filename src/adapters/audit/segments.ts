@@ -1,7 +1,7 @@
 /** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
-import { readdirSync, readFileSync, readSync } from 'node:fs';
+import { readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from '../../core/error-text.ts';
+import { ifThereSync } from '../if-there.ts';
 
 export type Segment = { readonly firstId: number; readonly name: string; readonly path: string };
 
@@ -14,13 +14,7 @@ export function segmentAt(directory: string, firstId: number): Segment {
 
 /** Oldest first. A directory that does not exist has none. */
 export function listSegments(directory: string): Segment[] {
-  let names: string[];
-  try {
-    names = readdirSync(directory);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const names = ifThereSync(() => readdirSync(directory)) ?? [];
   return names
     .flatMap((name) => {
       const digits = SEGMENT_NAME.exec(name)?.[1];
@@ -38,14 +32,4 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
     filled += bytes;
   }
   return filled;
-}
-
-/** Undefined where there is no such file; throws what the system says of any other. */
-export function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../../core/error-text.ts';
 import { replaceFile } from '../durable-file.ts';
+import { ifThere } from '../if-there.ts';
 
 /** Grows with a change of anything in the data directory that a release without it would misread. */
 export const DATA_FORMAT = '1';
@@ -13,10 +13,7 @@ export const DATA_FORMAT = '1';
  */
 export async function unknownFormat(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, 'format');
-  const format = await readFile(path, 'utf8').then((text) => text.trim(), (error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const format = (await ifThere(readFile(path, 'utf8')))?.trim();
   if (format === undefined) await replaceFile(path, `${DATA_FORMAT}\n`);
   return format === DATA_FORMAT ? undefined : format;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { codeOf, messageOf } from '../../core/error-text.ts';
+import { ifThere } from '../if-there.ts';
 import { spawnAs, type RunAs } from './postgres-account.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 
@@ -138,14 +139,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
 }
 
 /** Undefined only where there is no such file: what cannot be read is not taken for missing, and made anew. */
-export async function textIfThere(file: string): Promise<string | undefined> {
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
+export const textIfThere = async (file: string): Promise<string | undefined> => (await ifThere(readFile(file, 'utf8')))?.trim();
 
 /** Ends early, without a word, when `signal` is aborted. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);

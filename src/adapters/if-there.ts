@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { codeOf } from '../core/error-text.ts';
+
+/** What is read of a file or a folder; undefined where there is none of that name. Rejects with any other error of the system. */
+export const ifThere = <T>(reading: Promise<T>): Promise<T | undefined> => reading.catch(undefinedWhereMissing);
+
+export function ifThereSync<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return undefinedWhereMissing(error);
+  }
+}
+
+export const textIfThereSync = (path: string): string | undefined => ifThereSync(() => readFileSync(path, 'utf8'));
+
+function undefinedWhereMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error;
+}
