@@ -39,7 +39,7 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
 }
 
 async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
-  const found = await reader.queryLines(filter, { perPage, cursor });
+  const found = await reader.query(filter, { perPage, cursor });
   if (!found.ok) return found;
   const { items, next } = found.value;
   const shown = orgId === null ? items : items.map(lineForOrg);

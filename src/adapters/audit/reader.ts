@@ -7,15 +7,12 @@ import { assert, fail, ok, type Result } from '../../core/result.ts';
 import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { idOf } from './line.ts';
-import { readTail } from './recovery.ts';
 import { LineScanner } from './scan.ts';
 import { SegmentIndexes, withSegment, type IndexedSegment } from './segment-indexes.ts';
 import { candidates, type ChunkRange } from './segment-index.ts';
 import { listSegments, readFully } from './segments.ts';
 
 export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
-
-export type AuditExportRequest = { readonly format: 'ndjson' | 'csv'; readonly order: 'oldest-first' | 'newest-first' };
 
 /** A page looks at this many chunks or segments at most, about a third of a second. */
 const MAX_STEPS_PER_PAGE = 2000;
@@ -28,9 +25,7 @@ const LINE_FEED = 10;
 const NO_CURSOR = Number.MAX_SAFE_INTEGER;
 
 type Match = { readonly id: number; readonly line: string };
-/** `before` is exclusive, as a cursor is. */
-type Walk = { readonly before: number; readonly newestFirst: boolean };
-/** When walking from the newest, everything from `reached` on has been looked at. */
+/** Everything from `reached` on has been looked at. */
 type Step = { readonly matches: readonly Match[]; readonly cost: number; readonly reached: number };
 type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
 
@@ -52,17 +47,11 @@ export class AuditReader {
   }
 
   /**
-   * Matching entries, newest first. The next page begins where this one ends, whatever was appended meanwhile. A page may be short,
-   * even empty, and still have a `next`: the search was cut to stay quick.
+   * Matching entries as JSON text, newest first. The next page begins where this one ends, whatever was appended meanwhile. A page
+   * may be short, even empty, and still have a `next`: the search was cut to stay quick. A line that is no longer JSON is left to
+   * `svc audit verify`.
    */
-  async query(filter: AuditFilter, page: AuditPageRequest): Promise<Result<Page<AuditEntry>, Fault>> {
-    const found = await this.queryLines(filter, page);
-    if (!found.ok) return found;
-    return ok({ ...found.value, items: found.value.items.map((line) => JSON.parse(line) as AuditEntry) });
-  }
-
-  /** As `query`, with the entries as JSON text. A line that is no longer JSON is left to `svc audit verify`. */
-  async queryLines(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
+  async query(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
     if (before === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this gateway gave' });
@@ -70,7 +59,7 @@ export class AuditReader {
     const untilMs = this.#nowMs() + this.#maxMsPerPage;
     let steps = 0;
     let stoppedAt: number | undefined;
-    for await (const step of this.#walk(compileFilter(filter), { before, newestFirst: true })) {
+    for await (const step of this.#walk(compileFilter(filter), before)) {
       matches.push(...step.matches.filter(({ line }) => entryOf(line) !== undefined));
       // One entry more than asked for shows that there is a next page.
       if (matches.length > perPage) break;
@@ -87,14 +76,13 @@ export class AuditReader {
   }
 
   /**
-   * Everything that matches and was in the log when the export began, in pieces of some 64 KB, as fast as they are taken.
-   * NDJSON gives the lines as they are, so that their hashes can be checked.
+   * Everything that matches and was in the log when the export began, newest first, in pieces of some 64 KB, as fast as they are
+   * taken. NDJSON gives the lines as they are, so that their hashes can be checked.
    */
-  async *export(filter: AuditFilter, { format, order }: AuditExportRequest): AsyncGenerator<string> {
+  async *export(filter: AuditFilter, format: 'ndjson' | 'csv'): AsyncGenerator<string> {
     const render = format === 'csv' ? csvOf : (line: string) => `${utf8Of(line)}\n`;
-    const range: Walk = { before: endOfLog(this.#directory), newestFirst: order === 'newest-first' };
     let piece = format === 'csv' ? CSV_HEADER : '';
-    for await (const { matches } of this.#walk(compileFilter(filter), range)) {
+    for await (const { matches } of this.#walk(compileFilter(filter), NO_CURSOR)) {
       for (const { line } of matches) piece += render(line);
       if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
       yield piece;
@@ -117,21 +105,21 @@ export class AuditReader {
     return false;
   }
 
-  /** The matches of one chunk after the other, and an empty step for every segment planned. */
-  async *#walk(filter: CompiledFilter, range: Walk): AsyncGenerator<Step> {
+  /** The matches of one chunk after the other, from the newest on, and an empty step for every segment planned. `before` is exclusive, as a cursor is. */
+  async *#walk(filter: CompiledFilter, before: number): AsyncGenerator<Step> {
     const segments = listSegments(this.#directory);
     const newest = segments.at(-1);
-    let reached = range.before;
+    let reached = before;
     let read = 0;
-    for (const segment of range.newestFirst ? segments.reverse() : segments) {
-      if (segment.firstId >= range.before) continue;
-      const plan = await withSegment(segment, async (fd) => planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, range));
+    for (const segment of segments.reverse()) {
+      if (segment.firstId >= before) continue;
+      const plan = await withSegment(segment, async (fd) => planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before));
       if (plan === undefined) continue;
       yield { matches: [], cost: plan.cost, reached };
       for (const chunk of plan.chunks) {
         read += 1;
         if (read % CHUNKS_PER_TURN === 0) await nextTurn();
-        const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, range));
+        const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, before));
         if (matches === undefined) break;
         reached = chunk.firstId;
         yield { matches, cost: 1, reached };
@@ -141,9 +129,9 @@ export class AuditReader {
   }
 }
 
-function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, range: Walk): Plan {
-  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < range.before);
-  return { chunks: range.newestFirst ? chunks.reverse() : chunks, cost: wasBuilt ? index.chunkCount : 1 };
+function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, before: number): Plan {
+  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < before);
+  return { chunks: chunks.reverse(), cost: wasBuilt ? index.chunkCount : 1 };
 }
 
 /** The lines after the last indexed chunk, which are always looked at. */
@@ -160,8 +148,8 @@ function tailOf(fd: number, from: number, to: number): ChunkRange[] {
   return [];
 }
 
-/** In the order asked for. A line that is not complete yet is left for later. */
-function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter, { before, newestFirst }: Walk): Match[] {
+/** The newest first. A line that is not complete yet is left for later. */
+function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter, before: number): Match[] {
   const bytes = Buffer.allocUnsafe(to - from);
   const text = bytes.toString('latin1', 0, readFully(fd, bytes, from));
   const scanner = new LineScanner();
@@ -171,12 +159,7 @@ function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter,
     const id = scanner.id();
     if (id < before) matches.push({ id, line: text.slice(start, feed) });
   }
-  return newestFirst ? matches.reverse() : matches;
-}
-
-function endOfLog(directory: string): number {
-  const newest = listSegments(directory).at(-1);
-  return newest === undefined ? 0 : (readTail(newest.path).last?.frame.id ?? newest.firstId - 1) + 1;
+  return matches.reverse();
 }
 
 const BEYOND_ASCII = /[\x80-\xff]/;

@@ -132,7 +132,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
     decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
     sinceMs: ms(query.since),
     untilMs: ms(query.until),
-  }, { format, order: 'newest-first' });
+  }, format);
 }
 
 /** What a person looks at must not drive the terminal; what a file or a program gets is left as it is. */

@@ -3,9 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { AuditPageRequest, AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../../../src/core/audit-line.ts';
-import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
+import { NO_LINEAGE, type AuditDraft, type AuditEntry, type AuditFilter } from '../../../src/core/audit.ts';
+import type { Page } from '../../../src/core/commands.ts';
+import type { Fault } from '../../../src/core/fault.ts';
+import { ok, type Result } from '../../../src/core/result.ts';
 
 export const NOON_MS = Date.UTC(2026, 2, 1, 12);
 
@@ -28,4 +32,10 @@ export function append(writer: AuditWriter, drafts: readonly (Partial<AuditDraft
   const appended = writer.append(bodies.join('\n'), bodies.length);
   if (!appended.ok) throw new Error(appended.fault.detail);
   return appended.value.firstId;
+}
+
+/** A page of the log, with its entries read. */
+export async function queried(reader: AuditReader, filter: AuditFilter, request: AuditPageRequest): Promise<Result<Page<AuditEntry>, Fault>> {
+  const page = await reader.query(filter, request);
+  return page.ok ? ok({ ...page.value, items: page.value.items.map((line) => JSON.parse(line) as AuditEntry) }) : page;
 }

@@ -7,7 +7,7 @@ import { csvCell } from '../../../src/adapters/audit/csv.ts';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { AUDIT_EVENTS, type AuditDraft, type AuditEntry, type AuditFilter } from '../../../src/core/audit.ts';
 import type { OpId } from '../../../src/core/ids.ts';
-import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
+import { append, freshDirectory, NOON_MS, openWriter, queried } from './log.ts';
 
 const SEGMENT_ONE = '0000000000000001.ndjson';
 
@@ -15,7 +15,7 @@ async function ids(reader: AuditReader, filter: AuditFilter, perPage = 1000): Pr
   const found: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await reader.query(filter, { perPage, cursor });
+    const page = await queried(reader, filter, { perPage, cursor });
     if (!page.ok) throw new Error(page.fault.kind);
     found.push(...page.value.items.map(({ id }) => id));
     cursor = page.value.next;
@@ -63,7 +63,7 @@ test('any filter over any log finds what a look at every entry finds, newest fir
       const warm = new AuditReader(directory);
       for (let from = 0; from < log.length; from += 50) {
         append(writer, log.slice(from, from + 50));
-        if (from % 200 === 0) await warm.query({ orgId: 'acme' }, { perPage: 1 });
+        if (from % 200 === 0) await queried(warm, { orgId: 'acme' }, { perPage: 1 });
       }
       for (const filter of asked) {
         const expected = log.flatMap((row, index) => (meets(row, filter) ? [index + 1] : [])).reverse();
@@ -97,7 +97,7 @@ test('a page that takes too long is answered with what was found, and a cursor t
   writer.close();
   let ms = 0;
   const reader = new AuditReader(directory, { maxMsPerPage: 10, nowMs: () => (ms += 4) });
-  const page = await reader.query({ orgId: 'acme' }, { perPage: 1000 });
+  const page = await queried(reader, { orgId: 'acme' }, { perPage: 1000 });
   // The plan of the segment, and two chunks of 128.
   expect(page.ok && [page.value.items.length, page.value.next !== undefined]).toEqual([256, true]);
   expect(await ids(reader, { orgId: 'acme' })).toHaveLength(2560);
@@ -111,7 +111,7 @@ test('an entry without an org is found by no org filter, and an entry comes back
   const reader = new AuditReader(directory);
   expect(await ids(reader, { orgId: 'null' })).toEqual([3]);
   expect(await ids(reader, { orgId: '' })).toEqual([]);
-  const page = await reader.query({ orgId: 'größe' }, { perPage: 5 });
+  const page = await queried(reader, { orgId: 'größe' }, { perPage: 5 });
   expect(page).toMatchObject({ ok: true, value: { next: undefined, items: [{
     id: 4, timestamp: '2026-03-01T12:00:00.000Z', event_type: 'ActionAllowed',
     lineage: { org_id: 'größe', team_id: 't', agent_id: 'a' }, op_id: null, decision: null, reason: 'naïve "quotes"',
@@ -127,7 +127,7 @@ test('pages neither repeat nor lose an entry while new ones arrive', async () =>
   const seen: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await reader.query({ orgId: 'acme' }, { perPage: 37, cursor });
+    const page = await queried(reader, { orgId: 'acme' }, { perPage: 37, cursor });
     if (!page.ok) throw new Error(page.fault.kind);
     seen.push(...page.value.items.map(({ id }) => id));
     cursor = page.value.next;
@@ -140,10 +140,10 @@ test('pages neither repeat nor lose an entry while new ones arrive', async () =>
 test('the last page has no cursor, and a cursor of somebody’s own making is refused', async () => {
   const directory = logOf(10);
   const reader = new AuditReader(directory);
-  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { next: undefined } });
-  expect(await new AuditReader(join(directory, 'nowhere')).query({}, { perPage: 10 })).toEqual({ ok: true, value: { items: [], next: undefined } });
+  expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({ ok: true, value: { next: undefined } });
+  expect(await queried(new AuditReader(join(directory, 'nowhere')), {}, { perPage: 10 })).toEqual({ ok: true, value: { items: [], next: undefined } });
   for (const cursor of ['', 'x', Buffer.from('before:0').toString('base64url'), Buffer.from('before:1e3').toString('base64url')]) {
-    expect(await reader.query({}, { perPage: 10, cursor })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'cursor' } });
+    expect(await queried(reader, {}, { perPage: 10, cursor })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'cursor' } });
   }
 });
 
@@ -262,14 +262,14 @@ test.each<[string, AuditFilter]>([
   // 24 parts in one segment: looking it up is a step, each part is one more.
   const growing = new AuditReader(directory, { maxStepsPerPage: 4 });
   while (await growing.refresh());
-  expect(await growing.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
+  expect(await queried(growing, filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
   writer.close();
   const next = openWriter(directory, { segmentBytes: 1_000 });
   append(next, [ofOrg('acme')]);
   next.close();
   while (await new AuditReader(directory).refresh());
   const sealed = new AuditReader(directory, { maxStepsPerPage: 6 });
-  expect(await sealed.query(filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
+  expect(await queried(sealed, filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
 });
 
 test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
@@ -292,13 +292,13 @@ test('a log of which retention takes the oldest part while it is read is read to
   for (let nth = 0; nth < 4; nth += 1) append(writer, many(1000));
   writer.close();
   const reader = new AuditReader(directory);
-  const exporting = reader.export({}, { format: 'ndjson', order: 'newest-first' });
+  const exporting = reader.export({}, 'ndjson');
   let text = (await exporting.next()).value ?? '';
   rmSync(join(directory, '0000000000001001.ndjson'));
   rmSync(join(directory, SEGMENT_ONE));
   for await (const piece of exporting) text += piece;
   expect(text.trimEnd().split('\n').map((line: string) => (JSON.parse(line) as AuditEntry).id)).toEqual(Array.from({ length: 2000 }, (_, index) => 4000 - index));
-  const midway = reader.export({}, { format: 'ndjson', order: 'newest-first' });
+  const midway = reader.export({}, 'ndjson');
   text = (await midway.next()).value ?? '';
   rmSync(join(directory, '0000000000003001.ndjson')); // the one that is being read
   for await (const piece of midway) text += piece;
@@ -357,11 +357,11 @@ test('a line that is no JSON any more is left out of pages and stands in exports
   const damaged = readFileSync(path, 'utf8').split('\n')[1] ?? '';
   const reader = new AuditReader(directory);
   expect(await ids(reader, {})).toEqual([3, 1]);
-  const page = await reader.query({}, { perPage: 1 });
-  const rest = await reader.query({}, { perPage: 1, cursor: (page.ok ? page.value.next : undefined) ?? '' });
+  const page = await queried(reader, {}, { perPage: 1 });
+  const rest = await queried(reader, {}, { perPage: 1, cursor: (page.ok ? page.value.next : undefined) ?? '' });
   expect(rest.ok && rest.value.items.map(({ id }) => id)).toEqual([1]);
-  expect(await exported(reader, {}, { format: 'ndjson', order: 'oldest-first' })).toBe(readFileSync(path, 'utf8'));
-  const csv = (await exported(reader, {}, { format: 'csv', order: 'oldest-first' })).split('\r\n');
+  expect(await exported(reader, {}, 'ndjson')).toBe(reversed(readFileSync(path, 'utf8')));
+  const csv = (await exported(reader, {}, 'csv')).split('\r\n');
   expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
 });
 
@@ -389,25 +389,26 @@ test.each([['in the part that is indexed', 129, 300], ['behind it', 129, 140], [
   expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), {})).toEqual(expected);
 });
 
-async function exported(reader: AuditReader, filter: AuditFilter, request: Parameters<AuditReader['export']>[1]): Promise<string> {
+async function exported(reader: AuditReader, filter: AuditFilter, format: 'ndjson' | 'csv'): Promise<string> {
   let text = '';
-  for await (const piece of reader.export(filter, request)) text += piece;
+  for await (const piece of reader.export(filter, format)) text += piece;
   return text;
 }
 
-test('an NDJSON export is the lines of the log byte for byte, in either order', async () => {
+/** The same lines, the last one first. */
+const reversed = (lines: string): string => `${lines.trimEnd().split('\n').reverse().join('\n')}\n`;
+
+test('an NDJSON export is the lines of the log byte for byte, newest first', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory, { segmentBytes: 50_000 });
   for (let nth = 0; nth < 5; nth += 1) append(writer, many(150, ofOrg(nth % 2 === 0 ? 'größe' : 'b')));
   writer.close();
   const log = readdirSync(directory).filter((name) => name.endsWith('.ndjson')).sort().map((name) => readFileSync(join(directory, name), 'utf8')).join('');
   const reader = new AuditReader(directory);
-  expect(await exported(reader, {}, { format: 'ndjson', order: 'oldest-first' })).toBe(log);
-  const reversed = `${log.trimEnd().split('\n').reverse().join('\n')}\n`;
-  expect(await exported(reader, {}, { format: 'ndjson', order: 'newest-first' })).toBe(reversed);
-  const one = await exported(reader, { orgId: 'b' }, { format: 'ndjson', order: 'oldest-first' });
+  expect(await exported(reader, {}, 'ndjson')).toBe(reversed(log));
+  const one = await exported(reader, { orgId: 'b' }, 'ndjson');
   expect(one.trimEnd().split('\n').map((line) => (JSON.parse(line) as AuditEntry).id)).toEqual(
-    [...Array.from({ length: 150 }, (_, index) => 151 + index), ...Array.from({ length: 150 }, (_, index) => 451 + index)]);
+    [...Array.from({ length: 150 }, (_, index) => 600 - index), ...Array.from({ length: 150 }, (_, index) => 300 - index)]);
 });
 
 test('a CSV export quotes what needs it and disarms what a spreadsheet would run', async () => {
@@ -415,7 +416,7 @@ test('a CSV export quotes what needs it and disarms what a spreadsheet would run
   const writer = openWriter(directory);
   append(writer, [{ lineage: { orgId: 'acme', teamId: '=cmd|x', agentId: 'a,b' }, decision: 'deny', reason: 'say "no"\nplease', payload: { n: 1 } }]);
   writer.close();
-  const csv = await exported(new AuditReader(directory), {}, { format: 'csv', order: 'oldest-first' });
+  const csv = await exported(new AuditReader(directory), {}, 'csv');
   const hash = /[0-9a-f]{64}(?=\r\n$)/.exec(csv)?.[0] ?? '';
   expect(csv).toBe(
     'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n'
@@ -433,7 +434,7 @@ test('an export of a large log, taken slowly, holds no more memory than a few pi
   while (await reader.refresh());
   const startBytes = process.memoryUsage().rss;
   let [highest, lines] = [0, 0];
-  for await (const piece of reader.export({}, { format: 'ndjson', order: 'oldest-first' })) {
+  for await (const piece of reader.export({}, 'ndjson')) {
     lines += piece.split('\n').length - 1;
     highest = Math.max(highest, process.memoryUsage().rss - startBytes);
     if (lines % 50 === 0) append(writer, many(1));

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, trun
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
-import { append, freshDirectory, openWriter } from './log.ts';
+import { append, freshDirectory, openWriter, queried } from './log.ts';
 
 const indexesIn = (directory: string): string[] => readdirSync(directory).filter((name) => name.endsWith('.idx')).sort();
 
@@ -20,16 +20,16 @@ test('an index that could not be written for a reason nobody knows is an error, 
   const reader = new AuditReader(directory);
   const inTheWay = join(directory, `0000000000000001.idx.${process.pid}.tmp`);
   mkdirSync(inTheWay);
-  await expect(reader.query({}, { perPage: 10 })).rejects.toThrow('EISDIR');
+  await expect(queried(reader, {}, { perPage: 10 })).rejects.toThrow('EISDIR');
   rmdirSync(inTheWay);
-  expect(await reader.query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
+  expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
 });
 
 test('a segment that lost its end gets no index file: it would be wrong, and written again by every query', async () => {
   const directory = logOfSegments(3);
   const torn = join(directory, '0000000000000002.ndjson');
   truncateSync(torn, statSync(torn).size - 20);
-  expect(await new AuditReader(directory).query({}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 3 }, { id: 1 }] } });
+  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 3 }, { id: 1 }] } });
   expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
 });
 
@@ -48,12 +48,12 @@ test('of a log of many segments, 512 indexes stay in memory, those used last; th
   const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
   const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
   // From the newest to the oldest: of the 514 that are sealed, 514 and 513 are the first to go.
-  expect(await reader.query({ orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { next: undefined } });
+  expect(await queried(reader, { orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { next: undefined } });
   expect(indexesIn(directory)).toHaveLength(514);
   for (const name of indexesIn(directory)) rmSync(join(directory, name));
-  await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(513) });
+  await queried(reader, { orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(513) });
   expect(indexesIn(directory)).toEqual([]);
-  await reader.query({ orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(515) });
+  await queried(reader, { orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(515) });
   expect(indexesIn(directory)).toContain('0000000000000514.idx');
 });
 
@@ -71,11 +71,11 @@ test('an append that is taken back while its segment is indexed leaves nothing b
   const afterwards = log('initech');
   log('globex');
   const reader = new AuditReader(directory);
-  const found = reader.query({ orgId: 'acme' }, { perPage: 1_000 });
+  const found = queried(reader, { orgId: 'acme' }, { perPage: 1_000 });
   // By now one stretch of several is indexed.
   await new Promise<void>((resolve) => process.nextTick(resolve));
   writeFileSync(path, afterwards);
   expect(await found).toMatchObject({ ok: true });
-  const initech = await reader.query({ orgId: 'initech' }, { perPage: 10_000 });
+  const initech = await queried(reader, { orgId: 'initech' }, { perPage: 10_000 });
   expect(initech.ok && initech.value.items.length).toBe(3_000);
 });

@@ -8,7 +8,7 @@ import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../../..
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
-import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
+import { append, freshDirectory, NOON_MS, openWriter, queried } from './log.ts';
 
 const SEGMENT_ONE = '0000000000000001.ndjson';
 const segmentsOf = (directory: string) => readdirSync(directory).filter((name) => /^\d{16}\.ndjson$/.test(name)).sort();
@@ -246,7 +246,7 @@ test('retention deletes the oldest segments by age and by size, and what is left
   expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4, head: writer.head() });
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4 });
   unlinkSync(join(directory, SEGMENT_ONE));
-  const page = await reader.query({}, { perPage: 1000 });
+  const page = await queried(reader, {}, { perPage: 1000 });
   expect(page).toMatchObject({ ok: true, value: { next: undefined } });
   expect(page.ok && page.value.items.map(({ id }) => id)).toEqual(Array.from({ length: 40 }, (_, index) => 60 - index));
 
