@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
@@ -142,6 +142,16 @@ test('a whole log is proved, in the data directory of a running gateway too', as
     expect(isSigned).toBe(path === gateway.dataDir);
     expect(stdout).toMatch(/^ok {4}\d+ entries, unbroken from 1 to \d+\nhead {2}[0-9a-f]{64}\n/);
   }
+});
+
+test('of a log whose checkpoints are missing it is said what cannot be noticed', async () => {
+  const copy = join(cli.home, 'unsigned');
+  mkdirSync(copy);
+  const segment = segmentIn(join(gateway.dataDir, 'audit'));
+  cpSync(segment, join(copy, basename(segment)));
+  const { status, stdout } = await cli.run(['audit', 'verify', copy]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/\nno checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same\n$/);
 });
 
 test('of a log that was tampered with the first broken entry is named', async () => {

@@ -32,7 +32,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
     await show(globals.output, value, () => [
       `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
       `head  ${head.hash}`,
-      ...(checkpoints === 0 ? [] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
+      ...(checkpoints === 0 ? ['no checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
       ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} at the end, of no whole entry yet: being written, or torn by a crash`]),
     ]);
     return EXIT.done;
