@@ -6,7 +6,7 @@ import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { SignIn } from '../../gateway/login.ts';
-import { name, optional, optionalOr, readBody, readPage, rfc3339 } from './body.ts';
+import { name, optional, optionalOr, readBody, readListing, rfc3339 } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
@@ -106,10 +106,10 @@ async function acceptInvite({ body }: HttpRequest, link: Link): Promise<HttpRepl
   return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
 }
 
-async function listInvites({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const listed = await link.call('listInvites', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+async function listInvites(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const listed = await link.call('listInvites', asked.value);
   return listed.ok ? ok({ status: 200, body: pageView('invites', listed.value, inviteView) }) : listed;
 }
 
@@ -140,10 +140,10 @@ async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
   return found.ok ? ok({ status: 200, body: { account: accountView(found.value), scopes: principal.scopes } }) : found;
 }
 
-async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const listed = await link.call('listAccounts', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+async function list(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const listed = await link.call('listAccounts', asked.value);
   return listed.ok ? ok({ status: 200, body: pageView('accounts', listed.value, accountView) }) : listed;
 }
 

@@ -4,7 +4,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { fail, ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
-import { agentIdentity, optional, readBody, readNames, readPage, ruled } from './body.ts';
+import { agentIdentity, optional, readBody, readListing, readNames, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView, pageView } from './views.ts';
@@ -25,13 +25,13 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
   return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
 }
 
-async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const names = readNames(query, ['team_id', 'agent_id']);
+async function list(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', principal, orgId: query.get('org_id') ?? undefined, teamId, agentId, ...page.value });
+  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', teamId, agentId, ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 

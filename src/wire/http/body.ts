@@ -1,11 +1,13 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
 import { isOnCalendar } from '../../core/calendar.ts';
+import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { COST_RULE } from '../requests.ts';
+import type { Authorized } from './route.ts';
 
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
@@ -65,7 +67,7 @@ export const DEFAULT_PER_PAGE = 50;
 export const MAX_PER_PAGE = 1_000;
 
 /** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). Fault: `invalid_argument`. */
-export function readPage(query: URLSearchParams): Result<{ readonly perPage: number; readonly cursor: string | undefined }, Fault> {
+export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   const given = query.get('per_page');
   const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;
   if (perPage < 1 || perPage > MAX_PER_PAGE) {
@@ -73,6 +75,12 @@ export function readPage(query: URLSearchParams): Result<{ readonly perPage: num
   }
   // An empty cursor asks for the first page: a client that has none yet may send it.
   return ok({ perPage, cursor: query.get('cursor') || undefined });
+}
+
+/** What listings have in common: who asks, for which org, and for which page. Fault: `invalid_argument`. */
+export function readListing({ principal, query }: Authorized): Result<OrgFilter & PageRequest, Fault> {
+  const page = readPage(query);
+  return page.ok ? ok({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }) : page;
 }
 
 /**

@@ -6,7 +6,7 @@ import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, USAGE_ID_RULE } from '../requests.ts';
-import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readPage, rfc3339, ruled } from './body.ts';
+import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readListing, rfc3339, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView } from './views.ts';
@@ -34,10 +34,10 @@ async function record({ principal, body }: Authorized, link: Link): Promise<Http
   return reply.ok ? ok({ status: 200, body: reply.value }) : reply;
 }
 
-async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const { reply } = await link.ask<'list-budgets'>({ type: 'list-budgets', principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+async function list(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const { reply } = await link.ask<'list-budgets'>({ type: 'list-budgets', ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('budgets', reply.value, budgetView) }) : reply;
 }
 

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, readPage, rfc3339, time } from './body.ts';
+import { name, optional, readBody, readListing, rfc3339, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView } from './views.ts';
@@ -53,10 +53,10 @@ async function create({ principal, body }: Authorized, link: Link): Promise<Http
   return created.ok ? ok({ status: 201, body: { key: created.value.key, ...keyView(created.value.record) } }) : created;
 }
 
-async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const listed = await link.call('listApiKeys', { principal, orgId: query.get('org_id') ?? undefined, ...page.value });
+async function list(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const listed = await link.call('listApiKeys', asked.value);
   return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { agentIdentity, optional, readBody, readNames, readOpHalves, readOpId, readPage, readWord } from './body.ts';
+import { agentIdentity, optional, readBody, readListing, readNames, readOpHalves, readOpId, readWord } from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
@@ -31,22 +31,15 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
   return readOpHalves(trace_id, span_id);
 }
 
-async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
-  const page = readPage(query);
-  if (!page.ok) return page;
-  const state = readWord(query, 'state', QUERY.state.options);
+async function list(request: Authorized, link: Link): Promise<HttpReply> {
+  const asked = readListing(request);
+  if (!asked.ok) return asked;
+  const state = readWord(request.query, 'state', QUERY.state.options);
   if (!state.ok) return state;
-  const names = readNames(query, ['team_id', 'agent_id']);
+  const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
-  const { reply } = await link.ask<'list-ops'>({
-    type: 'list-ops',
-    principal,
-    orgId: query.get('org_id') ?? undefined,
-    teamId: names.value.team_id,
-    agentId: names.value.agent_id,
-    state: state.value,
-    ...page.value,
-  });
+  const { team_id: teamId, agent_id: agentId } = names.value;
+  const { reply } = await link.ask<'list-ops'>({ type: 'list-ops', teamId, agentId, state: state.value, ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 

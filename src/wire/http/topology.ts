@@ -1,26 +1,20 @@
 /** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
-import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import { isName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
 import type { Link } from '../../gateway/link.ts';
-import { NAME_RULE, readPage } from './body.ts';
+import { NAME_RULE, readListing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
 import { agentView, cursorView } from './views.ts';
-
-function readAsked({ principal, query }: Authorized): Result<OrgFilter & PageRequest, Fault> {
-  const page = readPage(query);
-  return page.ok ? ok({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }) : page;
-}
 
 function readName(field: string, text: string): Result<string, Fault> {
   return isName(text) ? ok(text) : fail({ kind: 'invalid_argument', field, problem: NAME_RULE });
 }
 
 async function overview(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readAsked(request);
+  const asked = readListing(request);
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-overview'>({ type: 'topology-overview', ...asked.value });
   if (!reply.ok) return reply;
@@ -29,7 +23,7 @@ async function overview(request: Authorized, link: Link): Promise<HttpReply> {
 }
 
 async function team(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readAsked(request);
+  const asked = readListing(request);
   if (!asked.ok) return asked;
   const teamId = readName('team_id', request.params.team_id ?? '');
   if (!teamId.ok) return teamId;
@@ -40,14 +34,14 @@ async function team(request: Authorized, link: Link): Promise<HttpReply> {
 }
 
 async function tree(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readAsked(request);
+  const asked = readListing(request);
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-tree'>({ type: 'topology-tree', ...asked.value });
   return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), ...cursorView(reply.value) } }) : reply;
 }
 
 async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readAsked(request);
+  const asked = readListing(request);
   if (!asked.ok) return asked;
   const agentId = readName('agent_id', request.params.agent_id ?? '');
   if (!agentId.ok) return agentId;
@@ -65,7 +59,7 @@ async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
 export type TopologyRouteOptions = { /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number };
 
 const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authorized, link: Link): Promise<HttpReply> => {
-  const asked = readAsked(request);
+  const asked = readListing(request);
   if (!asked.ok) return asked;
   const { reply } = await link.ask<'topology-stats'>({ type: 'topology-stats', ...asked.value });
   if (!reply.ok) return reply;
