@@ -6,13 +6,13 @@ import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { SignIn } from '../../gateway/login.ts';
-import { name, optional, optionalOr, readBody, readListing, rfc3339 } from './body.ts';
+import { name, optional, optionalOr, readBody, readListing } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
-import { pageView } from './views.ts';
+import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
 
 export type AccountRouteOptions = {
   /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */
@@ -39,7 +39,7 @@ const newAccountView = ({ id, email, role, orgId, createdAtMs }: Account) =>
 const accountView = (account: Account) => ({
   ...newAccountView(account),
   disabled: account.disabled,
-  last_login_at: account.lastLoginAtMs === null ? null : rfc3339(account.lastLoginAtMs),
+  last_login_at: rfc3339OrNull(account.lastLoginAtMs),
 });
 
 const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpReply => ok({

@@ -130,5 +130,3 @@ export function readTime(query: URLSearchParams, field: string): Result<number |
   const ms = timeIn(given);
   return ms === undefined ? fail({ kind: 'invalid_argument', field, problem: TIME_RULE }) : ok(ms);
 }
-
-export const rfc3339 = (ms: number): string => new Date(ms).toISOString();

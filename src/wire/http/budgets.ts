@@ -6,10 +6,10 @@ import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, USAGE_ID_RULE } from '../requests.ts';
-import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readListing, rfc3339, ruled } from './body.ts';
+import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readListing, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
-import { pageView } from './views.ts';
+import { pageView, rfc3339 } from './views.ts';
 
 const usage = z.strictObject({
   agent: agentIdentity,

@@ -4,10 +4,10 @@ import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, readListing, rfc3339, time } from './body.ts';
+import { name, optional, readBody, readListing, time } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
-import { pageView } from './views.ts';
+import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
 const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`).meta({ minItems: 1 });
@@ -21,8 +21,6 @@ const keyRequest = z.strictObject({
   expires_at: optional(time),
 });
 
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : rfc3339(ms));
-
 const keyView = (key: ApiKey) => ({
   id: key.id,
   name: key.name,
@@ -31,9 +29,9 @@ const keyView = (key: ApiKey) => ({
   org_id: key.orgId,
   created_at: rfc3339(key.createdAtMs),
   created_by: key.createdBy,
-  expires_at: timeOrNull(key.expiresAtMs),
-  revoked_at: timeOrNull(key.revokedAtMs),
-  last_used_at: timeOrNull(key.lastUsedAtMs),
+  expires_at: rfc3339OrNull(key.expiresAtMs),
+  revoked_at: rfc3339OrNull(key.revokedAtMs),
+  last_used_at: rfc3339OrNull(key.lastUsedAtMs),
 });
 
 async function exchange({ bearer, body }: HttpRequest, link: Link): Promise<HttpReply> {

@@ -7,10 +7,10 @@ import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
 import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
-import { agentIdentity, moneyUsd, optional, optionalOr, readBody, readPage, rfc3339, ruled } from './body.ts';
+import { agentIdentity, moneyUsd, optional, optionalOr, readBody, readPage, ruled } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
-import { cursorView } from './views.ts';
+import { cursorView, rfc3339 } from './views.ts';
 
 const textOf = (bytes: number) => ruled((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
 

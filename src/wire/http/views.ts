@@ -1,7 +1,11 @@
 /** The wire forms of what the governor answers: snake_case names and RFC 3339 times. */
 import type { AgentView, OpView, Page } from '../../core/commands.ts';
 import type { AgentIdentity } from '../../core/ids.ts';
-import { rfc3339 } from './body.ts';
+
+export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+
+/** Of what has not happened, or never will. */
+export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));
 
 /** Where a listing goes on; null at its end (contract: Errors, lists, times). */
 export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
@@ -17,13 +21,13 @@ export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknow
   registered_at: rfc3339(registeredAtMs),
   updated_at: rfc3339(updatedAtMs),
   agent: identityView(agent),
-  acknowledged_at: acknowledgedAtMs === undefined ? null : rfc3339(acknowledgedAtMs),
+  acknowledged_at: rfc3339OrNull(acknowledgedAtMs),
 });
 
 export const agentView = ({ identity, parent, registeredAtMs, lastSeenMs, activeOps }: AgentView) => ({
   ...identityView(identity),
   parent: parent ?? null,
   registered_at: rfc3339(registeredAtMs),
-  last_seen_at: lastSeenMs === undefined ? null : rfc3339(lastSeenMs),
+  last_seen_at: rfc3339OrNull(lastSeenMs),
   active_ops: activeOps,
 });
