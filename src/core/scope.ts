@@ -32,14 +32,12 @@ export function holds(scopes: readonly Scope[], needed: Scope): boolean {
   return scopes.some((scope) => SCOPES.indexOf(scope) >= rank);
 }
 
-type Refusal = { readonly ok: false; readonly fault: Fault };
-
 /** The refusal of a principal that does not hold the scope; undefined where it does. */
-export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes'>): Refusal | undefined =>
+export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes'>): Result<never, Fault> | undefined =>
   holds(scopes, needed) ? undefined : fail({ kind: 'insufficient_scope', needed, held: scopes });
 
 /** The refusal of a principal that is not an admin of all orgs, for what concerns every org; undefined where it is one. */
-export const refuseUnlessAdminOfAll = (principal: Principal): Refusal | undefined =>
+export const refuseUnlessAdminOfAll = (principal: Principal): Result<never, Fault> | undefined =>
   refuseWithout('admin', principal) ?? (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
 
 /** True when the principal may know that anything of this org exists. */

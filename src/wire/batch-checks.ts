@@ -100,5 +100,5 @@ function respondToBatch(requests: readonly CheckActionRequest[], commands: reado
   return ok({ responses });
 }
 
-const atItem = (fault: Fault, index: number): { readonly ok: false; readonly fault: Fault } =>
+const atItem = (fault: Fault, index: number): Result<never, Fault> =>
   fail(fault.kind === 'invalid_argument' ? { ...fault, field: `requests[${index}].${fault.field}` } : fault);

@@ -21,8 +21,7 @@ export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
 const MAX_LABEL_BYTES = 256;
 
-type Invalid = { readonly ok: false; readonly fault: Fault };
-const invalid = (field: string, problem: string): Invalid => fail({ kind: 'invalid_argument', field, problem });
+const invalid = (field: string, problem: string): Result<never, Fault> => fail({ kind: 'invalid_argument', field, problem });
 
 const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
 const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/", and not . or ..';
@@ -154,7 +153,7 @@ function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | u
   return ok({ agent: agent as AgentIdentity, credential: credentialToken === '' ? undefined : digestOfPresented(credentialToken), principal });
 }
 
-function problemOfIdentity(agent: AgentId | undefined, field: string): Invalid | undefined {
+function problemOfIdentity(agent: AgentId | undefined, field: string): Result<never, Fault> | undefined {
   if (agent === undefined) return invalid(field, 'is required');
   if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, `${NAME_RULE}, nor - alone`);
   if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
@@ -162,11 +161,11 @@ function problemOfIdentity(agent: AgentId | undefined, field: string): Invalid |
   return undefined;
 }
 
-function problemOfParent(parent: AgentId, agent: AgentId | undefined): Invalid | undefined {
+function problemOfParent(parent: AgentId, agent: AgentId | undefined): Result<never, Fault> | undefined {
   const problem = problemOfIdentity(parent, 'parent');
   if (problem !== undefined) return problem;
   return parent.orgId === agent?.orgId ? undefined : invalid('parent.org_id', 'must be the org of the agent');
 }
 
-const problemOfPresentedToken = (token: string): Invalid | undefined =>
+const problemOfPresentedToken = (token: string): Result<never, Fault> | undefined =>
   isLongerThan(token, MAX_TOKEN_BYTES) ? invalid('credential_token', `must be at most ${MAX_TOKEN_BYTES} bytes`) : undefined;

@@ -1,11 +1,11 @@
 import type { Fault } from '../../core/fault.ts';
-import { fail } from '../../core/result.ts';
+import { fail, type Result } from '../../core/result.ts';
 import { CallerQuota } from '../../gateway/caller-quota.ts';
 import type { Crowding } from './route.ts';
 
 /** The requests of one row in progress: bounded in number, and no more than half of them from one address. */
 export class Crowd {
-  readonly refusal: { readonly ok: false; readonly fault: Fault };
+  readonly refusal: Result<never, Fault>;
   readonly #limit: number;
   readonly #quota: CallerQuota;
   #size = 0;

@@ -152,7 +152,7 @@ class RouteServer {
 }
 
 /** Counts a request; the refusal when it is one too many. */
-async function overLimit(link: Link, limit: Limit, key: string): Promise<{ readonly ok: false; readonly fault: Fault } | undefined> {
+async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<never, Fault> | undefined> {
   if (limit === 'none') return undefined;
   const permit = await link.call('takePermit', { limit, key });
   return permit.ok ? undefined : permit;

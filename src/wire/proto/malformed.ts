@@ -25,7 +25,7 @@ export function attempt<T>(decode: () => T): Result<T, Fault> {
 }
 
 /** The fault of a caught `Malformed`; anything else is a defect and is thrown on. */
-export function malformed(error: unknown): { readonly ok: false; readonly fault: Fault } {
+export function malformed(error: unknown): Result<never, Fault> {
   if (!(error instanceof Malformed)) throw error;
   return fail({ kind: 'invalid_argument', field: error.field, problem: error.problem });
 }
