@@ -42,10 +42,8 @@ function readDescriptors(name: string): readonly Buffer[] {
   const files: Buffer[] = [];
   while (reader.position < reader.end) {
     reader.uint32();
-    const outer = reader.open();
-    files.push(bytes.subarray(reader.position, reader.end));
-    reader.position = reader.end;
-    reader.close(outer);
+    const { from, to } = reader.span();
+    files.push(bytes.subarray(from, to));
   }
   return files;
 }

@@ -81,10 +81,7 @@ function spansOf(body: Buffer): readonly ItemSpan[] {
       continue;
     }
     if (spans.length === MAX_BATCH_ITEMS) throw tooMany('requests');
-    const outer = reader.open();
-    spans.push({ from: reader.position, to: reader.end });
-    reader.position = reader.end;
-    reader.close(outer);
+    spans.push(reader.span());
   }
   return spans;
 }

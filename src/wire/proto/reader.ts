@@ -108,6 +108,14 @@ export class Reader {
     this.#end = outer;
   }
 
+  /** Passes over a nested message. Answers where it lies. */
+  span(): { readonly from: number; readonly to: number } {
+    const length = this.uint32();
+    const from = this.position;
+    this.#advance(length);
+    return { from, to: this.position };
+  }
+
   /** At the end of the outermost message: nothing was read past it. */
   finish(): void {
     if (this.position !== this.#end) throw truncated();
