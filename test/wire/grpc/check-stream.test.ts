@@ -147,6 +147,7 @@ test('for a client that takes no answers no more checks are decided, until it ta
   call.pause();
   for (let index = 0; index < 5_000; index++) call.write(check({ spanId: `s${index}` }));
   call.end();
+  await until(() => scene.gateway.asked.length > 0);
   for (let before = -1; before !== scene.gateway.asked.length;) {
     before = scene.gateway.asked.length;
     await sleep(200);
