@@ -2,7 +2,7 @@
  * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random order: first the
  * tracker alone, then its share of a whole check in the governor.
  */
-import { randomHashKey } from '../src/adapters/secrets.ts';
+import { randomHashKey } from '../src/adapters/hash-key.ts';
 import { parseBudgetConfig } from '../src/core/budget-config.ts';
 import { BudgetTracker, type BudgetHandle } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';

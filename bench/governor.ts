@@ -1,6 +1,6 @@
 /** How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep hold it up? */
 import { loadPolicies } from '../src/adapters/policy-file.ts';
-import { randomHashKey } from '../src/adapters/secrets.ts';
+import { randomHashKey } from '../src/adapters/hash-key.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import { BudgetTracker } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';

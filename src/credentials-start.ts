@@ -1,6 +1,5 @@
 /** The credentials of a gateway: API keys, tokens and their signing keys, revocations, tickets. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { secrets } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
 import type { Fault } from './core/fault.ts';
 import { ok, type Result } from './core/result.ts';
@@ -10,6 +9,7 @@ import { ApiKeys } from './gateway/api-keys.ts';
 import { createAuthenticator, type Authenticator } from './gateway/authenticate.ts';
 import type { AuditLog, Clock } from './gateway/ports.ts';
 import { RevocationList, type RevocationStore } from './gateway/revocations.ts';
+import { digestOf } from './gateway/secret-token.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
 import { createTokenIssuer, type TokenIssuer } from './gateway/tokens.ts';
 import { WsTickets } from './gateway/ws-tickets.ts';
@@ -47,12 +47,12 @@ export async function openCredentials({ config, signingKeys, keyStore, isKeyStor
   const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const revocations = new RevocationList({ store: revocationStore, clock, onError: (message, error) => onError(error, message) });
-  const opened = await ApiKeys.open({ store: keyStore, audit, clock, secrets, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS, pauseOfLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined });
+  const opened = await ApiKeys.open({ store: keyStore, audit, clock, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS, pauseOfLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined });
   if (!opened.ok) return opened;
   const apiKeys = opened.value;
   const ownKey = config.SVC_BOOTSTRAP_API_KEY;
-  const keyDeletion = new ApiKeyDeletion({ store: keyStore, clock, kept: ownKey === undefined ? undefined : secrets.digestOf(ownKey) });
-  const authenticator = createAuthenticator({ apiKeys, tokens, revocations, secrets });
-  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
+  const keyDeletion = new ApiKeyDeletion({ store: keyStore, clock, kept: ownKey === undefined ? undefined : digestOf(ownKey) });
+  const authenticator = createAuthenticator({ apiKeys, tokens, revocations });
+  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock });
   return ok({ signingKeys, apiKeys, keyDeletion, revocations, authenticator, issuer, tickets: new WsTickets({ authenticator, clock }) });
 }

@@ -1,6 +1,6 @@
 /** The governor as the configuration wants it, with what the embedded store kept of the last run. */
+import { randomHashKey } from './adapters/hash-key.ts';
 import { usableMemoryMib } from './adapters/memory.ts';
-import { randomHashKey } from './adapters/secrets.ts';
 import type { Config } from './config.ts';
 import { redactAttributes } from './core/audit-redact.ts';
 import { BudgetTracker } from './core/budget.ts';

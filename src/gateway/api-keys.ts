@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS, formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
 } from '../core/api-key.ts';
@@ -11,7 +12,7 @@ import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import { coalesce } from './coalesce.ts';
 import type { AuditLog, Clock } from './ports.ts';
-import type { Secrets } from './secrets.ts';
+import { digestOf } from './secret-token.ts';
 import { UnsavedKeyChanges } from './unsaved-key-changes.ts';
 
 /** `key` exists nowhere else: show it once and forget it. */
@@ -23,7 +24,6 @@ export type ApiKeysDeps = {
   readonly store: ApiKeyStore;
   readonly audit: AuditLog;
   readonly clock: Clock;
-  readonly secrets: Secrets;
   /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
   readonly maxOrgKeys: number;
   /** The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store. */
@@ -137,10 +137,9 @@ export class ApiKeys {
 
   /** A key and its record, which is nowhere yet. The key is a random one unless its `text` is given. */
   make(given: NewApiKey, text?: string): CreatedApiKey {
-    const { id, key } = formatApiKey(this.#deps.secrets.random(KEY_ENTROPY_BYTES));
+    const { id, key } = formatApiKey(randomBytes(KEY_ENTROPY_BYTES));
     const chosen = text ?? key;
-    const digest = this.#deps.secrets.digestOf(chosen);
-    return { key: chosen, record: { ...given, id, digest, hint: hintOf(chosen), createdAtMs: this.#deps.clock.nowMs(), revokedAtMs: null, lastUsedAtMs: null } };
+    return { key: chosen, record: { ...given, id, digest: digestOf(chosen), hint: hintOf(chosen), createdAtMs: this.#deps.clock.nowMs(), revokedAtMs: null, lastUsedAtMs: null } };
   }
 
   /**

@@ -5,7 +5,7 @@ import { fail, ok, type Result } from '../core/result.ts';
 import type { CurrentToken } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { RevocationList } from './revocations.ts';
-import type { Secrets } from './secrets.ts';
+import { digestOf } from './secret-token.ts';
 import type { Tokens } from './tokens.ts';
 import type { Authenticated } from './use-cases.ts';
 
@@ -13,7 +13,6 @@ export type AuthenticatorDeps = {
   readonly apiKeys: ApiKeys;
   readonly tokens: Pick<Tokens, 'verify'>;
   readonly revocations: RevocationList;
-  readonly secrets: Pick<Secrets, 'digestOf'>;
 };
 
 export type Authenticator = {
@@ -26,14 +25,14 @@ export type Authenticator = {
 /** Longer than any credential that the gateway issues or accepts. In characters. */
 const MAX_BEARER_LENGTH = 4096;
 
-export function createAuthenticator({ apiKeys, tokens, revocations, secrets }: AuthenticatorDeps): Authenticator {
+export function createAuthenticator({ apiKeys, tokens, revocations }: AuthenticatorDeps): Authenticator {
   return {
     authenticate: async (bearer) => {
       if (bearer.length > MAX_BEARER_LENGTH) return unauthenticated('the credential is too long to be one');
       const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
       if (!looked.ok) return looked;
       // Keys first: a key that the operator chose may have any shape, also that of a token.
-      const key = apiKeys.authenticate(secrets.digestOf(bearer));
+      const key = apiKeys.authenticate(digestOf(bearer));
       if (key !== undefined) return ok(ofKey(key));
       if (bearer.split('.').length !== 3) return unauthenticated(problemOf(bearer));
       const token = await tokens.verify(bearer);

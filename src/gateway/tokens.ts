@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
 import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
 import { lineageOfOrg } from '../core/audit.ts';
@@ -8,7 +9,7 @@ import { KEY_TOKEN_SECS, type CurrentToken, type TokenClaims } from '../core/tok
 import type { ApiKeys } from './api-keys.ts';
 import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
 import type { RevocationList } from './revocations.ts';
-import type { Secrets } from './secrets.ts';
+import { digestOf } from './secret-token.ts';
 
 /** Signatures, on the crypto threads. Faults: `overloaded`, `internal`. */
 export type Tokens = {
@@ -24,7 +25,6 @@ export type TokenIssuerDeps = {
   readonly revocations: RevocationList;
   readonly audit: AuditLog;
   readonly clock: Clock;
-  readonly secrets: Secrets;
 };
 
 export type TokenIssuer = AccessTokens & {
@@ -38,20 +38,20 @@ export type TokenIssuer = AccessTokens & {
 const TOKEN_ID_BYTES = 16;
 
 export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
-  const { apiKeys, clock, secrets, revocations } = deps;
+  const { apiKeys, clock, revocations } = deps;
 
   const mint = async (expiresAtSecs: number, scopes: readonly Scope[], claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>, jti: string) => {
     const iat = Math.floor(clock.nowMs() / 1000);
     const signed = await deps.tokens.sign({ ...claims, iat, exp: expiresAtSecs, jti, scope: scopes.join(' ') });
     return signed.ok ? ok({ token: signed.value, expiresAtSecs, scopes } satisfies AccessToken) : signed;
   };
-  const newTokenId = () => Buffer.from(secrets.random(TOKEN_ID_BYTES)).toString('base64url');
+  const newTokenId = () => randomBytes(TOKEN_ID_BYTES).toString('base64url');
 
   return {
     exchange: async (bearer, scopes) => {
       const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
       if (!looked.ok) return looked;
-      const key = apiKeys.authenticate(secrets.digestOf(bearer));
+      const key = apiKeys.authenticate(digestOf(bearer));
       if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'an API key is exchanged here, and this is none that is in force' });
       const granted = grantedScopes(key, scopes);
       if (!granted.ok) return granted;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { ApiKey } from '../../src/core/api-key.ts';
 import type { SecretDigest } from '../../src/core/ids.ts';
@@ -88,7 +87,7 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
 test('a key that was made for a program and set by the operator does not come back to life when it is deleted, nor does that of an earlier value', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
   const clock = testClock(daysAgo(200));
-  const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, secrets, maxOrgKeys: 10 }));
+  const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
   const keys = await gateway();
   must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
   const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));

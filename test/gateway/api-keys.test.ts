@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { fail } from '../../src/core/result.ts';
@@ -8,6 +7,7 @@ import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { createApiKey, listApiKeys, revokeApiKey, type CreateApiKey } from '../../src/gateway/api-key-admin.ts';
 import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
+import { digestOf } from '../../src/gateway/secret-token.ts';
 import { ACME_ADMIN, ADMIN, START_MS, WRITER, faultOf, must, startApiKeys as start, temporaryStore } from './harness.ts';
 
 const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
@@ -23,8 +23,8 @@ describe('creating', () => {
       name: 'ci', scopes: ['read', 'write'], orgId: 'acme', createdBy: 'account:root', createdAtMs: START_MS, expiresAtMs: START_MS + DAY_MS,
       revokedAtMs: null, lastUsedAtMs: null,
     });
-    expect(keys.authenticate(secrets.digestOf(key))?.id).toBe(record.id);
-    expect((await reopen()).authenticate(secrets.digestOf(key))?.id).toBe(record.id);
+    expect(keys.authenticate(digestOf(key))?.id).toBe(record.id);
+    expect((await reopen()).authenticate(digestOf(key))?.id).toBe(record.id);
     const secret = key.slice(key.lastIndexOf('_') + 1);
     expect(JSON.stringify([must(await store.all()), audit.drafts])).not.toContain(secret);
     expect(audit.drafts).toEqual([{
@@ -283,7 +283,7 @@ describe('the first key', () => {
     const { keys, reopen, audit } = await start();
     const minted = must(await bootstrapApiKeys(keys, undefined));
     if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
-    expect(keys.authenticate(secrets.digestOf(minted.key))).toMatchObject({ scopes: ['admin'], orgId: null, createdBy: 'gateway' });
+    expect(keys.authenticate(digestOf(minted.key))).toMatchObject({ scopes: ['admin'], orgId: null, createdBy: 'gateway' });
     expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
     expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
   });
@@ -306,7 +306,7 @@ describe('the first key', () => {
     const { keys, reopen, store } = await start();
     const other = await reopen();
     for (const result of await Promise.all([bootstrapApiKeys(keys, ENVIRONMENT_KEY), bootstrapApiKeys(other, ENVIRONMENT_KEY)])) expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect([keys, other].map((each) => each.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([['admin'], ['admin']]);
+    expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([['admin'], ['admin']]);
     expect(must(await store.all())).toHaveLength(1);
   });
 
@@ -315,13 +315,13 @@ describe('the first key', () => {
     const other = await reopen();
     must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
     expect(must(await bootstrapApiKeys(other, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
-    expect(other.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
+    expect(other.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
   });
 
   test('the key of the environment works as it is, and a restart changes nothing', async () => {
     const { keys, reopen } = await start();
     expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect(keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toMatchObject({ scopes: ['admin'], orgId: null, hint: 'oper…' });
+    expect(keys.authenticate(digestOf(ENVIRONMENT_KEY))).toMatchObject({ scopes: ['admin'], orgId: null, hint: 'oper…' });
     const restarted = await reopen();
     expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
     expect(restarted.size).toBe(1);
@@ -333,8 +333,8 @@ describe('the first key', () => {
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     const restarted = await reopen();
     expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
-    expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
-    expect(restarted.authenticate(secrets.digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
+    expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    expect(restarted.authenticate(digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
     expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
     expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
   });
@@ -348,16 +348,16 @@ describe('the first key', () => {
     expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
     const { keys: next } = await start(store);
     expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
-    expect(next.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    expect(next.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 
   test('a key of the environment that was revoked stays revoked', async () => {
     const { keys, reopen } = await start();
     must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-    must(await revokeApiKey(keys, ADMIN, keys.authenticate(secrets.digestOf(ENVIRONMENT_KEY))?.id ?? ''));
+    must(await revokeApiKey(keys, ADMIN, keys.authenticate(digestOf(ENVIRONMENT_KEY))?.id ?? ''));
     const restarted = await reopen();
     expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
-    expect(restarted.authenticate(secrets.digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { fail, ok } from '../../src/core/result.ts';
 import { CachedAuthenticator } from '../../src/gateway/cached-authenticator.ts';
+import { digestOf } from '../../src/gateway/secret-token.ts';
 import type { Authenticated } from '../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../src/gateway/verified-cache.ts';
 
@@ -14,7 +14,7 @@ function start() {
     ask: (bearer) => new Promise((resolve) => {
       asked.push({ bearer, answer: (authenticated) => resolve(authenticated === undefined ? fail({ kind: 'unauthenticated', detail: 'no' }) : ok(authenticated)) });
     }),
-    digestOf: secrets.digestOf,
+    digestOf,
     nowMs: () => 0,
   });
   return { authenticator, asked };

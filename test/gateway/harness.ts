@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/lmdb.ts';
 import type { EmbeddedStore } from '../../src/adapters/store/lmdb.ts';
@@ -68,7 +67,7 @@ export const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ?
 export async function startApiKeys(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore()), maxOrgKeys = 10_000) {
   const clock = testClock();
   const audit = testAudit();
-  const open = async () => must(await ApiKeys.open({ store, audit, clock, secrets, maxOrgKeys }));
+  const open = async () => must(await ApiKeys.open({ store, audit, clock, maxOrgKeys }));
   const keys = await open();
   return { clock, audit, store, keys, reopen: open };
 }

@@ -1,6 +1,5 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { AccountId } from '../../src/core/account.ts';
 import type { Fault } from '../../src/core/fault.ts';
@@ -108,7 +107,7 @@ describe('exchanging an API key', () => {
 test('where nobody can sign, no token is given out', async () => {
   const { mint, apiKeys, revocations, clock, audit } = await start();
   const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
-  const issuer = createTokenIssuer({ apiKeys, revocations, clock, audit, secrets, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
+  const issuer = createTokenIssuer({ apiKeys, revocations, clock, audit, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
   expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
   expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
 });
@@ -225,7 +224,7 @@ describe('authenticating', () => {
       else issuer.revokeSubject('account:a1', 4);
       return verified;
     };
-    const { authenticate } = createAuthenticator({ apiKeys, revocations, secrets, tokens: { verify } });
+    const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });
     expect(faultOf(await authenticate(token))).toEqual({ kind: 'unauthenticated', detail: 'the token was revoked; sign in again' });
   });
 
@@ -252,7 +251,7 @@ describe('authenticating', () => {
     const { key } = await mint();
     const { token } = must(await elsewhere.exchange(key));
     const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
-    const deps = { ...parts, secrets, apiKeys: must(await ApiKeys.open({ ...parts, store, secrets, maxOrgKeys: 1, pauseOfLooks: async () => {} })) };
+    const deps = { ...parts, apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseOfLooks: async () => {} })) };
     const { authenticate } = createAuthenticator(deps);
     expect([await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf)).toEqual([away, away, away]);
     expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
@@ -263,7 +262,7 @@ describe('authenticating', () => {
     const { token } = must(await issuer.exchange((await mint()).key));
     const lane = new CryptoLane({ what: 'token verification', threads: 0, maxQueue: 0, maxBatch: 1, timeoutMs: 1, whenLate: 'replace-thread', onError: () => {} });
     const tokens = createTokens({ lane, keys, clock, frame: FRAME });
-    expect(faultOf(await createAuthenticator({ apiKeys, revocations, secrets, tokens }).authenticate(token))).toEqual({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 });
+    expect(faultOf(await createAuthenticator({ apiKeys, revocations, tokens }).authenticate(token))).toEqual({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 });
   });
 });
 

@@ -1,6 +1,5 @@
 /** API keys, tokens and what checks them, on a real store and real crypto threads, with a clock that the test sets. */
 import { afterAll } from 'vitest';
-import { secrets } from '../../src/adapters/secrets.ts';
 import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { createLmdbRevocationStore } from '../../src/adapters/store/lmdb-revocations.ts';
@@ -30,10 +29,10 @@ export async function openTestCredentials(pool: CryptoPool) {
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
   const reopen = async () => {
-    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, secrets, maxOrgKeys: 1_000 }));
+    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, maxOrgKeys: 1_000 }));
     const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
-    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock, secrets });
-    return { apiKeys, revocations, issuer, authenticator: createAuthenticator({ apiKeys, tokens, revocations, secrets }) };
+    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock });
+    return { apiKeys, revocations, issuer, authenticator: createAuthenticator({ apiKeys, tokens, revocations }) };
   };
   return { ...(await reopen()), clock, audit, signingKeys, tokens, reopen };
 }

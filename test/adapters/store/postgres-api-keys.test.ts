@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { secrets } from '../../../src/adapters/secrets.ts';
 import { createLmdbApiKeyStore } from '../../../src/adapters/store/lmdb-api-keys.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from '../../../src/adapters/store/postgres-api-keys.ts';
 import { Postgres, POSTGRES_DEFAULTS } from '../../../src/adapters/store/postgres.ts';
@@ -9,6 +8,7 @@ import { fail, ok } from '../../../src/core/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import type { ApiKeyStore } from '../../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../../src/gateway/api-keys.ts';
+import { digestOf } from '../../../src/gateway/secret-token.ts';
 import { ADMIN, START_MS, temporaryStore, testAudit, testClock } from '../../gateway/harness.ts';
 import { valueOf } from '../../support/accounts.ts';
 import { SILENT, withPostgres } from '../../support/postgres.ts';
@@ -46,11 +46,11 @@ test('gateways that note thousands of uses at the same time do not wait for each
 
 test('a key that another gateway made can be revoked here at once, and its uses there are seen here', async () => {
   const url = await newDatabase();
-  const gateway = async () => valueOf(await ApiKeys.open({ store: (await open(url)).store, audit: testAudit(), clock: testClock(), secrets, maxOrgKeys: 1_000 }));
+  const gateway = async () => valueOf(await ApiKeys.open({ store: (await open(url)).store, audit: testAudit(), clock: testClock(), maxOrgKeys: 1_000 }));
   const [here, there] = [await gateway(), await gateway()];
   const { key, record } = valueOf(await createApiKey(there, ADMIN, { name: 'ci', scopes: ['read'] }));
   valueOf(await here.refresh());
-  expect(there.authenticate(secrets.digestOf(key))).toMatchObject({ id: record.id });
+  expect(there.authenticate(digestOf(key))).toMatchObject({ id: record.id });
   valueOf(await there.flush());
   expect(valueOf(await listApiKeys(here, ADMIN, { perPage: 10 })).items).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
   const second = valueOf(await createApiKey(there, ADMIN, { name: 'leaked', scopes: ['read'] })).record;

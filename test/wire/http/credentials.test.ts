@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { secrets } from '../../../src/adapters/secrets.ts';
 import { ok } from '../../../src/core/result.ts';
 import { createApiKey, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
@@ -8,6 +7,7 @@ import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/gateway/link.ts';
+import { digestOf } from '../../../src/gateway/secret-token.ts';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
 import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
@@ -31,7 +31,7 @@ async function serve() {
   const cached = new CachedAuthenticator({
     cache: new VerifiedCache(),
     ask: (bearer) => link.call('authenticate', { bearer }),
-    digestOf: secrets.digestOf,
+    digestOf,
     nowMs: clock.nowMs,
   });
   authenticator.onRevoked((subject) => cached.drop(subject));
