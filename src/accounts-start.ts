@@ -81,6 +81,7 @@ export type AccountsStart = {
   readonly database: Database;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
+  readonly revocations: AccountsContext['revocations'];
   readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;

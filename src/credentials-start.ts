@@ -53,6 +53,6 @@ export async function openCredentials({ config, signingKeys, keyStore, isKeyStor
   const ownKey = config.SVC_BOOTSTRAP_API_KEY;
   const keyDeletion = new ApiKeyDeletion({ store: keyStore, clock, kept: ownKey === undefined ? undefined : digestOf(ownKey) });
   const authenticator = createAuthenticator({ apiKeys, tokens, revocations });
-  const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock });
+  const issuer = createTokenIssuer({ apiKeys, tokens, audit, clock });
   return ok({ signingKeys, apiKeys, keyDeletion, revocations, authenticator, issuer, tickets: new WsTickets({ authenticator, clock }) });
 }

@@ -124,11 +124,11 @@ async function assemble(resources: Resources, undo: Undo) {
     isKeyStoreShared: database !== undefined,
     revocationStore: createLmdbRevocationStore(store),
   }), database?.postgres.trouble);
-  const { apiKeys, authenticator, issuer } = credentials;
+  const { apiKeys, authenticator, issuer, revocations } = credentials;
   const limiters = limitersOf(config);
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log });
   const accounts = database && (await import('./accounts-start.ts')).startAccounts({
-    config, database, audit, log,
+    config, database, audit, log, revocations,
     clock: createSteadyClock(),
     passwords: crypto.passwords,
     tokens: issuer,

@@ -7,11 +7,13 @@ import { fail, type Result } from '../core/result.ts';
 import type { AccountStore, StoredAccount } from './account-store.ts';
 import type { Bounds } from './bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from './ports.ts';
+import type { RevocationList } from './revocations.ts';
 
 export type AccountsContext = {
   readonly store: AccountStore;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
+  readonly revocations: Pick<RevocationList, 'revoke'>;
   /** Whether the key of the subject `key:<id>` was revoked. Fault: `store_unreachable`. */
   readonly isKeyRevoked: (subject: string) => Promise<Result<boolean, Fault>>;
   readonly audit: AuditLog;
@@ -50,7 +52,7 @@ export function announce(context: AccountsContext, change: AccountEvent['change'
 
 /** Call it once a new epoch is committed, and before the caller is answered: it ends the tokens of the old one in every thread. */
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
-  context.tokens.revokeSubject(subjectOf(id), tokenEpoch);
+  context.revocations.revoke(subjectOf(id), tokenEpoch);
 }
 
 export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });

@@ -44,8 +44,6 @@ export type AccessToken = { readonly token: string; readonly expiresAtSecs: numb
 /** Access tokens of accounts: 15 minutes, scopes by role (contract: Tokens and scopes). */
 export type AccessTokens = {
   mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
-  /** Every token of `account:<id>` whose epoch is lower stops working at once, in every thread. */
-  revokeSubject(subject: string, tokenEpoch: number): void;
 };
 
 /** An event about an account for dashboards (contract: WebSocket, kind `account`). */

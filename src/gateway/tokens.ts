@@ -8,7 +8,6 @@ import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
 import { KEY_TOKEN_SECS, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
-import type { RevocationList } from './revocations.ts';
 import { digestOf } from './secret-token.ts';
 
 /** Signatures, on the crypto threads. Faults: `overloaded`, `internal`. */
@@ -22,7 +21,6 @@ export type Tokens = {
 export type TokenIssuerDeps = {
   readonly apiKeys: ApiKeys;
   readonly tokens: Tokens;
-  readonly revocations: RevocationList;
   readonly audit: AuditLog;
   readonly clock: Clock;
 };
@@ -38,7 +36,7 @@ export type TokenIssuer = AccessTokens & {
 const TOKEN_ID_BYTES = 16;
 
 export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
-  const { apiKeys, clock, revocations } = deps;
+  const { apiKeys, clock } = deps;
 
   const mint = async (expiresAtSecs: number, scopes: readonly Scope[], claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>, jti: string) => {
     const iat = Math.floor(clock.nowMs() / 1000);
@@ -70,7 +68,6 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       const expiresAtSecs = Math.floor(clock.nowMs() / 1000) + ACCESS_TOKEN_SECS;
       return mint(expiresAtSecs, SCOPES_OF_ROLE[role], { sub: subjectOf(id), role, epoch: tokenEpoch, ...boundTo(orgId) }, newTokenId());
     },
-    revokeSubject: (subject, tokenEpoch) => revocations.revoke(subject, tokenEpoch),
   };
 }
 

@@ -105,9 +105,9 @@ describe('exchanging an API key', () => {
 });
 
 test('where nobody can sign, no token is given out', async () => {
-  const { mint, apiKeys, revocations, clock, audit } = await start();
+  const { mint, apiKeys, clock, audit } = await start();
   const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
-  const issuer = createTokenIssuer({ apiKeys, revocations, clock, audit, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
+  const issuer = createTokenIssuer({ apiKeys, clock, audit, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
   expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
   expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
 });
@@ -129,26 +129,26 @@ describe('an account token', () => {
   });
 
   test('dies at once with its epoch, stays dead after a restart, and one minted in the same second lives', async () => {
-    const { issuer, authenticate, onRevoked, restart } = await start();
+    const { issuer, authenticate, onRevoked, restart, revocations } = await start();
     const heard: string[] = [];
     onRevoked((subject) => heard.push(subject));
     const before = must(await issuer.mintForAccount(OWNER));
     const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }));
-    issuer.revokeSubject('account:a1', 4);
-    issuer.revokeSubject('account:a1', 4); // said again
-    issuer.revokeSubject('account:a1', 2); // late news of an earlier one
+    revocations.revoke('account:a1', 4);
+    revocations.revoke('account:a1', 4); // said again
+    revocations.revoke('account:a1', 2); // late news of an earlier one
     const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
     const outcomes = async (ask: typeof authenticate) => Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
     expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
     expect(heard).toEqual(['account:a1']);
     await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
-    issuer.revokeSubject('account:a2', 1);
+    revocations.revoke('account:a2', 1);
     expect([await outcomes(authenticate), heard]).toEqual([['unauthenticated', 'unauthenticated', 'ok'], ['account:a1', 'account:a2']]);
   });
 
   test('a revocation is forgotten when the last token it could touch has ended', async () => {
-    const { issuer, revocations, clock, restart } = await start();
-    issuer.revokeSubject('account:a1', 4);
+    const { revocations, clock, restart } = await start();
+    revocations.revoke('account:a1', 4);
     await expect.poll(async () => (await restart()).revocations.size).toBe(1);
     clock.advance(900_000);
     revocations.prune();
@@ -172,11 +172,11 @@ describe('an account token', () => {
   });
 
   test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
-    const { issuer, revocations, clock, onRevoked } = await start();
+    const { revocations, clock, onRevoked } = await start();
     const heard: string[] = [];
     onRevoked((subject) => heard.push(subject));
     for (let seconds = 0; seconds <= 1_200; seconds += 60) {
-      issuer.revokeSubject('account:a1', 4);
+      revocations.revoke('account:a1', 4);
       revocations.prune();
       clock.advance(60_000);
     }
@@ -221,7 +221,7 @@ describe('authenticating', () => {
     const verify = async (bearer: string) => {
       const verified = await tokens.verify(bearer);
       if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
-      else issuer.revokeSubject('account:a1', 4);
+      else revocations.revoke('account:a1', 4);
       return verified;
     };
     const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });

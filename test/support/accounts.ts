@@ -51,8 +51,8 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     tokens: {
       mintForAccount: async ({ id, role, tokenEpoch }) =>
         ok({ token: `${id} ${role} ${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
-      revokeSubject: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
     },
+    revocations: { revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`) },
     isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     mailer: { send: async (mail) => void mails.push(mail) },

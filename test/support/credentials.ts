@@ -31,7 +31,7 @@ export async function openTestCredentials(pool: CryptoPool) {
   const reopen = async () => {
     const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, maxOrgKeys: 1_000 }));
     const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
-    const issuer = createTokenIssuer({ apiKeys, tokens, revocations, audit, clock });
+    const issuer = createTokenIssuer({ apiKeys, tokens, audit, clock });
     return { apiKeys, revocations, issuer, authenticator: createAuthenticator({ apiKeys, tokens, revocations }) };
   };
   return { ...(await reopen()), clock, audit, signingKeys, tokens, reopen };
