@@ -137,6 +137,7 @@ export const VARIABLES = {
   SVC_SMTP_USER: variable(text, 'text', undefined, 'user name at the relay'),
   SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'password at the relay')),
   SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From address of the mails; in production, a sender of a verified domain'),
+  // By default what OWASP's Password Storage Cheat Sheet recommends for argon2id.
   SVC_ARGON2_MEMORY_KIB: countOf('kibibytes', 8, 4_194_304, '19456', 'memory of one password hash, in KiB'),
   SVC_ARGON2_ITERATIONS: count(1, 100, '2', 'passes of one password hash'),
   SVC_ARGON2_PARALLELISM: count(1, 16, '1', 'lanes of one password hash'),

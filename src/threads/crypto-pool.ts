@@ -2,25 +2,20 @@ import type { Passwords } from '../gateway/ports.ts';
 import { CryptoLane } from './crypto-lane.ts';
 import type { PasswordCost } from './crypto-tasks.ts';
 
-/** OWASP's recommendation for argon2id: 19 MiB, two passes, one lane. */
-const DEFAULT_PASSWORD_COST: PasswordCost = { memoryKib: 19_456, iterations: 2, parallelism: 1 };
-
-/** libuv's thread pool, on which argon2 runs, when UV_THREADPOOL_SIZE does not say otherwise. */
-const DEFAULT_UV_THREADS = 4;
-
 /** Signature tasks that may wait: as many as are done in a quarter of a second. */
 const MAX_TOKEN_QUEUE = 4096;
 
 export type CryptoPoolOptions = {
   /** Threads for passwords (SVC_CRYPTO_THREADS); see `passwordThreads`. */
   readonly threads: number;
-  readonly cost?: PasswordCost;
+  readonly cost: PasswordCost;
   /** UV_THREADPOOL_SIZE of this process. */
-  readonly uvThreads?: number;
+  readonly uvThreads: number;
   /** Password tasks that may wait (SVC_CRYPTO_QUEUE). At 30 ms each, 64 on one thread is a wait of two seconds. */
-  readonly maxPasswordQueue?: number;
-  readonly timeoutMs?: number;
+  readonly maxPasswordQueue: number;
   readonly onError: (message: string, cause: string) => void;
+  /** These two are for tests. */
+  readonly timeoutMs?: number;
   readonly filename?: string;
 };
 
@@ -42,14 +37,13 @@ export type CryptoPool = {
 };
 
 /** Starts the crypto threads: one lane for argon2id, one for token signatures, each with its own bounded queue. */
-export function createCryptoPool(options: CryptoPoolOptions): CryptoPool {
-  const { cost = DEFAULT_PASSWORD_COST, timeoutMs = 10_000, onError, filename } = options;
+export function createCryptoPool({ threads, cost, uvThreads, maxPasswordQueue, onError, timeoutMs = 10_000, filename }: CryptoPoolOptions): CryptoPool {
   const shared = { timeoutMs, onError, filename };
   const passwordLane = new CryptoLane({
     ...shared,
     what: 'password hashing',
-    threads: passwordThreads(options.threads, options.uvThreads ?? DEFAULT_UV_THREADS),
-    maxQueue: options.maxPasswordQueue ?? 64,
+    threads: passwordThreads(threads, uvThreads),
+    maxQueue: maxPasswordQueue,
     maxBatch: 1,
     whenLate: 'wait-for-thread',
   });

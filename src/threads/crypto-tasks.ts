@@ -1,6 +1,6 @@
 /** What the crypto pool can be asked and what it answers: plain data, imported by both ends. */
 
-/** argon2id parameters (OWASP Password Storage Cheat Sheet). */
+/** argon2id parameters. */
 export type PasswordCost = {
   readonly memoryKib: number;
   readonly iterations: number;

@@ -15,7 +15,7 @@ export const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const
 
 /** One for a whole test file, because threads take longer to start than a test. */
 export function testCryptoPool(): CryptoPool {
-  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+  const pool = createCryptoPool({ threads: 1, cost: { memoryKib: 1024, iterations: 1, parallelism: 1 }, uvThreads: 4, maxPasswordQueue: 64, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
   afterAll(() => pool.close());
   return pool;
 }

@@ -5,11 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
+import { VARIABLES } from '../../src/config.ts';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCryptoPool, passwordThreads } from '../../src/threads/crypto-pool.ts';
 import type { CryptoPool, CryptoPoolOptions } from '../../src/threads/crypto-pool.ts';
 import { eventually } from '../support/eventually.ts';
 
+/** As a gateway has it whose operator has set nothing. */
+const DEFAULT_COST = {
+  memoryKib: Number(VARIABLES.SVC_ARGON2_MEMORY_KIB.fallback),
+  iterations: Number(VARIABLES.SVC_ARGON2_ITERATIONS.fallback),
+  parallelism: Number(VARIABLES.SVC_ARGON2_PARALLELISM.fallback),
+};
 const CHEAP = { memoryKib: 1024, iterations: 1, parallelism: 1 } as const;
 const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
 const CLAIMS = { iss: 'svc-gateway', aud: 'svc-gateway', sub: 'key:1', iat: 1, exp: 2, jti: 'j', scope: 'read' } as const;
@@ -23,7 +30,7 @@ afterEach(async () => {
 });
 
 function startPool(options: Partial<CryptoPoolOptions> = {}): CryptoPool {
-  const pool = createCryptoPool({ threads: 1, cost: CHEAP, onError: (message, cause) => complaints.push(`${message}: ${cause}`), ...options });
+  const pool = createCryptoPool({ threads: 1, cost: CHEAP, uvThreads: 4, maxPasswordQueue: 64, onError: (message, cause) => complaints.push(`${message}: ${cause}`), ...options });
   cleanups.push(() => pool.close());
   return pool;
 }
@@ -57,7 +64,7 @@ describe('passwords', () => {
   });
 
   test('without other parameters it is 19 MiB, two passes, one lane', async () => {
-    const { passwords } = createPoolWithDefaults();
+    const { passwords } = startPool({ cost: DEFAULT_COST });
     const hash = await passwords.hash(PASSWORD);
     expect(hash.ok && hash.value.split('$')[3]?.split(',').sort().join(',')).toBe('m=19456,p=1,t=2');
   });
@@ -96,7 +103,7 @@ describe('bounds', () => {
   });
 
   test('a token is verified within 5 ms while 50 passwords wait to be hashed', async () => {
-    const pool = createPoolWithDefaults();
+    const pool = startPool({ cost: DEFAULT_COST });
     const { privateKeyPem, publicKeyPem } = keyPair();
     const signed = await pool.tokenLane.run({ type: 'sign-token', kid: 'k', privateKeyPem, claims: CLAIMS });
     const verify = () => pool.tokenLane.run({ type: 'verify-token', token: signed.ok ? signed.value : '', publicKeyPem, frame: FRAME });
@@ -195,7 +202,7 @@ describe('failures', () => {
     const child = spawnSync(process.execPath, ['--input-type=module', '--eval', `
       import { createCryptoPool } from ${JSON.stringify(pathToFileURL(join(PACKAGE_ROOT, 'dist/src/threads/crypto-pool.js')).href)};
       for (let afterMs = 50; afterMs <= 550; afterMs += 50) {
-        const pool = createCryptoPool({ threads: 2, onError: console.error, filename: ${JSON.stringify(join(folder, 'worker.mjs'))} });
+        const pool = createCryptoPool({ threads: 2, cost: ${JSON.stringify(CHEAP)}, uvThreads: 4, maxPasswordQueue: 64, onError: console.error, filename: ${JSON.stringify(join(folder, 'worker.mjs'))} });
         await new Promise((resolve) => setTimeout(resolve, afterMs));
         await pool.close();
       }
@@ -211,9 +218,3 @@ describe('failures', () => {
     expect(await pool.passwords.hash(PASSWORD)).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
   });
 });
-
-function createPoolWithDefaults(): CryptoPool {
-  const pool = createCryptoPool({ threads: 1, onError: (message, cause) => complaints.push(`${message}: ${cause}`) });
-  cleanups.push(() => pool.close());
-  return pool;
-}
