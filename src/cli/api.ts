@@ -66,6 +66,7 @@ export class Api {
 
   /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
   get = (path: string, field: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query }, field);
+  /** A field of the body that is undefined is not sent. */
   post = (path: string, field: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body }, field);
   /** For routes that answer without content. */
   order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {

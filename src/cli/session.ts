@@ -13,7 +13,7 @@ export type Exchange = { readonly kind: 'minted'; readonly session: Session } | 
 /** `scopes` undefined asks for all that the key holds. */
 export async function exchangeKey(gateway: Gateway, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
   const { apiUrl } = gateway;
-  const response = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: scopes === undefined ? {} : { scopes } }, key);
+  const response = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: { scopes } }, key);
   if (response.status === 401) return { kind: 'rejected' };
   if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
   if (!response.ok) throw await noSession(response);

@@ -62,7 +62,7 @@ export class Calls {
     if (opId !== undefined) requireText(opId, 'opId');
     const { agent } = this.#options.settings;
     // All attempts have the same usage id, so that the money is counted once, however many of them arrive.
-    const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, ...(opId === undefined ? {} : { opId }) }));
+    const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, opId }));
     if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
     const tier = TIERS[answer.tier];
     const period = PERIODS[answer.period];
@@ -72,7 +72,7 @@ export class Calls {
 
   #completion(opId: string, costUsd: number | undefined) {
     const { agent } = this.#options.settings;
-    return (credentialToken: string) => ({ agent, credentialToken, opId, ...(costUsd === undefined ? {} : { costUsd }) });
+    return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd });
   }
 
   /** Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may wait. */

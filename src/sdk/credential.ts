@@ -104,7 +104,7 @@ export class Credential {
     const { agent, parent, callMs, credential: { apiKey } } = this.#settings;
     for (let attempt = 0; !this.#isClosed; attempt += 1) {
       try {
-        const { credentialToken } = await this.#transport.call('RegisterAgent', { agent, ...(parent === undefined ? {} : { parent }) }, callMs, apiKey);
+        const { credentialToken } = await this.#transport.call('RegisterAgent', { agent, parent }, callMs, apiKey);
         this.#reach.succeeded();
         this.#token = credentialToken;
         return credentialToken;

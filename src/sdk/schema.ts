@@ -11,7 +11,7 @@ const FILES = ['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agen
 
 type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
 
-/** What is undefined is not sent. */
+/** What is undefined is not sent, of this and of all other requests. */
 export type CheckMessage = OfAgent & {
   readonly traceId: string;
   readonly spanId: string;
@@ -40,10 +40,10 @@ export type SignalReply = { readonly opId: string; readonly signal: number; read
 /** Every unary method that the SDK calls: what goes out, what comes back. */
 export type Methods = {
   CheckAction: { readonly request: CheckMessage; readonly response: CheckReply };
-  RegisterAgent: { readonly request: { readonly agent: AgentId; readonly parent?: AgentId }; readonly response: { readonly credentialToken: string; readonly rotated: boolean } };
-  CompleteOp: { readonly request: OfAgent & { readonly opId: string; readonly costUsd?: number }; readonly response: { readonly opState: number } };
+  RegisterAgent: { readonly request: { readonly agent: AgentId; readonly parent: AgentId | undefined }; readonly response: { readonly credentialToken: string; readonly rotated: boolean } };
+  CompleteOp: { readonly request: OfAgent & { readonly opId: string; readonly costUsd: number | undefined }; readonly response: { readonly opState: number } };
   RecordUsage: {
-    readonly request: OfAgent & { readonly costUsd: number; readonly opId?: string; readonly usageId: string };
+    readonly request: OfAgent & { readonly costUsd: number; readonly opId: string | undefined; readonly usageId: string };
     readonly response: { readonly status: number; readonly tier: number; readonly period: number };
   };
   AckOpControl: { readonly request: OfAgent & { readonly opId: string; readonly sequence: number }; readonly response: object };

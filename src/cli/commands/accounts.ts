@@ -38,10 +38,8 @@ export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocatio
 
 export async function invite(invocation: Invocation): Promise<void> {
   const { args: [email = ''], options, globals } = invocation;
-  const org = options.text('org');
-  const role = options.text('role');
   const api = await Api.of(invocation);
-  const answer = await api.post('/api/v1/auth/invite', 'invite_token', { email, ...(role === undefined ? {} : { role }), ...(org === undefined ? {} : { org_id: org }) });
+  const answer = await api.post('/api/v1/auth/invite', 'invite_token', { email, role: options.text('role'), org_id: options.text('org') });
   await show(globals.output, answer, () => [
     printable(`Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link, which is shown only now and works once, until ${String(answer.expires_at)}:`),
     printable(`  ${api.target.apiUrl}/#/accept-invite/${String(answer.invite_token)}?email=${encodeURIComponent(String(answer.email))}`),

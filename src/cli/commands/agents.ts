@@ -26,11 +26,10 @@ export async function register(invocation: Invocation): Promise<void> {
   const { args: [text = ''], options, globals, env } = invocation;
   const agent = parseAgent(text);
   const parent = options.text('parent');
-  const token = env.SVC_CLI_AGENT_TOKEN;
   const answer = await (await Api.of(invocation)).post('/api/v1/agents', 'agent', {
     agent: wireAgent(agent),
-    ...(token === undefined || token === '' ? {} : { credential_token: token }),
-    ...(parent === undefined ? {} : { parent: wireAgent(parseAgent(parent)) }),
+    credential_token: env.SVC_CLI_AGENT_TOKEN || undefined,
+    parent: parent === undefined ? undefined : wireAgent(parseAgent(parent)),
   });
   await show(globals.output, answer, () => [
     `${answer.rotated === true ? 'Rotated the token of' : 'Registered'} ${printable(text)}.`,

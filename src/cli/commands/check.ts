@@ -25,7 +25,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
 /** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
 async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest): Promise<void> {
   const explanation = await api.post('/api/v1/policies/explain', 'documents', {
-    agent: wireAgent(agent), ...(caller === undefined ? {} : { caller: wireAgent(caller) }), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
+    agent: wireAgent(agent), caller: caller && wireAgent(caller), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
   });
   await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer), ...tracesIn(explanation).flatMap(documentLines)]);
 }
@@ -38,7 +38,7 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
   return {
     agent: parseAgent(options.text('agent') ?? ''),
     caller: caller === undefined ? undefined : parseAgent(caller),
-    ...(env.SVC_CLI_AGENT_TOKEN === undefined || env.SVC_CLI_AGENT_TOKEN === '' ? {} : { credentialToken: env.SVC_CLI_AGENT_TOKEN }),
+    credentialToken: env.SVC_CLI_AGENT_TOKEN || undefined,
     traceId,
     spanId,
     action: options.text('action') ?? '',

@@ -35,16 +35,14 @@ export async function create(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', 'key', {
     name,
     scopes: options.list('scope'),
-    ...optional('org_id', options.text('org')),
-    ...optional('expires_at', timeAhead('--expires', options.text('expires'), Date.now())),
+    org_id: options.text('org'),
+    expires_at: timeAhead('--expires', options.text('expires'), Date.now()),
   });
   await show(globals.output, answer, () => [
     printable(`Created the API key ${String(answer.id)}, with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only now:`),
     `  ${printable(String(answer.key))}`,
   ]);
 }
-
-const optional = (field: string, value: string | undefined): Readonly<Record<string, string>> => (value === undefined ? {} : { [field]: value });
 
 export async function revoke(invocation: Invocation): Promise<void> {
   const { args: [id = ''], globals } = invocation;

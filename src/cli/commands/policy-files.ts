@@ -7,7 +7,7 @@ import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 
 /** The files the gateway would read when started here. */
-export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => (env.SVC_POLICY_PATH === undefined || env.SVC_POLICY_PATH === '' ? STARTER_POLICY : env.SVC_POLICY_PATH);
+export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => env.SVC_POLICY_PATH || STARTER_POLICY;
 
 /** Whether the name is that of a file of cases, `search.test.yaml`. */
 export const isCaseFile = (path: string): boolean => /\.test\.ya?ml$/i.test(path);
