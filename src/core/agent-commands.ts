@@ -3,7 +3,7 @@ import { pageOfAgents } from './agents-page.ts';
 import { viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
 import type { CommandOf, Replies } from './commands.ts';
 import { BAD_CURSOR, numberOf } from './cursor.ts';
-import type { Fault } from './fault.ts';
+import { invalid, type Fault } from './fault.ts';
 import { agentKeyOf, type AgentIdentity } from './ids.ts';
 import { unchanged, type Outcome } from './outcome.ts';
 import { fail, ok, type Result } from './result.ts';
@@ -20,7 +20,7 @@ export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { prin
   // Two agents with one token could not be told apart. The message must not say whose token it is.
   if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
   const problem = parent === undefined ? undefined : problemOfParent(agents, agent, parent);
-  if (problem !== undefined) return unchanged(fail({ kind: 'invalid_argument', field: 'parent', problem }));
+  if (problem !== undefined) return unchanged(invalid('parent', problem));
   const before = agents.registrationOf(key);
   const rotated = before !== undefined;
   const full = rotated ? undefined : refuseIfFull(agents, limits, agent);

@@ -1,7 +1,7 @@
 import { REFUSAL } from './identity.ts';
 import type { OpId } from './ids.ts';
 import type { OpState, OpTrigger } from './op-state.ts';
-import { assertNever } from './result.ts';
+import { assertNever, fail, type Result } from './result.ts';
 import type { Role, Scope } from './scope.ts';
 
 /**
@@ -42,6 +42,9 @@ export type Fault =
   | { readonly kind: 'internal' };
 
 export type FaultKind = Fault['kind'];
+
+/** Says which part of a request does not fit, and what it must be. */
+export const invalid = (field: string, problem: string): Result<never, Fault> => fail({ kind: 'invalid_argument', field, problem });
 
 /** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
 export function explain(fault: Fault): string {

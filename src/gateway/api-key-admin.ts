@@ -1,7 +1,7 @@
 /** API keys as admins handle them: created, listed and revoked (contract: HTTP shapes, IAM; Tokens and scopes). */
 import type { ApiKey } from '../core/api-key.ts';
 import type { Page } from '../core/commands.ts';
-import type { Fault } from '../core/fault.ts';
+import { invalid, type Fault } from '../core/fault.ts';
 import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import { SCOPES, orgInReach, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
@@ -39,7 +39,6 @@ export async function createApiKey(keys: ApiKeys, principal: Principal, input: C
 }
 
 function refusalOf(principal: Principal, { name, scopes, orgId, expiresAtMs }: NewApiKey, nowMs: number): Result<never, Fault> | undefined {
-  const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   if (!NAME.test(name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);

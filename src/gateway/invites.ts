@@ -2,7 +2,7 @@
 import { accountIdOf, INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
 import { emailKeyOf, type EmailAddress } from '../core/email.ts';
-import type { Fault } from '../core/fault.ts';
+import { invalid, type Fault } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { holds, refuseWithout, SCOPES_OF_ROLE, seesOrg, type Principal, type Role } from '../core/scope.ts';
@@ -63,9 +63,9 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
 function orgToBind(principal: Principal, asked: string | undefined, role: Role): Result<string | null, Fault> {
   const orgId = asked ?? principal.orgId;
   if (orgId === null) return ok(null);
-  if (!isOrgName(orgId)) return fail({ kind: 'invalid_argument', field: 'org_id', problem: 'is not the name of an org' });
+  if (!isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-  return role === 'owner' ? fail({ kind: 'invalid_argument', field: 'org_id', problem: 'an owner cannot be bound to an org' }) : ok(orgId);
+  return role === 'owner' ? invalid('org_id', 'an owner cannot be bound to an org') : ok(orgId);
 }
 
 export type AcceptInviteInput = { readonly inviteToken: string; readonly password: string };

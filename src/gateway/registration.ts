@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Account, AccountId } from '../core/account.ts';
 import { parseEmail, type EmailAddress } from '../core/email.ts';
-import type { Fault } from '../core/fault.ts';
+import { invalid, type Fault } from '../core/fault.ts';
 import { acceptPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { NewAccount } from './account-store.ts';
@@ -55,7 +55,7 @@ export async function registrationState({ store, openRegistration }: AccountsCon
 
 export function readEmail(text: string): Result<EmailAddress, Fault> {
   const email = parseEmail(text);
-  return email === undefined ? fail({ kind: 'invalid_argument', field: 'email', problem: 'is not an e-mail address' }) : ok(email);
+  return email === undefined ? invalid('email', 'is not an e-mail address') : ok(email);
 }
 
 /** The hash of a password that keeps the rules. */

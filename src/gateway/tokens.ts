@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
 import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
 import { lineageOfOrg } from '../core/audit.ts';
-import type { Fault } from '../core/fault.ts';
+import { invalid, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
 import { KEY_TOKEN_SECS, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
@@ -75,7 +75,7 @@ const boundTo = (orgId: string | null) => (orgId === null ? {} : { org_id: orgId
 
 function grantedScopes(key: ApiKey, asked: readonly Scope[] | undefined): Result<readonly Scope[], Fault> {
   if (asked === undefined) return ok(key.scopes);
-  if (asked.length === 0) return fail({ kind: 'invalid_argument', field: 'scopes', problem: 'must name at least one scope, or be left out' });
+  if (asked.length === 0) return invalid('scopes', 'must name at least one scope, or be left out');
   const lacking = asked.find((scope) => !holds(key.scopes, scope));
   if (lacking !== undefined) return fail({ kind: 'insufficient_scope', needed: lacking, held: key.scopes });
   return ok(SCOPES.filter((scope) => asked.includes(scope)));

@@ -1,7 +1,7 @@
 /** BatchCheckActions: many checks in one message, asked in pieces where they are large or many wait. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CheckCommand, Replies } from '../core/commands.ts';
-import type { Fault } from '../core/fault.ts';
+import { invalid, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { Recorded } from '../gateway/link.ts';
 import { authenticateWriter, voucherPrincipal } from './bearer.ts';
@@ -17,7 +17,7 @@ const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the 
 export function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
   return async (batch, authorization, caller) => {
     const [readFirst, ...rest] = batch.slices;
-    if (readFirst === undefined) return fail({ kind: 'invalid_argument', field: 'requests', problem: `must have 1 to ${MAX_BATCH_ITEMS} items` });
+    if (readFirst === undefined) return invalid('requests', `must have 1 to ${MAX_BATCH_ITEMS} items`);
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);

@@ -2,9 +2,9 @@
  * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or protobuf
  * (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request and sends the reply.
  */
-import { explain, type Fault } from '../core/fault.ts';
+import { explain, invalid, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
-import { fail, ok, type Result } from '../core/result.ts';
+import { ok, type Result } from '../core/result.ts';
 import type { Caller } from './handle.ts';
 import type { HttpStatus } from './http/status-text.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
@@ -111,7 +111,7 @@ function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectRep
 function readTimeoutMs(text: string | undefined): Result<number | undefined, Fault> {
   if (text === undefined) return ok(undefined);
   if (/^\d{1,10}$/.test(text)) return ok(Number(text));
-  return fail({ kind: 'invalid_argument', field: 'connect-timeout-ms', problem: 'must be a whole number of at most 10 digits' });
+  return invalid('connect-timeout-ms', 'must be a whole number of at most 10 digits');
 }
 
 /** Sends whichever comes first: the reply, or the end of its deadline. */

@@ -3,10 +3,10 @@
  * before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the field.
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
-import { explain, type Fault } from '../core/fault.ts';
+import { explain, invalid, type Fault } from '../core/fault.ts';
 import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
-import { fail, ok, type Result } from '../core/result.ts';
+import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from './agent-credential.ts';
 import { digestOfPresented } from './credential-digests.ts';
@@ -21,7 +21,6 @@ export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
 const MAX_LABEL_BYTES = 256;
 
-const invalid = (field: string, problem: string): Result<never, Fault> => fail({ kind: 'invalid_argument', field, problem });
 
 const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
 const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/", and not . or ..';

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../../core/audit.ts';
 import type { Page } from '../../core/commands.ts';
-import type { Fault } from '../../core/fault.ts';
-import { assert, fail, ok, type Result } from '../../core/result.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
+import { assert, ok, type Result } from '../../core/result.ts';
 import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { idOf } from './line.ts';
@@ -54,7 +54,7 @@ export class AuditReader {
   async query(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
-    if (before === undefined) return fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not one this gateway gave' });
+    if (before === undefined) return invalid('cursor', 'is not one this gateway gave');
     const matches: Match[] = [];
     const untilMs = this.#nowMs() + this.#maxMsPerPage;
     let steps = 0;

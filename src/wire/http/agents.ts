@@ -1,7 +1,8 @@
 /** Agents: register, list, deregister (contract: HTTP shapes). */
 import { z } from 'zod';
+import { invalid } from '../../core/fault.ts';
 import { parseAgentKey } from '../../core/ids.ts';
-import { fail, ok } from '../../core/result.ts';
+import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
 import { agentIdentity, optional, readBody, readListing, readNames, ruled } from './body.ts';
@@ -39,7 +40,7 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
   // An agent without an org has an empty first half, which a path cannot hold: there it is written as `-`.
   const orgId = params.org === '-' ? '' : params.org ?? '';
   const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
-  if (agent === undefined) return fail({ kind: 'invalid_argument', field: 'path', problem: 'must be /api/v1/agents/{org}/{team}/{agent}' });
+  if (agent === undefined) return invalid('path', 'must be /api/v1/agents/{org}/{team}/{agent}');
   const { reply } = await link.ask<'deregister-agent'>({ type: 'deregister-agent', principal, agent });
   return reply.ok ? ok({ status: 204 }) : reply;
 }

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { isOnCalendar } from '../../core/calendar.ts';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
-import type { Fault } from '../../core/fault.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
 import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
-import { fail, ok, type Result } from '../../core/result.ts';
+import { ok, type Result } from '../../core/result.ts';
 import { COST_RULE } from '../requests.ts';
 import type { Authorized } from './route.ts';
 
@@ -16,7 +16,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   const issue = parsed.error.issues[0];
   const isUnknownKey = issue?.code === 'unrecognized_keys';
   const path = isUnknownKey ? [...issue.path, issue.keys[0]] : issue?.path ?? [];
-  return fail({ kind: 'invalid_argument', field: path.join('.') || 'body', problem: isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit' });
+  return invalid(path.join('.') || 'body', isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit');
 }
 
 /** The problem in the words of this API; undefined leaves the wording to the library. */
@@ -55,12 +55,12 @@ export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes wit
 /** Fault: `invalid_argument`, which names `field`. */
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   const opId = parseOpId(text);
-  return opId === undefined ? fail({ kind: 'invalid_argument', field, problem: OP_ID_RULE }) : ok(opId);
+  return opId === undefined ? invalid(field, OP_ID_RULE) : ok(opId);
 }
 
 export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {
   const opId = opIdOf(traceId, spanId);
-  return opId === undefined ? fail({ kind: 'invalid_argument', field: 'trace_id, span_id', problem: OP_ID_RULE }) : ok(opId);
+  return opId === undefined ? invalid('trace_id, span_id', OP_ID_RULE) : ok(opId);
 }
 
 export const DEFAULT_PER_PAGE = 50;
@@ -70,9 +70,7 @@ export const MAX_PER_PAGE = 1_000;
 export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   const given = query.get('per_page');
   const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;
-  if (perPage < 1 || perPage > MAX_PER_PAGE) {
-    return fail({ kind: 'invalid_argument', field: 'per_page', problem: `must be a whole number from 1 to ${MAX_PER_PAGE}` });
-  }
+  if (perPage < 1 || perPage > MAX_PER_PAGE) return invalid('per_page', `must be a whole number from 1 to ${MAX_PER_PAGE}`);
   // An empty cursor asks for the first page: a client that has none yet may send it.
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
@@ -91,7 +89,7 @@ export function readNames<F extends string>(query: URLSearchParams, fields: read
   const names: { [field in F]?: string } = {};
   for (const field of fields) {
     const given = query.get(field);
-    if (given === '') return fail({ kind: 'invalid_argument', field, problem: 'must not be empty; leave it out to see all' });
+    if (given === '') return invalid(field, 'must not be empty; leave it out to see all');
     if (given !== null) names[field] = given;
   }
   return ok(names);
@@ -102,7 +100,7 @@ export function readWord<T extends string>(query: URLSearchParams, field: string
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const word = words.find((candidate) => candidate === given);
-  return word === undefined ? fail({ kind: 'invalid_argument', field, problem: `must be one of ${words.join(', ')}` }) : ok(word);
+  return word === undefined ? invalid(field, `must be one of ${words.join(', ')}`) : ok(word);
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):\d\d)$/i;
@@ -128,5 +126,5 @@ export function readTime(query: URLSearchParams, field: string): Result<number |
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const ms = timeIn(given);
-  return ms === undefined ? fail({ kind: 'invalid_argument', field, problem: TIME_RULE }) : ok(ms);
+  return ms === undefined ? invalid(field, TIME_RULE) : ok(ms);
 }

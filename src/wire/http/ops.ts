@@ -1,9 +1,9 @@
 /** Operations: register, look at, and control (spec: Operations endpoints). */
 import { z } from 'zod';
 import type { ControlTrigger } from '../../core/commands.ts';
-import type { Fault } from '../../core/fault.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
-import { fail, ok, type Result } from '../../core/result.ts';
+import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentIdentity, optional, readBody, readListing, readNames, readOpHalves, readOpId, readWord } from './body.ts';
 import { QUERY } from './query-names.ts';
@@ -25,9 +25,9 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
 function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
   if (op_id !== undefined) {
     if (trace_id === undefined && span_id === undefined) return readOpId(op_id, 'op_id');
-    return fail({ kind: 'invalid_argument', field: 'op_id', problem: 'send either op_id or trace_id and span_id, not both' });
+    return invalid('op_id', 'send either op_id or trace_id and span_id, not both');
   }
-  if (trace_id === undefined || span_id === undefined) return fail({ kind: 'invalid_argument', field: 'op_id', problem: 'is missing; send op_id, or trace_id and span_id' });
+  if (trace_id === undefined || span_id === undefined) return invalid('op_id', 'is missing; send op_id, or trace_id and span_id');
   return readOpHalves(trace_id, span_id);
 }
 

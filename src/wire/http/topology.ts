@@ -1,7 +1,7 @@
 /** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
-import type { Fault } from '../../core/fault.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
 import { isName } from '../../core/ids.ts';
-import { fail, ok, type Result } from '../../core/result.ts';
+import { ok, type Result } from '../../core/result.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
 import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE, readListing } from './body.ts';
@@ -10,7 +10,7 @@ import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topolog
 import { agentView, cursorView } from './views.ts';
 
 function readName(field: string, text: string): Result<string, Fault> {
-  return isName(text) ? ok(text) : fail({ kind: 'invalid_argument', field, problem: NAME_RULE });
+  return isName(text) ? ok(text) : invalid(field, NAME_RULE);
 }
 
 async function overview(request: Authorized, link: Link): Promise<HttpReply> {

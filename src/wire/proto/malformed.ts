@@ -1,5 +1,5 @@
-import type { Fault } from '../../core/fault.ts';
-import { fail, ok, type Result } from '../../core/result.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
+import { ok, type Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS } from '../limits.ts';
 
 /** What a decoder throws out of its recursion. It never leaves this folder: `attempt` turns it into a value. */
@@ -27,5 +27,5 @@ export function attempt<T>(decode: () => T): Result<T, Fault> {
 /** The fault of a caught `Malformed`; anything else is a defect and is thrown on. */
 export function malformed(error: unknown): Result<never, Fault> {
   if (!(error instanceof Malformed)) throw error;
-  return fail({ kind: 'invalid_argument', field: error.field, problem: error.problem });
+  return invalid(error.field, error.problem);
 }

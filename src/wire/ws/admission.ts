@@ -1,5 +1,5 @@
 /** Who may open a stream, and what it shows (contract: WebSocket). */
-import type { Fault } from '../../core/fault.ts';
+import { invalid, type Fault } from '../../core/fault.ts';
 import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout, seesOrg, type Principal } from '../../core/scope.ts';
@@ -44,5 +44,3 @@ export function interestOf(principal: Principal, { orgId, kinds, lineage }: Stre
 const isEventKind = (word: string): word is EventKind => (EVENT_KINDS as readonly string[]).includes(word);
 const ALL_KINDS: ReadonlySet<EventKind> = new Set(EVENT_KINDS);
 const KINDS_FOR_READERS: ReadonlySet<EventKind> = new Set(EVENT_KINDS.filter((kind) => kind !== 'account'));
-
-const invalid = (field: string, problem: string) => fail({ kind: 'invalid_argument', field, problem } as const);
