@@ -66,6 +66,8 @@ export type AccountReads = {
   hasAccounts(): Promise<boolean>;
   accountByEmail(key: EmailKey): Promise<StoredAccount | undefined>;
   accountById(id: AccountId): Promise<StoredAccount | undefined>;
+  /** Those of the keys that an account has. */
+  takenEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
   /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */

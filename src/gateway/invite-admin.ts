@@ -2,10 +2,11 @@
 import { isUuid, mayManageRole } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
+import { emailKeyOf } from '../core/email.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
-import type { StoredInvite } from './account-store.ts';
+import type { AccountListing, AccountReads, StoredInvite } from './account-store.ts';
 import type { AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
 
@@ -13,15 +14,29 @@ import { listForAdmin } from './admin-listing.ts';
 export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'>;
 
 /**
- * Invites neither used, revoked nor expired, in order of creation; an admin bound to an org sees those that bind to it.
+ * Invites neither used, revoked nor expired whose address has no account, in order of creation; an admin bound to an org sees those
+ * that bind to it.
  * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
 export async function listInvites(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {
   const page = await listForAdmin(context, request, {
     seen: async (reads, id) => visible(request.principal, await find(reads.inviteById, id)),
-    list: (reads, listing) => reads.openInvites(listing, context.clock.nowMs()),
+    list: (reads, listing) => unanswered(reads, listing, context.clock.nowMs()),
   });
   return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
+}
+
+/** Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one. */
+async function unanswered(reads: AccountReads, listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]> {
+  const found: StoredInvite[] = [];
+  let afterSequence: number | undefined = listing.afterSequence;
+  while (afterSequence !== undefined && found.length < listing.limit) {
+    const rows = await reads.openInvites({ ...listing, afterSequence }, nowMs);
+    const taken = await reads.takenEmails(rows.map(({ email }) => emailKeyOf(email)));
+    found.push(...rows.filter(({ email }) => !taken.has(emailKeyOf(email))));
+    afterSequence = rows.length < listing.limit ? undefined : rows.at(-1)?.sequence;
+  }
+  return found.slice(0, listing.limit);
 }
 
 const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite =>

@@ -29,6 +29,19 @@ test('what waits for an answer is listed, without anything that its token could 
   expect((await list(scene)).map(({ email }) => email)).toEqual(['c@example.com']);
 });
 
+test('an invite whose address has an account is not listed, however that came about and however the address is written', async () => {
+  const scene = await openScene(await newDatabase(), { openRegistration: true });
+  const twice = await send(scene, 'a@example.com');
+  for (const email of ['A@example.com', 'ÅSA@example.com', 'b@example.com', 'c@example.com']) await send(scene, email);
+  valueOf(await scene.acceptInvite({ inviteToken: twice, password: GOOD_PASSWORD }));
+  valueOf(await scene.register({ email: 'åsa@example.com', password: GOOD_PASSWORD, address: null }));
+  expect((await list(scene)).map(({ email }) => email)).toEqual(['b@example.com', 'c@example.com']);
+  // A page is full all the same, and the last one says that it is.
+  const first = valueOf(await scene.listInvites({ principal: ADMIN_KEY, orgId: undefined, perPage: 1, cursor: undefined }));
+  expect(first).toMatchObject({ items: [{ email: 'b@example.com' }], next: first.items[0]!.id });
+  expect(valueOf(await scene.listInvites({ principal: ADMIN_KEY, orgId: undefined, perPage: 1, cursor: first.next }))).toMatchObject({ items: [{ email: 'c@example.com' }], next: undefined });
+});
+
 test('an invite that is taken back is good for nothing, stays so when it is taken back again, and is on record once', async () => {
   const scene = await openScene(await newDatabase());
   const inviteToken = await send(scene, 'a@example.com', 'acme');

@@ -1,6 +1,6 @@
 /** The account store on PostgreSQL: one statement per method. */
 import { INVITE_MS, RESET_MS, type AccountId } from '../../core/account.ts';
-import { emailKeyOf } from '../../core/email.ts';
+import { emailKeyOf, type EmailKey } from '../../core/email.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import { LOCKOUT, NO_FAILURES, type Lockout } from '../../core/lockout.ts';
 import type { AccountReads, AccountStore, AccountTransaction } from '../../gateway/account-store.ts';
@@ -37,6 +37,10 @@ function readsOn(on: Queryable): AccountReads {
     hasAccounts: async () => (await on.query('SELECT 1 FROM accounts LIMIT 1')).rowCount > 0,
     accountByEmail: (key) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE email_key = $1`, [key]),
     accountById: (id) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE id = $1`, [id]),
+    takenEmails: async (keys) => {
+      const { rows } = await on.query<{ email_key: string }>('SELECT email_key FROM accounts WHERE email_key = ANY ($1)', [keys]);
+      return new Set(rows.map((row) => row.email_key as EmailKey));
+    },
     accounts: async ({ orgId, afterSequence, limit }) => {
       const { rows } = await on.query<AccountRow>(
         `SELECT ${ACCOUNT_COLUMNS} FROM accounts
