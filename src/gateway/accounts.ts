@@ -11,13 +11,13 @@ import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { DecoyHash, login } from './login.ts';
 import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
-import { register, registrationState, type RegistrationState } from './registration.ts';
+import { register, RegistrationTeller, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 import { throttle } from './throttle.ts';
 import type { UseCase } from './use-cases.ts';
 
 /** What the use cases of one gateway have in common, beyond what is given. */
-type Shared = AccountsContext & { readonly decoy: DecoyHash; readonly resets: ResetQueue };
+type Shared = AccountsContext & { readonly decoy: DecoyHash; readonly resets: ResetQueue; readonly registration: RegistrationTeller };
 
 const USE_CASES = {
   signInMethods, register, login, refresh, logout,
@@ -38,7 +38,7 @@ const answerEach = (answerOf: (useCase: InContext) => UseCase<never, unknown>): 
 
 export type Accounts = {
   readonly useCases: AccountUseCases;
-  /** Prepares what the first login needs, so that its duration reveals nothing. */
+  /** Prepares what the first login needs, so that its duration reveals nothing, and what the sign-in page is told. */
   warmUp(): Promise<Result<unknown, Fault>>;
   /**
    * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on the
@@ -66,7 +66,8 @@ export function createAccounts(context: AccountsContext): Accounts {
     onFailed: throttle(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
     onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
   };
-  const shared: Shared = { ...context, decoy, resets };
+  const registration = new RegistrationTeller(context);
+  const shared: Shared = { ...context, decoy, resets, registration };
   const useCases = answerEach((useCase) => (input) => useCase(shared, input));
   return {
     useCases: {
@@ -74,7 +75,7 @@ export function createAccounts(context: AccountsContext): Accounts {
       register: bounded(context.logins, context.clock, callerOf, useCases.register),
       login: bounded(context.logins, context.clock, callerOf, useCases.login),
     },
-    warmUp: () => decoy.get(),
+    warmUp: async () => (await Promise.all([decoy.get(), registration.state()]))[0],
     syncRevocations: () => syncRevocations(context),
     prune: () => prune(context),
     idle: () => backlog.idle(),
@@ -96,8 +97,8 @@ export function withoutAccountStore(): AccountUseCases {
 export type SignInMethods = { readonly methods: readonly ('api_key' | 'password')[]; readonly registration: RegistrationState | undefined };
 
 /** How one can authenticate here (spec: Authentication endpoints); never fails. */
-async function signInMethods(context: AccountsContext, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
-  return ok({ methods: ['api_key', 'password'], registration: await registrationState(context) });
+async function signInMethods({ registration }: Shared, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
+  return ok({ methods: ['api_key', 'password'], registration: await registration.state() });
 }
 
 /** Works in many small transactions: a long one would delay others, and would time out before its end. */

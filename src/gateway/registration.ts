@@ -47,10 +47,24 @@ export async function register(context: AccountsContext, input: RegisterInput): 
 export type RegistrationState = 'first_account' | 'open' | 'closed';
 
 /** Tells the sign-in page which form to show. Never fails: an unreachable store is reported when the form is sent. */
-export async function registrationState({ store, openRegistration }: AccountsContext): Promise<RegistrationState> {
-  const hasAccounts = await store.read((reads) => reads.hasAccounts());
-  if (hasAccounts.ok && !hasAccounts.value) return 'first_account';
-  return openRegistration ? 'open' : 'closed';
+export class RegistrationTeller {
+  readonly #context: Pick<AccountsContext, 'store' | 'openRegistration'>;
+  #isFirstMade = false;
+
+  constructor(context: Pick<AccountsContext, 'store' | 'openRegistration'>) {
+    this.#context = context;
+  }
+
+  /** Accounts are never deleted: once there is one, the store is not asked again, and people need not wait for one that is silent. */
+  async state(): Promise<RegistrationState> {
+    const { store, openRegistration } = this.#context;
+    if (!this.#isFirstMade) {
+      const hasAccounts = await store.read((reads) => reads.hasAccounts());
+      if (hasAccounts.ok && !hasAccounts.value) return 'first_account';
+      this.#isFirstMade = hasAccounts.ok;
+    }
+    return openRegistration ? 'open' : 'closed';
+  }
 }
 
 export function readEmail(text: string): Result<EmailAddress, Fault> {

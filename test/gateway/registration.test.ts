@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
+import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withTables();
 
@@ -24,6 +25,17 @@ test.each([[false, 'closed'], [true, 'open']] as const)('the sign-in page is tol
   expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
   await scene.postgres.close(); // what cannot be looked up is told when the form is sent
   expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
+});
+
+test('the sign-in page is told at once who may register while the database says nothing, by a gateway that was restarted, too', async () => {
+  const database = await newDatabase();
+  await registerOwner(await openScene(database));
+  const { url, proxy } = await throughProxy(database);
+  const scene = await openScene(url.href);
+  proxy.freeze();
+  const startMs = performance.now();
+  expect(valueOf(await scene.signInMethods({}))).toEqual({ methods: ['api_key', 'password'], registration: 'closed' });
+  expect(performance.now() - startMs).toBeLessThan(500);
 });
 
 test('a closed registration says no more than that, whatever is sent, and hashes nothing', async () => {
