@@ -88,7 +88,8 @@ export type Command =
   | (Voucher & { readonly type: 'ack-signal'; readonly agent: AgentIdentity; readonly opId: OpId; readonly sequence: number });
 
 export type CommandType = Command['type'];
-export type CommandOf<T extends CommandType> = Extract<Command, { readonly type: T }>;
+type Commands = { readonly [T in CommandType]: Extract<Command, { readonly type: T }> };
+export type CommandOf<T extends CommandType> = Commands[T];
 
 /** Has the compiler report a missing row at the table itself, ahead of every place that takes a reply. */
 type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;

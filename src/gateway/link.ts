@@ -6,6 +6,7 @@ import type { InputOf, ReplyOf, UseCaseName } from './use-cases.ts';
 export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
 
 export type Link = {
-  ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>>;
+  /** `type` stands here once more because it is what the compiler infers the rest from. */
+  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>>;
   call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
 };

@@ -70,7 +70,7 @@ export class IoLink implements Link {
   /** How many requests were refused because too many waited. */
   get refused(): number { return this.#refused; }
 
-  ask<T extends CommandType>(command: CommandOf<T>): Promise<Recorded<Replies[T]>> {
+  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#outbox.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
     const learnsFrom = this.#learnsFrom(command as Command, isFirst);

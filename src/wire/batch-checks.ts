@@ -46,7 +46,7 @@ async function orgBehind(ports: WirePorts, request: CheckActionRequest, authoriz
   const { agent, credential } = command.value;
   if (principal.value !== undefined) return ok(principal.value.orgId ?? agent.orgId);
   if (credential === undefined) return ok(undefined);
-  const { reply } = await ports.link.ask<'recognize-agent'>({ type: 'recognize-agent', agent, credential });
+  const { reply } = await ports.link.ask({ type: 'recognize-agent', agent, credential });
   return reply.ok ? ok(reply.value.isIts ? agent.orgId : undefined) : reply;
 }
 
@@ -85,7 +85,7 @@ async function askTogether({ link }: WirePorts, commands: readonly CheckCommand[
   for (let from = 0; from < commands.length; from += PIECE) {
     if (link.pending >= BUSY) await asked.at(-1);
     if (caller.cancelled) return undefined;
-    asked.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask<'check'>(command))));
+    asked.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask(command))));
   }
   return (await Promise.all(asked)).flat();
 }

@@ -54,7 +54,7 @@ export function checkHandler(ports: WirePorts): (request: CheckActionRequest, au
   const check = (request: CheckActionRequest, principal: Principal | undefined): Answer<CheckActionResponse> => {
     const command = checkCommandOf(request, principal);
     if (!command.ok) return Promise.resolve(command);
-    return ports.link.ask<'check'>(command.value).then(({ reply, auditId }) =>
+    return ports.link.ask(command.value).then(({ reply, auditId }) =>
       reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId)) : reply);
   };
   return (request, authorization) => {
@@ -70,7 +70,7 @@ async function register(ports: WirePorts, request: RegisterAgentRequest, authori
   const registration = registrationOf(request, principal.value);
   if (!registration.ok) return registration;
   const { command, minted } = registration.value;
-  const { reply } = await ports.link.ask<'register-agent'>(command);
+  const { reply } = await ports.link.ask(command);
   return reply.ok ? ok({ agent: reply.value.agent.identity, credentialToken: minted ?? '', rotated: reply.value.rotated }) : reply;
 }
 
@@ -79,7 +79,7 @@ async function deregister(ports: WirePorts, request: DeregisterAgentRequest, aut
   if (!principal.ok) return principal;
   const agent = identityOf(request.agent);
   if (!agent.ok) return agent;
-  const { reply } = await ports.link.ask<'deregister-agent'>({ type: 'deregister-agent', principal: principal.value, agent: agent.value });
+  const { reply } = await ports.link.ask({ type: 'deregister-agent', principal: principal.value, agent: agent.value });
   return reply.ok ? ok({}) : reply;
 }
 
@@ -91,10 +91,10 @@ async function complete(ports: WirePorts, request: CompleteOpRequest, authorizat
   const { command, usage } = completion.value;
   // Money first: what was spent is a fact, whatever has become of the operation.
   if (usage !== undefined) {
-    const { reply } = await ports.link.ask<'record-usage'>(usage);
+    const { reply } = await ports.link.ask(usage);
     if (!reply.ok) return reply;
   }
-  const { reply } = await ports.link.ask<'complete-op'>(command);
+  const { reply } = await ports.link.ask(command);
   return reply.ok ? ok({ opId: reply.value.opId, opState: reply.value.state }) : reply;
 }
 
@@ -103,7 +103,7 @@ async function recordUsage(ports: WirePorts, request: RecordUsageRequest, author
   if (!principal.ok) return principal;
   const usage = usageOf(request, principal.value);
   if (!usage.ok) return usage;
-  const { reply } = await ports.link.ask<'record-usage'>(usage.value);
+  const { reply } = await ports.link.ask(usage.value);
   if (!reply.ok) return reply;
   return ok(reply.value.status === 'ok' ? { status: 'ok', tier: 'unspecified', period: 'unspecified' } : reply.value);
 }
@@ -113,6 +113,6 @@ async function acknowledge(ports: WirePorts, request: AckOpControlRequest, autho
   if (!principal.ok) return principal;
   const command = acknowledgementOf(request, principal.value);
   if (!command.ok) return command;
-  const { reply } = await ports.link.ask<'ack-signal'>(command.value);
+  const { reply } = await ports.link.ask(command.value);
   return reply.ok ? ok({}) : reply;
 }

@@ -118,7 +118,7 @@ export class ControlStream {
       signal: (message) => this.#take(message),
       close: (fault) => this.close(fault),
     });
-    const { reply } = await ports.link.ask<'open-control'>({ ...command.value, stream: this.#stream });
+    const { reply } = await ports.link.ask({ ...command.value, stream: this.#stream });
     // Asked again now that it listens: a revocation after the first check would have been missed.
     const still = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
     return still.ok ? reply : still;

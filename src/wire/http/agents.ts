@@ -21,7 +21,7 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
   if (!body.ok) return body;
   const { agent, parent } = body.value;
   const { token, digest, isMinted } = agentCredential(body.value.credential_token);
-  const { reply } = await link.ask<'register-agent'>({ type: 'register-agent', principal: request.principal, agent, credential: digest, parent });
+  const { reply } = await link.ask({ type: 'register-agent', principal: request.principal, agent, credential: digest, parent });
   if (!reply.ok) return reply;
   return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
 }
@@ -32,7 +32,7 @@ async function list(request: Authorized, link: Link): Promise<HttpReply> {
   const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask<'list-agents'>({ type: 'list-agents', teamId, agentId, ...asked.value });
+  const { reply } = await link.ask({ type: 'list-agents', teamId, agentId, ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 
@@ -41,7 +41,7 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
   const orgId = params.org === '-' ? '' : params.org ?? '';
   const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
   if (agent === undefined) return invalid('path', 'must be /api/v1/agents/{org}/{team}/{agent}');
-  const { reply } = await link.ask<'deregister-agent'>({ type: 'deregister-agent', principal, agent });
+  const { reply } = await link.ask({ type: 'deregister-agent', principal, agent });
   return reply.ok ? ok({ status: 204 }) : reply;
 }
 

@@ -22,7 +22,7 @@ async function record({ principal, body }: Authorized, link: Link): Promise<Http
   const read = readBody(usage, body);
   if (!read.ok) return read;
   const { agent, cost_usd, op_id, usage_id } = read.value;
-  const { reply } = await link.ask<'record-usage'>({
+  const { reply } = await link.ask({
     type: 'record-usage',
     principal,
     credential: undefined,
@@ -37,7 +37,7 @@ async function record({ principal, body }: Authorized, link: Link): Promise<Http
 async function list(request: Authorized, link: Link): Promise<HttpReply> {
   const asked = readListing(request);
   if (!asked.ok) return asked;
-  const { reply } = await link.ask<'list-budgets'>({ type: 'list-budgets', ...asked.value });
+  const { reply } = await link.ask({ type: 'list-budgets', ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('budgets', reply.value, budgetView) }) : reply;
 }
 

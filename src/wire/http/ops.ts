@@ -18,7 +18,7 @@ async function register(request: Authorized, link: Link): Promise<HttpReply> {
   if (!body.ok) return body;
   const opId = opIdIn(body.value);
   if (!opId.ok) return opId;
-  const { reply } = await link.ask<'register-op'>({ type: 'register-op', principal: request.principal, opId: opId.value, agent: body.value.agent });
+  const { reply } = await link.ask({ type: 'register-op', principal: request.principal, opId: opId.value, agent: body.value.agent });
   return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op) }) : reply;
 }
 
@@ -39,21 +39,21 @@ async function list(request: Authorized, link: Link): Promise<HttpReply> {
   const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask<'list-ops'>({ type: 'list-ops', teamId, agentId, state: state.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'list-ops', teamId, agentId, state: state.value, ...asked.value });
   return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 
 async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const opId = readOpId(params.id ?? '');
   if (!opId.ok) return opId;
-  const { reply } = await link.ask<'get-op'>({ type: 'get-op', principal, opId: opId.value });
+  const { reply } = await link.ask({ type: 'get-op', principal, opId: opId.value });
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
 const control = (trigger: ControlTrigger) => async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
   const opId = readOpId(params.id ?? '');
   if (!opId.ok) return opId;
-  const { reply } = await link.ask<'control-op'>({ type: 'control-op', principal, opId: opId.value, trigger });
+  const { reply } = await link.ask({ type: 'control-op', principal, opId: opId.value, trigger });
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 };
 

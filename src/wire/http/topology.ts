@@ -16,7 +16,7 @@ function readName(field: string, text: string): Result<string, Fault> {
 async function overview(request: Authorized, link: Link): Promise<HttpReply> {
   const asked = readListing(request);
   if (!asked.ok) return asked;
-  const { reply } = await link.ask<'topology-overview'>({ type: 'topology-overview', ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-overview', ...asked.value });
   if (!reply.ok) return reply;
   const { orgCount, teamCount, agentCount, teams, agents } = reply.value;
   return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
@@ -27,7 +27,7 @@ async function team(request: Authorized, link: Link): Promise<HttpReply> {
   if (!asked.ok) return asked;
   const teamId = readName('team_id', request.params.team_id ?? '');
   if (!teamId.ok) return teamId;
-  const { reply } = await link.ask<'topology-team'>({ type: 'topology-team', teamId: teamId.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-team', teamId: teamId.value, ...asked.value });
   if (!reply.ok) return reply;
   const { teams, agents } = reply.value;
   return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
@@ -36,7 +36,7 @@ async function team(request: Authorized, link: Link): Promise<HttpReply> {
 async function tree(request: Authorized, link: Link): Promise<HttpReply> {
   const asked = readListing(request);
   if (!asked.ok) return asked;
-  const { reply } = await link.ask<'topology-tree'>({ type: 'topology-tree', ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-tree', ...asked.value });
   return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), ...cursorView(reply.value) } }) : reply;
 }
 
@@ -45,7 +45,7 @@ async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
   if (!asked.ok) return asked;
   const agentId = readName('agent_id', request.params.agent_id ?? '');
   if (!agentId.ok) return agentId;
-  const { reply } = await link.ask<'topology-lineage'>({ type: 'topology-lineage', agentId: agentId.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-lineage', agentId: agentId.value, ...asked.value });
   if (!reply.ok) return reply;
   const lineages = reply.value.lineages.map(({ agent, ancestors, descendants, isCut }) => ({
     agent: agentView(agent),
@@ -61,7 +61,7 @@ export type TopologyRouteOptions = { /** How long a finished operation stays amo
 const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authorized, link: Link): Promise<HttpReply> => {
   const asked = readListing(request);
   if (!asked.ok) return asked;
-  const { reply } = await link.ask<'topology-stats'>({ type: 'topology-stats', ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-stats', ...asked.value });
   if (!reply.ok) return reply;
   const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
   return ok({

@@ -65,7 +65,7 @@ export class Stream {
     this.#fanOut = new FanOut({
       maxReaders: options.maxStreams,
       onInterest: options.tellInterest,
-      listOps: async (request) => (await options.link.ask<'list-ops'>({ type: 'list-ops', ...request })).reply,
+      listOps: async (request) => (await options.link.ask({ type: 'list-ops', ...request })).reply,
       onError: (error) => options.onError(error, 'reading a snapshot'),
       name: options.name,
     });
