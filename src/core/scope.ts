@@ -40,8 +40,8 @@ export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes
 export const refuseUnlessAdminOfAll = (principal: Principal): Result<never, Fault> | undefined =>
   refuseWithout('admin', principal) ?? (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
 
-/** True when the principal may know that anything of this org exists. */
-export const seesOrg = (principal: Principal, orgId: string): boolean => principal.orgId === null || principal.orgId === orgId;
+/** True when the principal may know that anything of this org exists; null: of what is bound to no org. */
+export const seesOrg = (principal: Principal, orgId: string | null): boolean => principal.orgId === null || principal.orgId === orgId;
 
 export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text);

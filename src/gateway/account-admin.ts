@@ -4,7 +4,7 @@ import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
+import { refuseWithout, seesOrg, type Principal, type Role } from '../core/scope.ts';
 import type { AccountReads, AccountTransaction, StoredAccount } from './account-store.ts';
 import { announce, auditEntry, publicAccount, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
@@ -147,7 +147,7 @@ async function accountOf(reads: AccountReads, accountId: string): Promise<Stored
 
 /** The account, when it is the caller's own or of its org; any other is `not_found`. */
 function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
-  const isSeen = account !== undefined && (principal.orgId === null || account.orgId === principal.orgId || accountIdOf(principal.subject) === account.id);
+  const isSeen = account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
   return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'such account' });
 }
 

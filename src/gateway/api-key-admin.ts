@@ -64,6 +64,6 @@ export async function revokeApiKey(keys: ApiKeys, principal: Principal, id: stri
   const found = await keys.find({ id });
   if (!found.ok) return found;
   const key = found.value;
-  if (key === undefined || (principal.orgId !== null && key.orgId !== principal.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
+  if (key === undefined || !seesOrg(principal, key.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
   return keys.revoke(key, principal.subject);
 }

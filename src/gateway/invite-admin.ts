@@ -5,7 +5,7 @@ import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import { emailKeyOf } from '../core/email.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, type Principal } from '../core/scope.ts';
+import { refuseWithout, seesOrg, type Principal } from '../core/scope.ts';
 import type { AccountListing, AccountReads, StoredInvite } from './account-store.ts';
 import type { AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
@@ -81,6 +81,6 @@ const find = async (by: (id: string) => Promise<StoredInvite | undefined>, id: s
 
 /** The invite, when it binds to the caller's org; any other is `not_found`. */
 function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {
-  const isSeen = invite !== undefined && (principal.orgId === null || invite.orgId === principal.orgId);
+  const isSeen = invite !== undefined && seesOrg(principal, invite.orgId);
   return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'such invite' });
 }
