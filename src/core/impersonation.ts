@@ -3,7 +3,7 @@ import type { AgentEntry } from './agents.ts';
 import type { Effect } from './effects.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 
-/** The identity that a refused caller claimed, as recorded in the payload. */
+/** The identity that a refused caller claimed, as payloads of entries and events have it. */
 export const claimOf = ({ orgId, teamId, agentId }: AgentIdentity) => ({ claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId });
 
 export type Attempt = {

@@ -1,4 +1,5 @@
 import type { Effect } from '../core/effects.ts';
+import { claimOf } from '../core/impersonation.ts';
 import { microToUsd } from '../core/money.ts';
 import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { IoId } from './protocol.ts';
@@ -57,7 +58,7 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
     }
     case 'violation': {
       const { agent: { orgId, teamId, agentId }, reason, claimed, action } = effect;
-      const payload = { reason, action, team_id: teamId, claimed_org_id: orgOf(claimed.orgId), claimed_team_id: claimed.teamId, claimed_agent_id: claimed.agentId };
+      const payload = { reason, action, team_id: teamId, ...claimOf(claimed) };
       return { id, kind: 'violation', orgId: orgOf(orgId), agentId, atMs, payload };
     }
     case 'budget-alert': {
