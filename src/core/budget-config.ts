@@ -1,4 +1,5 @@
 import { isMapping } from './mapping.ts';
+import type { DocumentProblem } from './mapping-reader.ts';
 import { capToMicro } from './money.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -19,9 +20,6 @@ export type BudgetConfig = {
   readonly timezone: string;
   readonly actionOnExceed: 'deny';
 };
-
-/** Where in the mapping a mistake is, and what it is. An empty path is the mapping itself. `onKey`: the key is at fault rather than its value. */
-export type BudgetConfigFault = { readonly path: readonly string[]; readonly problem: string; readonly onKey?: true };
 
 /** No caps at all: spend is still counted, by the days and months of UTC. */
 export const UNLIMITED: BudgetConfig = {
@@ -53,7 +51,7 @@ const BUDGET_KEYS: readonly string[] = [
 ];
 
 /** Reads the already parsed mapping. An absent key means no cap, UTC, deny. */
-export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readonly BudgetConfigFault[]> {
+export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readonly DocumentProblem[]> {
   if (!isMapping(mapping)) return fail([{ path: [], problem: 'must be a mapping of budget limits' }]);
   const faults = Object.keys(mapping).flatMap((key) => faultsOf(key, mapping[key]));
   if (faults.length > 0) return fail(faults);
@@ -68,7 +66,7 @@ export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readon
   });
 }
 
-function faultsOf(key: string, value: unknown): readonly BudgetConfigFault[] {
+function faultsOf(key: string, value: unknown): readonly DocumentProblem[] {
   if (!BUDGET_KEYS.includes(key)) return [{ path: [key], problem: `unknown key; a budget knows ${BUDGET_KEYS.join(', ')}`, onKey: true }];
   const problem = problemOf(key, value);
   return problem === undefined ? [] : [{ path: [key], problem }];
