@@ -246,7 +246,8 @@ export class Switchboard {
     const { bodies, replies, signals } = batch;
     this.#options.audit.append({ bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 }, {
       written: (isWritten) => this.#settle(io, batch, isWritten),
-      unreleased: () => this.#answerUnreleased(io, replies),
+      // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
+      unreleased: () => this.#answerAll(io, replies),
     });
   }
 
@@ -259,24 +260,23 @@ export class Switchboard {
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
       if (batch.refusal === undefined) this.#undo(batch, refusalOf(error));
-      return this.#refuse(io, batch, refusalOf(error));
+      return this.#answerAll(io, batch.replies, () => refusalOf(error));
     }
-    if (batch.refusal !== undefined) return this.#refuse(io, batch, batch.refusal);
+    const { refusal } = batch;
+    if (refusal !== undefined) return this.#answerAll(io, batch.replies, () => refusal);
     if (undos.length > 0) this.#saving.splice(this.#saving.indexOf(batch), 1);
     if (bodies.length > 0) return this.#record(io, batch);
-    for (const { id, reply } of batch.replies) this.#answer(io, id, reply);
-  }
-
-  #refuse(io: IoId, batch: Batch, refusal: AuditedReply['reply']): void {
-    for (const { id } of batch.replies) this.#answer(io, id, refusal);
+    this.#answerAll(io, batch.replies);
   }
 
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
   #settle(io: IoId, batch: Batch, isWritten: boolean): void {
-    if (isWritten || this.#options.onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
+    const { onAuditFailure } = this.#options;
+    if (isWritten || onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
     if (isWritten) return;
-    if (this.#options.onAuditFailure === 'deny') this.#undo(batch, AUDIT_UNAVAILABLE);
-    for (const { id, reply } of batch.replies) this.#answerUnrecorded(io, id, reply);
+    if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
+    this.#undo(batch, AUDIT_UNAVAILABLE);
+    this.#answerAll(io, batch.replies, unrecordedReply);
   }
 
   #signal(signal: SignalEffect): void {
@@ -305,15 +305,6 @@ export class Switchboard {
     }
   }
 
-  #answerUnrecorded(io: IoId, id: number, reply: AuditedReply['reply']): void {
-    this.#answer(io, id, this.#options.onAuditFailure === 'allow' ? reply : unrecordedReply(reply));
-  }
-
-  /** The entries are written, but their ids are lost with the audit thread. Callers that already have an answer ignore this one. */
-  #answerUnreleased(io: IoId, replies: readonly AuditedReply[]): void {
-    for (const { id, reply } of replies) this.#answer(io, id, reply);
-  }
-
   /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
   #tell(io: IoId, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
@@ -322,6 +313,11 @@ export class Switchboard {
     const list = [event];
     thread.events = { message: { type: 'events', events: list }, list };
     thread.outbox.send(thread.events.message);
+  }
+
+  /** With the reply itself, or with what `instead` makes of it. */
+  #answerAll(io: IoId, replies: readonly AuditedReply[], instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply): void {
+    for (const { id, reply } of replies) this.#answer(io, id, instead(reply));
   }
 
   /** Without the id of an entry: there is none, or it is not known. */
