@@ -19,7 +19,7 @@ import { unchanged, type Outcome } from './outcome.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
-import { endBegun, takeBack, type Undo } from './take-back.ts';
+import { terminateBegun, rollBack, type Undo } from './rollback.ts';
 import { answerTopology } from './topology-commands.ts';
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & AgentLimits & {
@@ -119,7 +119,7 @@ export class Governor {
 
   /**
    * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has completed.
-   * The latter's signals stay in the box, out of sight, because a completion may be taken back.
+   * The latter's signals stay in the box, out of sight, because a completion may be rolled back.
    */
   post({ agent, opId, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
     if (this.ops.find(opId) === undefined) return undefined;
@@ -128,14 +128,14 @@ export class Governor {
   }
 
   /**
-   * Undoes what a batch has changed and could not be recorded: the `undos` of its commands, in their order, and the beginnings
-   * of these operations where its checks began them, which have numbers above `since`. All that came after the batch must be
-   * undone already. What the shell must do for that is not recorded either.
+   * Rolls back a batch that could not be recorded: the `undos` of its commands, given in their order, and those of the `checked`
+   * operations that its checks began, whose numbers are above `lastBefore`. All that came after the batch must be undone
+   * already. What the shell must do for that is not recorded either.
    */
-  takeBack(undos: readonly Undo[], checked: readonly OpId[], since: number, nowMs: number): readonly Effect[] {
+  rollBack(undos: readonly Undo[], checked: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
     const registries = { agents: this.agents, ops: this.ops, budgets: this.budgets, signals: this.#signals };
-    const undone = undos.toReversed().flatMap((undo) => takeBack(registries, undo, nowMs));
-    return [...undone, ...endBegun(registries, checked, since, nowMs)];
+    const undone = undos.toReversed().flatMap((undo) => rollBack(registries, undo, nowMs));
+    return [...undone, ...terminateBegun(registries, checked, lastBefore, nowMs)];
   }
 
   #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {

@@ -20,12 +20,12 @@ export class Sleeper {
       const wake = (): void => {
         clearTimeout(timer);
         this.#wake.delete(wake);
-        takeBack();
+        rollBack();
         resolve();
       };
       const timer = setTimeout(wake, ms);
       this.#wake.add(wake);
-      const takeBack = onAbort(signal, wake);
+      const rollBack = onAbort(signal, wake);
     });
   }
 

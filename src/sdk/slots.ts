@@ -23,12 +23,12 @@ export class Slots {
       const settle = (isTaken: boolean): void => {
         clearTimeout(timer);
         this.#waiting.delete(settle);
-        takeBack();
+        rollBack();
         resolve(isTaken);
       };
       const timer = setTimeout(() => settle(false), timeoutMs);
       this.#waiting.add(settle);
-      const takeBack = onAbort(signal, () => settle(false));
+      const rollBack = onAbort(signal, () => settle(false));
     });
   }
 

@@ -47,7 +47,7 @@ const LOOK_EVERY_BATCHES = 64;
  * this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
  *
  * A write that fails takes with it all that was handed over behind it, as it may build on what failed: the audit thread writes
- * nothing more until it is told to resume. So what is not written is taken back as a whole, the newest first.
+ * nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
@@ -66,7 +66,7 @@ export class AuditLink implements AuditLog {
   #failuresTotal = 0;
   #isWritable = true;
 
-  /** With `allow` nothing is taken back, so that entries are tried even while the log is not writable. */
+  /** With `allow` nothing is rolled back, so that entries are tried even while the log is not writable. */
   constructor(clock: Clock, onFailure: 'deny' | 'allow', onTrouble: (trouble: Trouble) => void) {
     this.#clock = clock;
     this.#onFailure = onFailure;
@@ -168,7 +168,7 @@ export class AuditLink implements AuditLog {
     return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
   }
 
-  /** All that is not written by now never will be. To be taken back, the newest comes first: each may build on those before it. */
+  /** All that is not written by now never will be. To be rolled back, the newest comes first: each may build on those before it. */
   #loseAll(): void {
     this.catchUp();
     const lost = this.#batches;

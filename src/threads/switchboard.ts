@@ -13,7 +13,7 @@ import type { RateLimiter } from '../gateway/rate-limit.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
-import { checkedIn, newBatch, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
+import { checkedOps, newBatch, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
@@ -110,7 +110,7 @@ export class Switchboard {
     if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
       const alone: Batch = {
-        ...newBatch(appliedAtMs, batch.since),
+        ...newBatch(appliedAtMs, batch.lastOpBefore),
         bodies: bodies.splice(auditIndex),
         replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
         undos: undo === undefined ? [] : [undo],
@@ -192,7 +192,7 @@ export class Switchboard {
 
   /**
    * Carries out the effects, but leaves audit entries and signals to the batch. Returns a promise when the answer has to wait
-   * for a store. Events are published at once; a change that is taken back is published again.
+   * for a store. Events are published at once; a change that is rolled back is published again.
    */
   #carryOut(effects: readonly Effect[], nowMs: number, { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>): Promise<void> | undefined {
     let durable: Promise<void> | undefined;
@@ -259,7 +259,7 @@ export class Switchboard {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
-      if (batch.refusal === undefined) this.#undo(batch, refusalOf(error));
+      if (batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
       return this.#answerAll(io, batch.replies, () => refusalOf(error));
     }
     const { refusal } = batch;
@@ -275,7 +275,7 @@ export class Switchboard {
     if (isWritten || onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
     if (isWritten) return;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
-    this.#undo(batch, AUDIT_UNAVAILABLE);
+    this.#rollBack(batch, AUDIT_UNAVAILABLE);
     this.#answerAll(io, batch.replies, unrecordedReply);
   }
 
@@ -285,23 +285,23 @@ export class Switchboard {
     for (const { io, stream } of this.#controlStreams.of(signal.agent)) this.#send(io, { type: 'signal', stream, message });
   }
 
-  /** Takes back the batch. Before it, the registrations that came later and wait for their store: they may build on it. */
-  #undo(batch: Batch, refusal: AuditedReply['reply']): void {
+  /** Rolls back the batch. Before it, the registrations that came later and wait for their store: they may build on it. */
+  #rollBack(batch: Batch, refusal: AuditedReply['reply']): void {
     const at = this.#saving.indexOf(batch);
     for (const each of this.#saving.splice(at + 1).toReversed()) {
       each.refusal = refusal;
-      this.#undoAlone(each);
+      this.#rollBackAlone(each);
     }
     if (at !== -1) this.#saving.pop();
-    this.#undoAlone(batch);
+    this.#rollBackAlone(batch);
   }
 
-  #undoAlone(batch: Batch): void {
+  #rollBackAlone(batch: Batch): void {
     const { clock, governor } = this.#options;
     const nowMs = clock.nowMs();
-    for (const effect of governor.takeBack(batch.undos, checkedIn(batch), batch.since, nowMs)) {
+    for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
-      this.#carryOut([effect], nowMs, newBatch(nowMs, batch.since))?.catch((error: unknown) => this.#options.onError(error, 'taking back what was not recorded'));
+      this.#carryOut([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))?.catch((error: unknown) => this.#options.onError(error, 'rolling back what was not recorded'));
     }
   }
 

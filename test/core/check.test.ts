@@ -158,7 +158,7 @@ describe('money', () => {
   test('an allow that could not be recorded gives back what it held', () => {
     const governor = capped();
     decide(ask(9), governor);
-    governor.takeBack([], [ask(9).opId], 0, 11);
+    governor.rollBack([], [ask(9).opId], 0, 11);
     expect(decide(ask(10, {}, 't:2'), governor).answer.decision).toBe('allow');
   });
 

@@ -361,7 +361,7 @@ describe('limits and failures', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
     const since = governor.ops.lastNumber;
     governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
-    governor.takeBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
+    governor.rollBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
     expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
   });
 

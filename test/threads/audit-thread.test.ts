@@ -57,7 +57,7 @@ async function openAuditThread() {
   };
 }
 
-test('behind a write that failed nothing is written, though it could be, until the main thread has taken back what it must', async () => {
+test('behind a write that failed nothing is written, though it could be, until the main thread has rolled back what it must', async () => {
   const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
   const { aside, batch } = await failWrites();
   renameSync(aside, directory);

@@ -1,6 +1,6 @@
 /**
- * Undoes changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). They are undone
- * in the reverse of their order, the last one first, so each finds what it has changed as it left it.
+ * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). The last one
+ * is undone first, so each finds what it has changed as it left it.
  */
 import type { AgentRegistration, AgentRegistry } from './agents.ts';
 import type { BudgetTracker } from './budget.ts';
@@ -24,10 +24,10 @@ export type Undo = OpUndo | RegistrationUndo;
 export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly budgets: BudgetTracker; readonly signals: SignalBoxes };
 
 /** Returns the effects for the shell. They are not recorded. */
-export const takeBack = (registries: Registries, undo: Undo, nowMs: number): readonly Effect[] =>
-  (undo.kind === 'op' ? takeBackOp(registries, undo, nowMs) : takeBackRegistration(registries, undo));
+export const rollBack = (registries: Registries, undo: Undo, nowMs: number): readonly Effect[] =>
+  (undo.kind === 'op' ? rollBackOp(registries, undo, nowMs) : rollBackRegistration(registries, undo));
 
-function takeBackOp({ agents, ops, budgets, signals }: Registries, { opId, number, from, heldMicroUsd, acknowledgedAtMs }: OpUndo, nowMs: number): readonly Effect[] {
+function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, number, from, heldMicroUsd, acknowledgedAtMs }: OpUndo, nowMs: number): readonly Effect[] {
   const slot = ops.find(opId);
   if (slot === undefined || ops.numberOf(slot) !== number) return NO_EFFECTS;
   const owner = ops.ownerOf(slot);
@@ -46,7 +46,7 @@ function takeBackOp({ agents, ops, budgets, signals }: Registries, { opId, numbe
 }
 
 /** The store may have taken a later registration before this one, so that the later one is recorded, and stands. */
-function takeBackRegistration({ agents }: Registries, { key, credential, before }: RegistrationUndo): readonly Effect[] {
+function rollBackRegistration({ agents }: Registries, { key, credential, before }: RegistrationUndo): readonly Effect[] {
   const entry = agents.get(key);
   if (entry?.credential !== credential) return NO_EFFECTS;
   const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
@@ -62,13 +62,13 @@ function takeBackRegistration({ agents }: Registries, { key, credential, before 
 }
 
 /**
- * Ends those of these operations that checks began after the one with the number `since`, as nobody received their Allow. They
- * are not withdrawn, because their agents may know them.
+ * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody received
+ * their Allow. They are not withdrawn, because their agents may know them.
  */
-export function endBegun({ ops, budgets }: Registries, opIds: readonly OpId[], since: number, nowMs: number): readonly Effect[] {
+export function terminateBegun({ ops, budgets }: Registries, opIds: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
   return opIds.flatMap((opId) => {
     const slot = ops.find(opId);
-    if (slot === undefined || ops.numberOf(slot) <= since) return [];
+    if (slot === undefined || ops.numberOf(slot) <= lastBefore) return [];
     const before = ops.stateOf(slot);
     const after = ops.advance(slot, 'terminate', nowMs);
     budgets.release(slot);

@@ -4,7 +4,7 @@ import type { Command } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf } from '../../src/core/ids.ts';
 import { OP_STATES } from '../../src/core/op-state.ts';
-import type { Undo } from '../../src/core/take-back.ts';
+import type { Undo } from '../../src/core/rollback.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 
 /** Applies the commands as one batch and answers with what undoes it. */
@@ -34,7 +34,7 @@ describe('what could not be recorded has not happened', () => {
     const op = 'opId' in batch[0]! ? batch[0].opId! : 't:s';
     const undos = applyAll(governor, batch, 2_000);
     expect(stateOf(governor, op)).not.toBe(expected);
-    governor.takeBack(undos, [], 0, 2_500);
+    governor.rollBack(undos, [], 0, 2_500);
     expect(stateOf(governor, op)).toBe(expected);
     // Asked again, it is done as if for the first time.
     expect(batch.map((command) => governor.apply(command as never, 3_000)).map(({ reply, undo }) => [reply.ok, undo !== undefined])).toEqual(batch.map(() => [true, true]));
@@ -44,7 +44,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
   });
 
   test('what came after it is taken back first, and then it is as before all of them', () => {
@@ -59,7 +59,7 @@ describe('what could not be recorded has not happened', () => {
     const undos = batches.map((batch) => applyAll(governor, batch, 2_000));
     expect([stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations]).toEqual(['terminated', 'running', { count: 1, microUsd: 2_000_000 }]);
     const shown = undos.toReversed().map((each) => {
-      governor.takeBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
+      governor.rollBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
       return [stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations.microUsd];
     });
     expect(shown).toEqual([['paused', 'pending', 3_000_000], ['paused', undefined, 3_000_000], ['paused', undefined, 1_000_000], ['running', undefined, 1_000_000]]);
@@ -71,7 +71,7 @@ describe('what could not be recorded has not happened', () => {
     applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
     governor.sweep(200_000);
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
-    expect(governor.takeBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
+    expect(governor.rollBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
     expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
   });
 
@@ -81,8 +81,8 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [controlOf('t:s', 'terminate')], 2_000);
     governor.sweep(200_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 200_000);
-    governor.takeBack([], [opId('t:s')], 1, 200_000);
-    expect(governor.takeBack(undos, [], 1, 200_000)).toEqual([]);
+    governor.rollBack([], [opId('t:s')], 1, 200_000);
+    expect(governor.rollBack(undos, [], 1, 200_000)).toEqual([]);
     expect(stateOf(governor, 't:s')).toBe('terminated');
   });
 
@@ -91,7 +91,7 @@ describe('what could not be recorded has not happened', () => {
     const ghost = { ...CRAWLER, agentId: 'ghost' };
     const undos = applyAll(governor, [{ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: ghost }], 2_000);
     expect(governor.agents.get(agentKeyOf(ghost))).toBeDefined();
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.get(agentKeyOf(ghost))).toBeUndefined();
   });
 
@@ -100,7 +100,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 2_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
     applyAll(governor, [controlOf('t:ended', 'terminate')], 2_100);
-    expect(governor.takeBack([], [opId('t:s'), opId('t:ended')], 0, 2_500)).toEqual([
+    expect(governor.rollBack([], [opId('t:s'), opId('t:ended')], 0, 2_500)).toEqual([
       { kind: 'op-changed', op: { opId: 't:s', state: 'terminated', registeredAtMs: 2_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
     ]);
   });
@@ -110,7 +110,7 @@ describe('what could not be recorded has not happened', () => {
     applyAll(governor, [registerOp('t:waiting')], 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:waiting', { resource, estimatedCostMicroUsd: 5_000_000 })], 2_000);
     expect(stateOf(governor, 't:waiting')).toBe(resource === 'forbidden' ? 'terminated' : 'running');
-    expect(governor.takeBack(undos, [opId('t:waiting')], 1, 2_500)).toEqual([
+    expect(governor.rollBack(undos, [opId('t:waiting')], 1, 2_500)).toEqual([
       { kind: 'op-changed', op: { opId: 't:waiting', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
     ]);
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
@@ -119,7 +119,7 @@ describe('what could not be recorded has not happened', () => {
   test('an operation that is registered and checked in one batch is gone, and so is the money it held', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })], 2_000);
-    governor.takeBack(undos, [opId('t:s')], 0, 2_500);
+    governor.rollBack(undos, [opId('t:s')], 0, 2_500);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
   });
 
@@ -127,7 +127,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
-    expect(governor.takeBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 5_000_000 }]);
   });
 
@@ -136,7 +136,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
     expect(governor.budgets.reservations.microUsd).toBe(8_000_000);
-    expect(governor.takeBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
     expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([5_000_000, [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }]]);
   });
 
@@ -145,7 +145,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
     governor.apply<'record-usage'>({ type: 'record-usage', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, costMicroUsd: 7_000_000, opId: opId('t:s'), usageId: undefined }, 2_100);
-    governor.takeBack(undos, [opId('t:s')], 1, 2_500);
+    governor.rollBack(undos, [opId('t:s')], 1, 2_500);
     expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
   });
 
@@ -153,7 +153,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     governor.sweep(601_000); // after ten minutes it is given back
-    governor.takeBack(applyAll(governor, [controlOf('t:s', 'terminate')], 602_000), [], 0, 602_500);
+    governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 602_000), [], 0, 602_500);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 0, microUsd: 0 }]);
   });
 
@@ -166,7 +166,7 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [controlOf('t:s', 'resume')], 2_000);
     const shown = () => governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:s') }, 3_000).reply;
     expect(shown()).toMatchObject({ value: { acknowledgedAtMs: undefined } });
-    governor.takeBack(undos, [], 0, 2_500);
+    governor.rollBack(undos, [], 0, 2_500);
     expect(shown()).toMatchObject({ value: { state: 'paused', acknowledgedAtMs: 1_300 } });
   });
 });
@@ -184,7 +184,7 @@ test('a signal that waits for its agent waits on when a completion could not be 
   // The word that the earlier one was recorded may come as late as this.
   expect(post('resume', 2_100)).toBeUndefined();
   expect([pending(), acknowledge(2_100)]).toEqual([{ ok: true, value: { pending: [] } }, false]);
-  governor.takeBack(undos, [], 0, 2_500);
+  governor.rollBack(undos, [], 0, 2_500);
   expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'resume', sequence: 2_100 }] } });
   expect(acknowledge(2_100)).toBe(true);
 });
@@ -196,14 +196,14 @@ describe('a registration of an agent that could not be recorded', () => {
   test('of a new one leaves none', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
     expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([undefined, undefined]);
   });
 
   test('with a new token leaves the old one in force', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
     expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([agentKeyOf(CRAWLER), undefined]);
   });
 
@@ -211,7 +211,7 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
-    governor.takeBack(undos, [], 0, 2_500);
+    governor.rollBack(undos, [], 0, 2_500);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
   });
 
@@ -222,7 +222,7 @@ describe('a registration of an agent that could not be recorded', () => {
   ])('%s leaves the parent it had', (_what, unrecorded) => {
     const governor = openGovernor();
     applyAll(governor, [register(NEW, 'digest'), { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 1_000);
-    governor.takeBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
+    governor.rollBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
     expect(governor.agents.get(agentKeyOf(CRAWLER))?.parent).toBe(agentKeyOf(SIBLING));
     expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
   });
@@ -230,7 +230,7 @@ describe('a registration of an agent that could not be recorded', () => {
   test('that changed all but the token leaves everything as it was', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 2_000);
-    governor.takeBack(undos, [], 0, 2_500);
+    governor.rollBack(undos, [], 0, 2_500);
     expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual([agentKeyOf(CRAWLER), undefined]);
   });
 
@@ -244,7 +244,7 @@ describe('a registration of an agent that could not be recorded', () => {
     applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
     const undos = applyAll(governor, [unrecorded], 2_000);
     expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
-    governor.takeBack(undos, [], 0, 2_500);
+    governor.rollBack(undos, [], 0, 2_500);
     expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([undefined, agentKeyOf(between), agentKeyOf(CRAWLER)]);
   });
 
@@ -252,7 +252,7 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
     governor.apply<'register-agent'>(register(CRAWLER, 'later') as never, 2_100);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.ownerOf('later' as never)?.key).toBe(agentKeyOf(CRAWLER));
   });
 
@@ -260,7 +260,7 @@ describe('a registration of an agent that could not be recorded', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
     governor.apply<'register-agent'>(register(NEW, digestOf(CRAWLER)) as never, 2_100);
-    expect(governor.takeBack(undos, [], 0, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(NEW));
   });
 });
@@ -279,7 +279,7 @@ test('after any history of batches, some of them taken back, counts and sweep ar
       nowMs += 10_000;
       const undos = applyAll(governor, commands, nowMs);
       if (isWritten) applyAll(model, commands, nowMs);
-      else governor.takeBack(undos, [], 0, nowMs + 1);
+      else governor.rollBack(undos, [], 0, nowMs + 1);
       expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
       expect(governor.ops.counts).toEqual(model.ops.counts);
       nowMs += 1_000;
