@@ -10,11 +10,7 @@ import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
-import type {
-  AckOpControlRequest, BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, CompleteOpRequest,
-  CompleteOpResponse, DeregisterAgentRequest, MessageName, Messages, RecordUsageRequest, RecordUsageResponse, RegisterAgentRequest,
-  RegisterAgentResponse,
-} from './proto/messages.ts';
+import type { BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, MessageName, Messages } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
 
 /** Reads a request, from either format. */
@@ -29,9 +25,13 @@ export type UnaryMethod = {
   readonly handle: Handle<never, Messages[MessageName]>;
 };
 
-const method = <Q extends MessageName, R extends MessageName>(
-  name: string, request: Q, response: R, handle: Handle<Messages[Q], Messages[R]>,
-): UnaryMethod => ({ name, decode: { json: jsonCodec(request).decode, binary: binaryCodec(request).decode }, response, maxBytes: MAX_MESSAGE_BYTES, handle });
+/** The methods whose messages are named after them, and decoded as the schema says. */
+type SimpleName = 'CheckAction' | 'RegisterAgent' | 'DeregisterAgent' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl';
+
+type HandleOf<N extends SimpleName> = Handle<Messages[`${N}Request`], Messages[`${N}Response`]>;
+
+const method = <N extends SimpleName>(name: N, handle: HandleOf<N>): UnaryMethod =>
+  ({ name, decode: { json: jsonCodec(`${name}Request`).decode, binary: binaryCodec(`${name}Request`).decode }, response: `${name}Response`, maxBytes: MAX_MESSAGE_BYTES, handle });
 
 const batchMethod = (handle: Handle<Batch, BatchCheckActionsResponse>): UnaryMethod =>
   ({ name: 'BatchCheckActions', decode: BATCH, response: 'BatchCheckActionsResponse', maxBytes: MAX_BATCH_BYTES, handle });
@@ -40,13 +40,13 @@ const BATCH: Decoders<Batch> = { json: jsonBatch(), binary: binaryBatch() };
 
 /** The table of methods. */
 export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
-  method('CheckAction', 'CheckActionRequest', 'CheckActionResponse', checkHandler(ports)),
+  method('CheckAction', checkHandler(ports)),
   batchMethod(batchHandler(ports)),
-  method('RegisterAgent', 'RegisterAgentRequest', 'RegisterAgentResponse', (request, authorization) => register(ports, request, authorization)),
-  method('DeregisterAgent', 'DeregisterAgentRequest', 'DeregisterAgentResponse', (request, authorization) => deregister(ports, request, authorization)),
-  method('CompleteOp', 'CompleteOpRequest', 'CompleteOpResponse', (request, authorization) => complete(ports, request, authorization)),
-  method('RecordUsage', 'RecordUsageRequest', 'RecordUsageResponse', (request, authorization) => recordUsage(ports, request, authorization)),
-  method('AckOpControl', 'AckOpControlRequest', 'AckOpControlResponse', (request, authorization) => acknowledge(ports, request, authorization)),
+  method('RegisterAgent', register(ports)),
+  method('DeregisterAgent', deregister(ports)),
+  method('CompleteOp', complete(ports)),
+  method('RecordUsage', recordUsage(ports)),
+  method('AckOpControl', acknowledge(ports)),
 ];
 
 /** One check. Written without `async`: it is the hot path, and every await costs a turn. */
@@ -64,7 +64,7 @@ export function checkHandler(ports: WirePorts): (request: CheckActionRequest, au
   };
 }
 
-async function register(ports: WirePorts, request: RegisterAgentRequest, authorization: string | undefined): Answer<RegisterAgentResponse> {
+const register = (ports: WirePorts): HandleOf<'RegisterAgent'> => async (request, authorization) => {
   const principal = await requireOperator(ports, authorization);
   if (!principal.ok) return principal;
   const registration = registrationOf(request, principal.value);
@@ -72,18 +72,18 @@ async function register(ports: WirePorts, request: RegisterAgentRequest, authori
   const { command, minted } = registration.value;
   const { reply } = await ports.link.ask(command);
   return reply.ok ? ok({ agent: reply.value.agent.identity, credentialToken: minted ?? '', rotated: reply.value.rotated }) : reply;
-}
+};
 
-async function deregister(ports: WirePorts, request: DeregisterAgentRequest, authorization: string | undefined): Answer<Messages['DeregisterAgentResponse']> {
+const deregister = (ports: WirePorts): HandleOf<'DeregisterAgent'> => async (request, authorization) => {
   const principal = await requireOperator(ports, authorization);
   if (!principal.ok) return principal;
   const agent = identityOf(request.agent);
   if (!agent.ok) return agent;
   const { reply } = await ports.link.ask({ type: 'deregister-agent', principal: principal.value, agent: agent.value });
   return reply.ok ? ok({}) : reply;
-}
+};
 
-async function complete(ports: WirePorts, request: CompleteOpRequest, authorization: string | undefined): Answer<CompleteOpResponse> {
+const complete = (ports: WirePorts): HandleOf<'CompleteOp'> => async (request, authorization) => {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;
   const completion = completionOf(request, principal.value);
@@ -96,9 +96,9 @@ async function complete(ports: WirePorts, request: CompleteOpRequest, authorizat
   }
   const { reply } = await ports.link.ask(command);
   return reply.ok ? ok({ opId: reply.value.opId, opState: reply.value.state }) : reply;
-}
+};
 
-async function recordUsage(ports: WirePorts, request: RecordUsageRequest, authorization: string | undefined): Answer<RecordUsageResponse> {
+const recordUsage = (ports: WirePorts): HandleOf<'RecordUsage'> => async (request, authorization) => {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;
   const usage = usageOf(request, principal.value);
@@ -106,13 +106,13 @@ async function recordUsage(ports: WirePorts, request: RecordUsageRequest, author
   const { reply } = await ports.link.ask(usage.value);
   if (!reply.ok) return reply;
   return ok(reply.value.status === 'ok' ? { status: 'ok', tier: 'unspecified', period: 'unspecified' } : reply.value);
-}
+};
 
-async function acknowledge(ports: WirePorts, request: AckOpControlRequest, authorization: string | undefined): Answer<Messages['AckOpControlResponse']> {
+const acknowledge = (ports: WirePorts): HandleOf<'AckOpControl'> => async (request, authorization) => {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;
   const command = acknowledgementOf(request, principal.value);
   if (!command.ok) return command;
   const { reply } = await ports.link.ask(command.value);
   return reply.ok ? ok({}) : reply;
-}
+};
