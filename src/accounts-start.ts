@@ -38,8 +38,10 @@ export type DatabaseStart = {
   readonly signal: AbortSignal;
 };
 
-/** A database that does not answer for this long at the start is taken for a mistake in SVC_DATABASE_URL. */
+/** A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user and its password may be made at the same time. */
 const START_TIMEOUT_MS = 30_000;
+/** Whoever looks on is told what the start waits for. */
+const NOTICE_AFTER_MS = 1_000;
 
 /**
  * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with a message
@@ -55,7 +57,7 @@ export async function openDatabase({ url, config, store, log, signal }: Database
   try {
     postgres = new Postgres({ url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
-    await startWithin(postgres, START_TIMEOUT_MS, signal);
+    await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
     const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
     if (!moved.ok) throw new Error(`the API keys cannot be moved to the database: ${explain(moved.fault)}`);
     if (moved.value > 0) log.info('moved the API keys of the embedded store to the database', { keys: moved.value });
@@ -66,14 +68,18 @@ export async function openDatabase({ url, config, store, log, signal }: Database
   }
 }
 
-async function startWithin(postgres: Postgres, timeoutMs: number, signal: AbortSignal): Promise<void> {
+type Wait = { readonly timeoutMs: number; readonly signal: AbortSignal; readonly log: Pick<Logger, 'info'> };
+
+async function startWithin(postgres: Postgres, { timeoutMs, signal, log }: Wait): Promise<void> {
   signal.throwIfAborted();
+  const secs = timeoutMs / 1000;
+  const notice = setTimeout(() => log.info('the start waits for the database of SVC_DATABASE_URL', { upToSecs: secs }), NOTICE_AFTER_MS);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it does not answer: ${postgres.trouble ?? 'it took the connection and has said nothing since'}`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`after ${secs} s: ${postgres.trouble ?? 'it took the connection and has said nothing since'}`)), timeoutMs);
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
-  await Promise.race([postgres.start(), late]).finally(() => clearTimeout(timer));
+  await Promise.race([postgres.start(), late]).finally(() => { clearTimeout(notice); clearTimeout(timer); });
 }
 
 export type AccountsStart = {

@@ -30,14 +30,14 @@ export class Outage {
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#trouble; }
 
-  /** Call it with everything that fails for want of the database. */
-  lost({ message }: Error): void {
+  /** Call it with everything that fails for want of the database. `isShut`: it answers, and lets nobody in. */
+  lost({ message }: Error, isShut = false): void {
     this.#trouble = message;
     this.#failedAtMs = performance.now();
     const { log, isClosing } = this.#options;
     if (this.#isOn || isClosing()) return;
     this.#isOn = true;
-    log.warn('the database does not answer', { cause: message });
+    log.warn(`the database does not ${isShut ? 'let the gateway in' : 'answer'}`, { cause: message });
     void this.#watch();
   }
 

@@ -17,6 +17,12 @@ const REFUSALS: readonly unknown[] = ['3F000', '42P01', '42501'];
 
 export const isRefusal = (error: unknown): boolean => error instanceof Error && 'code' in error && REFUSALS.includes(error.code);
 
+/**
+ * The server answers and lets nobody in: a wrong user or password, or no such database. It may be a mistake in the URL, or they are
+ * still being made, as by an orchestrator that starts the gateway at the same time.
+ */
+export const isShutOut = (error: Error & { code?: unknown }): boolean => typeof error.code === 'string' && /^28[0-9A-Z]{3}$|^3D000$/.test(error.code);
+
 /** No class begins with an E, as the names of socket errors do. */
 const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
 

@@ -8,7 +8,7 @@ import { within } from '../within.ts';
 import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
 import { Outage } from './outage.ts';
-import { isRefusal, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
+import { isRefusal, isShutOut, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { schemaTrouble } from './schema-check.ts';
 
 export type PostgresOptions = {
@@ -37,6 +37,7 @@ const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** How often a database that was cut off during a commit is asked what became of it. */
 const VERDICT_PAUSE_MS = 100;
+const WHAT_TO_CHECK = 'check the user, the password and the database in SVC_DATABASE_URL';
 /** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
 
@@ -275,8 +276,9 @@ export class Postgres {
   #classified(error: unknown): unknown {
     assert(error instanceof Error, 'the driver throws errors');
     if (!meansUnreachable(error) && !isRefusal(error)) return error;
-    const unreachable = new Unreachable('code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
-    this.#outage.lost(unreachable);
+    const isShut = isShutOut(error);
+    const unreachable = new Unreachable(isShut ? `${error.message}; ${WHAT_TO_CHECK}` : 'code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
+    this.#outage.lost(unreachable, isShut);
     return unreachable;
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isRefusal, meansUnreachable } from '../../../src/adapters/store/postgres-errors.ts';
+import { isRefusal, isShutOut, meansUnreachable } from '../../../src/adapters/store/postgres-errors.ts';
 
 const errorOf = (code: string | undefined): Error & { code?: unknown } => Object.assign(new Error('said the server'), code === undefined ? {} : { code });
 
@@ -19,4 +19,8 @@ test.each([
   ['a second row of one key', '23505'], ['a mistake in a statement', '42601'], ['a value that does not fit', '22023'], ['a statement after one that failed', '25P02'],
 ])('%s (%s) is a bug, and no outage', (_, code) => {
   expect([meansUnreachable(errorOf(code)), isRefusal(errorOf(code)), meansUnreachable(new TypeError('of the driver'))]).toEqual([false, false, false]);
+});
+
+test('a server that lets nobody in is told from one that is away', () => {
+  expect(['28P01', '28000', '3D000', '08006', '53300', 'ECONNREFUSED', undefined].filter((code) => isShutOut(errorOf(code)))).toEqual(['28P01', '28000', '3D000']);
 });

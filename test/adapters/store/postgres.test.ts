@@ -154,6 +154,25 @@ test('of an outage that lasts the log tells what keeps it going, and not only wh
   ]));
 });
 
+test('a start that the database lets nobody in for says so at once, and goes on as soon as its user and its database are made', async () => {
+  const url = await newDatabase();
+  const admin = await connect(url);
+  onTestFinished(async () => { await admin.query('DROP DATABASE IF EXISTS late WITH (FORCE)'); await admin.query('DROP ROLE IF EXISTS late'); });
+  const asLate = Object.assign(new URL(url), { username: 'late', password: 'secret', pathname: '/late' });
+  const lines: string[] = [];
+  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const postgres = new Postgres({ url: asLate.href, ...POSTGRES_DEFAULTS }, log);
+  onTestFinished(() => postgres.close());
+  const started = postgres.start();
+  const ADVICE = 'check the user, the password and the database in SVC_DATABASE_URL';
+  await eventually(() => expect(lines).toEqual([`the database does not let the gateway in: password authentication failed for user "late"; ${ADVICE}`]));
+  await admin.query(`CREATE ROLE late LOGIN PASSWORD 'secret'`);
+  await eventually(() => expect(postgres.trouble).toBe(`database "late" does not exist; ${ADVICE}`));
+  await admin.query('CREATE DATABASE late OWNER late');
+  await started;
+  expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
+});
+
 test('idle connections that something in between ends, as proxies and poolers do, are not taken for an outage, also when it ends all at once', async () => {
   const url = await newDatabase();
   const postgres = open(url);
