@@ -81,11 +81,15 @@ const causeOf = (error: unknown): unknown => (error instanceof Error && error.ca
 const isNotHttp = (cause: unknown): boolean => cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
 const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
 
+/** Of fetch: the port is one of those that the standard forbids, because another protocol has it. It has no code. */
+const isBadPort = (cause: unknown): boolean => cause instanceof Error && cause.message === 'bad port';
+
 export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'it does not answer';
   const cause = causeOf(error);
   if (isNotHttp(cause)) return 'what answers there does not speak HTTP';
   if (isNotTls(cause)) return 'what answers there does not speak TLS';
+  if (isBadPort(cause)) return 'Node.js makes no requests to this port, and browsers make none either';
   return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed');
 }
 
@@ -95,6 +99,7 @@ const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 function adviceOn(cause: unknown): string {
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
   if (isNotTls(cause)) return 'Check the URL: is it http, not https?';
+  if (isBadPort(cause)) return 'Have the gateway listen on another port: set SVC_HTTP_ADDR.';
   if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
   return certificateAdvice(cause) ?? 'Start it with `svc serve`, or name another with --context or --api-url.';
 }

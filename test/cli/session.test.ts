@@ -351,6 +351,7 @@ test('a gateway that cannot be reached is named with what to do', async () => {
   const env = { SVC_CLI_API_URL: away, SVC_CLI_API_KEY: ADMIN_KEY };
   const { status, stdout, stderr } = await cli.run(['login'], { env });
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: 'http://127.0.0.1:6000' } })).stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:6000: Node.js makes no requests to this port, and browsers make none either\nHave the gateway listen on another port: set SVC_HTTP_ADDR.\n');
   expect(stderr).toBe(`error: cannot reach the gateway at ${away}: the connection was refused\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: `http://${gateway.grpc}` } })).stderr).toBe(`error: cannot reach the gateway at http://${gateway.grpc}: what answers there does not speak HTTP\nCheck the URL: it must be the HTTP address of svc-gateway, not that of gRPC.\n`);
   const debugged = await cli.run(['login', '--debug'], { env });
