@@ -6,7 +6,7 @@ import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { SignIn } from '../../gateway/login.ts';
-import { name, optional, optionalOr, readBody, readListing } from './body.ts';
+import { name, optional, optionalOr, readListing, withBody } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
@@ -53,17 +53,13 @@ async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
   return found.ok ? ok({ status: 200, body: found.value }) : found;
 }
 
-async function register({ body, remoteAddress }: HttpRequest, link: Link): Promise<HttpReply> {
-  const asked = readBody(registration, body);
-  if (!asked.ok) return asked;
-  const registered = await link.call('register', { ...asked.value, address: remoteAddress });
+async function register({ body, remoteAddress }: HttpRequest<typeof registration>, link: Link): Promise<HttpReply> {
+  const registered = await link.call('register', { ...body, address: remoteAddress });
   return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
 }
 
-async function login({ body, remoteAddress }: HttpRequest, link: Link): Promise<HttpReply> {
-  const asked = readBody(loginRequest, body);
-  if (!asked.ok) return asked;
-  const { email, password, remember_me: rememberMe = false } = asked.value;
+async function login({ body, remoteAddress }: HttpRequest<typeof loginRequest>, link: Link): Promise<HttpReply> {
+  const { email, password, remember_me: rememberMe = false } = body;
   const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress });
   return signedIn.ok ? signInReply(signedIn.value) : signedIn;
 }
@@ -89,20 +85,16 @@ const logout = (ownOrigins: readonly string[]) => async ({ headers }: HttpReques
   return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
 };
 
-async function invite({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readBody(invitation, body);
-  if (!asked.ok) return asked;
-  const { email, role, org_id: orgId } = asked.value;
+async function invite({ principal, body }: Authorized<typeof invitation>, link: Link): Promise<HttpReply> {
+  const { email, role, org_id: orgId } = body;
   const made = await link.call('invite', { principal, email, role, orgId });
   if (!made.ok) return made;
   const { inviteToken, expiresAtMs, ...rest } = made.value;
   return ok({ status: 201, body: { invite_token: inviteToken, email: rest.email, role: rest.role, org_id: rest.orgId, expires_at: rfc3339(expiresAtMs) } });
 }
 
-async function acceptInvite({ body }: HttpRequest, link: Link): Promise<HttpReply> {
-  const asked = readBody(acceptance, body);
-  if (!asked.ok) return asked;
-  const accepted = await link.call('acceptInvite', { inviteToken: asked.value.invite_token, password: asked.value.password });
+async function acceptInvite({ body }: HttpRequest<typeof acceptance>, link: Link): Promise<HttpReply> {
+  const accepted = await link.call('acceptInvite', { inviteToken: body.invite_token, password: body.password });
   return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
 }
 
@@ -121,17 +113,13 @@ async function revokeInvite({ principal, params }: Authorized, link: Link): Prom
   return revoked.ok ? ok({ status: 204 }) : revoked;
 }
 
-async function requestPasswordReset({ body }: HttpRequest, link: Link): Promise<HttpReply> {
-  const asked = readBody(resetRequest, body);
-  if (!asked.ok) return asked;
-  const taken = await link.call('requestPasswordReset', asked.value);
+async function requestPasswordReset({ body }: HttpRequest<typeof resetRequest>, link: Link): Promise<HttpReply> {
+  const taken = await link.call('requestPasswordReset', body);
   return taken.ok ? ok({ status: 202 }) : taken;
 }
 
-async function confirmPasswordReset({ body }: HttpRequest, link: Link): Promise<HttpReply> {
-  const asked = readBody(resetConfirmation, body);
-  if (!asked.ok) return asked;
-  const confirmed = await link.call('confirmPasswordReset', { resetToken: asked.value.reset_token, newPassword: asked.value.new_password });
+async function confirmPasswordReset({ body }: HttpRequest<typeof resetConfirmation>, link: Link): Promise<HttpReply> {
+  const confirmed = await link.call('confirmPasswordReset', { resetToken: body.reset_token, newPassword: body.new_password });
   return confirmed.ok ? ok({ status: 204 }) : confirmed;
 }
 
@@ -152,10 +140,8 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
   return found.ok ? ok({ status: 200, body: { account: accountView(found.value) } }) : found;
 }
 
-async function changeRole({ principal, params, body }: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readBody(roleChange, body);
-  if (!asked.ok) return asked;
-  const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: asked.value.role });
+async function changeRole({ principal, params, body }: Authorized<typeof roleChange>, link: Link): Promise<HttpReply> {
+  const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: body.role });
   return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
 }
 
@@ -175,21 +161,21 @@ const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
 const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
-  { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or one where registration is open', body: registration, answers: { 201: createdAccount }, refusals: [403, 409, 422], handle: register },
-  { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', body: loginRequest, answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 423], handle: login },
+  { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or one where registration is open', answers: { 201: createdAccount }, refusals: [403, 409, 422], ...withBody(registration, register) },
+  { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 423], ...withBody(loginRequest, login) },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', credentials: ['refresh_cookie'], summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 403, 409], handle: refresh(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, credentials: ['refresh_cookie', 'none'], summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, headers: ['Set-Cookie'], refusals: [403], handle: logout(ownOrigins) },
-  { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', body: invitation, answers: { 201: createdInvite }, refusals: [409], handle: invite },
-  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', body: acceptance, answers: { 201: createdAccount }, refusals: [409, 422], handle: acceptInvite },
+  { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', answers: { 201: createdInvite }, refusals: [409], ...withBody(invitation, invite) },
+  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Makes the invited account with a password', answers: { 201: createdAccount }, refusals: [409, 422], ...withBody(acceptance, acceptInvite) },
   { method: 'get', path: '/api/v1/auth/invites', access: ADMIN, summary: 'Lists invites that wait for an answer', query: ['org_id', 'per_page', 'cursor'], answers: { 200: invitePage }, handle: listInvites },
   { method: 'post', path: '/api/v1/auth/invites/:id/revoke', access: ADMIN, summary: 'Takes an invite back', answers: { 204: 'empty' }, refusals: [409], handle: revokeInvite },
-  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', body: resetRequest, answers: { 202: 'empty' }, handle: requestPasswordReset },
-  { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', body: resetConfirmation, answers: { 204: 'empty' }, refusals: [422], handle: confirmPasswordReset },
+  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', answers: { 202: 'empty' }, ...withBody(resetRequest, requestPasswordReset) },
+  { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', answers: { 204: 'empty' }, refusals: [422], ...withBody(resetConfirmation, confirmPasswordReset) },
   { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'The account that asks', answers: { 200: ownAccount }, refusals: [404], handle: me },
   { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the account that asks out everywhere', answers: { 204: 'empty' }, refusals: [404], handle: revokeSessions },
   { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', query: ['org_id', 'per_page', 'cursor'], answers: { 200: accountPage }, handle: list },
   { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', answers: { 200: shownAccount }, handle: get },
-  { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', body: roleChange, answers: { 200: shownAccount }, refusals: [409], handle: changeRole },
+  { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Gives an account another role', answers: { 200: shownAccount }, refusals: [409], ...withBody(roleChange, changeRole) },
   { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Shuts an account out', answers: { 200: shownAccount }, refusals: [409], handle: setDisabled(true) },
   { method: 'post', path: '/api/v1/accounts/:id/enable', access: ADMIN, summary: 'Lets an account in again', answers: { 200: shownAccount }, handle: setDisabled(false) },
   { method: 'post', path: '/api/v1/accounts/:id/sessions/revoke', access: ADMIN, summary: 'Signs an account out everywhere', answers: { 204: 'empty' }, handle: revokeSessions },

@@ -5,7 +5,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
-import { agentIdentity, optional, readBody, readListing, readNames, ruled } from './body.ts';
+import { agentIdentity, optional, readListing, readNames, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView, pageView } from './views.ts';
@@ -16,12 +16,10 @@ const registration = z.strictObject({
   parent: optional(agentIdentity),
 });
 
-async function register(request: Authorized, link: Link): Promise<HttpReply> {
-  const body = readBody(registration, request.body);
-  if (!body.ok) return body;
-  const { agent, parent } = body.value;
-  const { token, digest, isMinted } = agentCredential(body.value.credential_token);
-  const { reply } = await link.ask({ type: 'register-agent', principal: request.principal, agent, credential: digest, parent });
+async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
+  const { agent, parent } = body;
+  const { token, digest, isMinted } = agentCredential(body.credential_token);
+  const { reply } = await link.ask({ type: 'register-agent', principal, agent, credential: digest, parent });
   if (!reply.ok) return reply;
   return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
 }
@@ -46,7 +44,7 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
 }
 
 export const agentRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', body: registration, answers: { 200: agentRegistered, 201: agentRegistered }, refusals: [409], handle: register },
+  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', answers: { 200: agentRegistered, 201: agentRegistered }, refusals: [409], ...withBody(registration, register) },
   { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, isQueued: true, summary: 'Lists registered agents', query: ['org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: agentPage }, handle: list },
   { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', answers: { 204: 'empty' }, handle: deregister },
 ];

@@ -6,8 +6,9 @@ import { invalid, type Fault } from '../../core/fault.ts';
 import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
+import type { Link } from '../../gateway/link.ts';
 import { COST_RULE } from '../requests.ts';
-import type { Authorized } from './route.ts';
+import type { Authorized, HttpReply } from './route.ts';
 
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
@@ -18,6 +19,15 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   const path = isUnknownKey ? [...issue.path, issue.keys[0]] : issue?.path ?? [];
   return invalid(path.join('.') || 'body', isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit');
 }
+
+/** The part of a row that says which body it takes, and reads it before the handler is asked. */
+export const withBody = <Request extends { readonly body: unknown }>(body: z.ZodType<Request['body']>, handle: (request: Request, link: Link) => Promise<HttpReply>) => ({
+  body,
+  handle: async (request: Omit<Request, 'body'> & { readonly body: unknown }, link: Link): Promise<HttpReply> => {
+    const read = readBody(body, request.body);
+    return read.ok ? handle({ ...request, body: read.value } as Request, link) : read;
+  },
+});
 
 /** The problem in the words of this API; undefined leaves the wording to the library. */
 function explainType(issue: { readonly code?: string | undefined; readonly expected?: unknown; readonly input?: unknown }): string | undefined {

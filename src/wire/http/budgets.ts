@@ -6,7 +6,7 @@ import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, USAGE_ID_RULE } from '../requests.ts';
-import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readBody, readListing, ruled } from './body.ts';
+import { agentIdentity, moneyUsd, optional, OP_ID_RULE, readListing, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView, rfc3339 } from './views.ts';
@@ -18,10 +18,8 @@ const usage = z.strictObject({
   usage_id: optional(ruled(isUsageId, USAGE_ID_RULE)),
 });
 
-async function record({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
-  const read = readBody(usage, body);
-  if (!read.ok) return read;
-  const { agent, cost_usd, op_id, usage_id } = read.value;
+async function record({ principal, body }: Authorized<typeof usage>, link: Link): Promise<HttpReply> {
+  const { agent, cost_usd, op_id, usage_id } = body;
   const { reply } = await link.ask({
     type: 'record-usage',
     principal,
@@ -59,6 +57,6 @@ const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: Pe
 });
 
 export const budgetRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', body: usage, answers: { 200: usageStatus }, handle: record },
+  { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', answers: { 200: usageStatus }, ...withBody(usage, record) },
   { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, the widest tier first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: budgetPage }, handle: list },
 ];

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, readListing, time } from './body.ts';
+import { name, optional, readBody, readListing, time, withBody } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
@@ -43,10 +43,8 @@ async function exchange({ bearer, body }: HttpRequest, link: Link): Promise<Http
   return ok({ status: 200, body: { token: minted.value.token, expires_at: minted.value.expiresAtSecs, scopes: minted.value.scopes } });
 }
 
-async function create({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readBody(keyRequest, body);
-  if (!asked.ok) return asked;
-  const { org_id: orgId, expires_at: expiresAtMs, ...rest } = asked.value;
+async function create({ principal, body }: Authorized<typeof keyRequest>, link: Link): Promise<HttpReply> {
+  const { org_id: orgId, expires_at: expiresAtMs, ...rest } = body;
   const created = await link.call('createApiKey', { principal, key: { ...rest, orgId, expiresAtMs } });
   return created.ok ? ok({ status: 201, body: { key: created.value.key, ...keyView(created.value.record) } }) : created;
 }
@@ -77,7 +75,7 @@ const ADMIN = { scope: 'admin' } as const;
 
 /** The specification names these paths without the version, the contract with it: both are served. */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
-  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', body: keyRequest, answers: { 201: createdKeyShape }, refusals: [409], handle: create },
+  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', answers: { 201: createdKeyShape }, refusals: [409], ...withBody(keyRequest, create) },
   { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: keyPage }, handle: list },
   { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', answers: { 204: 'empty' }, handle: revoke },
 ];

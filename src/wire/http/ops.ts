@@ -5,7 +5,7 @@ import { invalid, type Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { agentIdentity, optional, readBody, readListing, readNames, readOpHalves, readOpId, readWord } from './body.ts';
+import { agentIdentity, optional, readListing, readNames, readOpHalves, readOpId, readWord, withBody } from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
@@ -13,12 +13,10 @@ import { opView, pageView } from './views.ts';
 
 const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`: either this, or its two halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 
-async function register(request: Authorized, link: Link): Promise<HttpReply> {
-  const body = readBody(registration, request.body);
-  if (!body.ok) return body;
-  const opId = opIdIn(body.value);
+async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
+  const opId = opIdIn(body);
   if (!opId.ok) return opId;
-  const { reply } = await link.ask({ type: 'register-op', principal: request.principal, opId: opId.value, agent: body.value.agent });
+  const { reply } = await link.ask({ type: 'register-op', principal, opId: opId.value, agent: body.agent });
   return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op) }) : reply;
 }
 
@@ -58,7 +56,7 @@ const control = (trigger: ControlTrigger) => async ({ principal, params }: Autho
 };
 
 export const opRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', body: registration, answers: { 200: opShape, 201: opShape }, refusals: [409], handle: register },
+  { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', answers: { 200: opShape, 201: opShape }, refusals: [409], ...withBody(registration, register) },
   { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight', query: ['state', 'org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: opPage }, handle: list },
   { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', answers: { 200: opShape }, handle: get },
   { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', answers: { 200: opShape }, refusals: [409], handle: control('pause') },

@@ -7,7 +7,7 @@ import type { Link } from '../../gateway/link.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
 import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
-import { agentIdentity, moneyUsd, optional, optionalOr, readBody, readPage, ruled } from './body.ts';
+import { agentIdentity, moneyUsd, optional, optionalOr, readPage, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
 import { cursorView, rfc3339 } from './views.ts';
@@ -34,10 +34,8 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, ...cursorView(listed.value) } });
 }
 
-async function explain({ principal, body }: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readBody(check, body);
-  if (!asked.ok) return asked;
-  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = asked.value;
+async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
+  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
   const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
   if (!measured.ok) return measured;
   const subject = { agent, caller, action, resource, attributes: measured.value, estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0 };
@@ -57,6 +55,6 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 
 export const policyRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, isQueued: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
-  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Tells what a check would be decided, and what every rule has to say; registers and records nothing', body: check, answers: { 200: policyExplanation }, handle: explain },
+  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Tells what a check would be decided, and what every rule has to say; registers and records nothing', answers: { 200: policyExplanation }, ...withBody(check, explain) },
   { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reads the policy files again and puts them in force, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
 ];

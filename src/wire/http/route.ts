@@ -12,19 +12,20 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 /** Which rate limit counts a request: that of its credential, that of its address, or none. */
 export type Limit = 'credential' | 'address' | 'none';
 
-export type HttpRequest = {
+/** `Body` is the schema of its body. */
+export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
   /** The `:names` of the path, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
-  /** The parsed JSON body; undefined when there was none. */
-  readonly body: unknown;
+  /** What the schema makes of the JSON body. Where there is none, the parsed JSON; undefined when there was no body. */
+  readonly body: z.output<Body>;
   readonly remoteAddress: string;
   readonly bearer: string | undefined;
 };
 
-export type Authorized = HttpRequest & { readonly principal: Principal };
+export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
 
 export type HttpResponse = {
   readonly status: HttpStatus;
