@@ -6,48 +6,41 @@ import type { TokenFrame } from './crypto-tasks.ts';
 const TOKEN_TYPE = 'at+jwt';
 const ALGORITHM = 'EdDSA';
 
-type Sign = (claims: object) => string;
-type Verify = (token: string) => object;
-
 /** More keys than a rotation ever leaves in force. With more, the oldest is dropped and built again when it is needed. */
 const MAX_KEYS = 16;
 
-function memoized<T>(build: (text: string) => T): (text: string) => T {
+function memoized<Given extends readonly unknown[], T>(build: (...given: Given) => T): (...given: Given) => T {
   const known = new Map<string, T>();
-  return (text) => {
-    const found = known.get(text);
+  return (...given) => {
+    const key = JSON.stringify(given);
+    const found = known.get(key);
     if (found !== undefined) return found;
-    const built = build(text);
+    const built = build(...given);
     if (known.size >= MAX_KEYS) known.delete(known.keys().next().value ?? '');
-    known.set(text, built);
+    known.set(key, built);
     return built;
   };
 }
 
-const signerFor = memoized((spec): Sign => {
-  const { kid, privateKeyPem } = JSON.parse(spec) as { kid: string; privateKeyPem: string };
-  return createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } });
-});
+const signerFor = memoized((kid: string, privateKeyPem: string): ((claims: object) => string) =>
+  createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } }));
 
 // No cache here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
 // Time is judged by the caller, against the gateway's one clock.
-const verifierFor = memoized((spec): Verify => {
-  const { publicKeyPem, frame } = JSON.parse(spec) as { publicKeyPem: string; frame: TokenFrame };
-  return createVerifier({
-    key: publicKeyPem,
-    algorithms: [ALGORITHM],
-    checkTyp: TOKEN_TYPE,
-    allowedIss: frame.issuer,
-    allowedAud: frame.audience,
-    requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
-    ignoreExpiration: true,
-    ignoreNotBefore: true,
-  });
-});
+const verifierFor = memoized((publicKeyPem: string, frame: TokenFrame): ((token: string) => object) => createVerifier({
+  key: publicKeyPem,
+  algorithms: [ALGORITHM],
+  checkTyp: TOKEN_TYPE,
+  allowedIss: frame.issuer,
+  allowedAud: frame.audience,
+  requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
+  ignoreExpiration: true,
+  ignoreNotBefore: true,
+}));
 
 /** The claims; undefined for a token that is not genuine or not for this gateway. Its times are not judged. */
 export function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
-  const check = verifierFor(JSON.stringify({ publicKeyPem, frame }));
+  const check = verifierFor(publicKeyPem, frame);
   try {
     return check(token);
   } catch {
@@ -55,4 +48,4 @@ export function verifyToken(token: string, publicKeyPem: string, frame: TokenFra
   }
 }
 
-export const signToken = (kid: string, privateKeyPem: string, claims: object): string => signerFor(JSON.stringify({ kid, privateKeyPem }))(claims);
+export const signToken = (kid: string, privateKeyPem: string, claims: object): string => signerFor(kid, privateKeyPem)(claims);
