@@ -2,7 +2,6 @@
 import { renderPolicyProblem } from './adapters/policy-file.ts';
 import { watchPolicies, type PolicyWatcher } from './adapters/policy-watch.ts';
 import type { Governor } from './core/governor.ts';
-import type { PolicySet } from './core/policy.ts';
 import { fail } from './core/result.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
@@ -30,9 +29,8 @@ export class PolicyChanges {
   close(): void { this.#watcher.close(); }
 }
 
-export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'policies' | 'load' | 'install'> & {
+export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install'> & {
   readonly path: string;
-  readonly policies: PolicySet;
   readonly governor: Governor;
 };
 
