@@ -47,7 +47,7 @@ export async function openCredentials({ config, signingKeys, keyStore, isKeyStor
   const frame = { issuer: config.SVC_JWT_ISSUER, audience: config.SVC_JWT_AUDIENCE };
   const tokens = createTokens({ lane: crypto.tokenLane, keys: signingKeys, clock, frame });
   const revocations = new RevocationList({ store: revocationStore, clock, onError: (message, error) => onError(error, message) });
-  const opened = await ApiKeys.open({ store: keyStore, audit, clock, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS, pauseOfLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined });
+  const opened = await ApiKeys.open({ store: keyStore, audit, clock, maxOrgKeys: config.SVC_MAX_ORG_API_KEYS, pauseBetweenLooks: isKeyStoreShared ? () => pause(LOOK_EVERY_MS, undefined, { ref: false }) : undefined });
   if (!opened.ok) return opened;
   const apiKeys = opened.value;
   const ownKey = config.SVC_BOOTSTRAP_API_KEY;

@@ -2,7 +2,7 @@
 import { pageOfAgents } from './agents-page.ts';
 import { viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
 import type { CommandOf, Replies } from './commands.ts';
-import { BAD_CURSOR, numberOf } from './cursor.ts';
+import { BAD_CURSOR, placeOfCursor } from './cursor.ts';
 import { invalid, type Fault } from './fault.ts';
 import { agentKeyOf, type AgentIdentity } from './ids.ts';
 import { unchanged, type Outcome } from './outcome.ts';
@@ -73,7 +73,7 @@ export function deregisterAgent(agents: AgentRegistry, { principal, agent }: Com
 export function listAgents(agents: AgentRegistry, { principal, orgId, teamId, agentId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
-  const after = numberOf(cursor);
+  const after = placeOfCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   return ok(pageOfAgents(agents, { orgId: org.value, teamId, agentId }, perPage, after));
 }

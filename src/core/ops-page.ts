@@ -2,7 +2,7 @@
 import type { AgentGroup } from './agent-groups.ts';
 import type { AgentRegistry } from './agents.ts';
 import type { Page, PageRequest } from './commands.ts';
-import { numberOf } from './cursor.ts';
+import { placeOfCursor } from './cursor.ts';
 import { agentKeyOf } from './ids.ts';
 import type { OpList } from './op-chunk.ts';
 import type { OpState } from './op-state.ts';
@@ -38,7 +38,7 @@ export function pageOfOps(registries: Registries, asked: Asked): Page<OpRecord> 
 }
 
 function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page<OpRecord> | undefined {
-  const from = numberOf(cursor);
+  const from = placeOfCursor(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
   return { items: page.ops, next: page.next?.toString() };

@@ -2,7 +2,7 @@
 import type { AgentGroup } from './agent-groups.ts';
 import { viewOfAgent, type AgentEntry, type AgentRegistry } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
-import { BAD_CURSOR, firstPage, numberOf, type CursorFault } from './cursor.ts';
+import { BAD_CURSOR, firstPage, placeOfCursor, type CursorFault } from './cursor.ts';
 import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { ok, type Result } from './result.ts';
 
@@ -120,7 +120,7 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 
 /** The lineages of every agent of this name: there may be one in each team of each org. */
 export function lineages(agents: AgentRegistry, { orgId, agentId, perPage, cursor }: Asked & { readonly agentId: string }): Paged<LineagePage> {
-  const after = numberOf(cursor);
+  const after = placeOfCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const namesakes = orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
   const { items, next } = firstPage(namesakes, perPage, ({ registration }) => String(registration));
@@ -157,7 +157,7 @@ function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly sho
 
 /** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
 export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, { orgId, perPage, cursor }: Asked, nowMs: number): Paged<Stats> {
-  const after = numberOf(cursor);
+  const after = placeOfCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
   const org = orgId === undefined ? undefined : groups.orgs.get(orgId);

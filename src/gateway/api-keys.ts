@@ -27,7 +27,7 @@ export type ApiKeysDeps = {
   /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
   readonly maxOrgKeys: number;
   /** The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store. */
-  readonly pauseOfLooks?: (() => Promise<unknown>) | undefined;
+  readonly pauseBetweenLooks?: (() => Promise<unknown>) | undefined;
 };
 
 const USE_RECORDED_EVERY_MS = 60_000;
@@ -59,7 +59,7 @@ export class ApiKeys {
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
     this.#unsaved = new UnsavedKeyChanges(deps.store);
-    this.#look = deps.pauseOfLooks === undefined ? async () => ok(undefined) : coalesce(deps.pauseOfLooks, () => this.#loadChanges());
+    this.#look = deps.pauseBetweenLooks === undefined ? async () => ok(undefined) : coalesce(deps.pauseBetweenLooks, () => this.#loadChanges());
   }
 
   /** Loads every key that is not long over. */

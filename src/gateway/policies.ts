@@ -1,7 +1,7 @@
 /** The policies in force: shown, and replaced as a whole (contract: Policy documents). */
 import { NO_LINEAGE } from '../core/audit.ts';
 import type { Page, PageRequest } from '../core/commands.ts';
-import { BAD_CURSOR, numberOf } from '../core/cursor.ts';
+import { BAD_CURSOR, placeOfCursor } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Explanation } from '../core/policy-explain.ts';
@@ -42,7 +42,7 @@ export class PolicyKeeper {
 
   /** A principal that is bound to an org sees the global documents and those of its org. */
   list(principal: Principal, { perPage, cursor }: PageRequest): Result<PoliciesInForce, Fault> {
-    const from = numberOf(cursor);
+    const from = placeOfCursor(cursor);
     if (from === undefined) return BAD_CURSOR;
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const end = from + perPage;

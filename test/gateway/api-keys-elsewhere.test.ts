@@ -21,7 +21,7 @@ async function startBeside() {
     if (seen.isAway) throw new Error('asked in vain, for as long as a statement has');
     return store.lastUses(ids);
   };
-  const open = async (from: ApiKeyStore, pauseOfLooks?: () => Promise<unknown>) => must(await ApiKeys.open({ store: from, audit: testAudit(), clock: testClock(), maxOrgKeys: 10_000, pauseOfLooks }));
+  const open = async (from: ApiKeyStore, pauseBetweenLooks?: () => Promise<unknown>) => must(await ApiKeys.open({ store: from, audit: testAudit(), clock: testClock(), maxOrgKeys: 10_000, pauseBetweenLooks }));
   const other = await open(store);
   const keys = await open({ ...store, changedWithin, lastUses }, () => new Promise<void>((resolve) => { seen.endPause = resolve; }));
   const make = async () => must(await createApiKey(other, ADMIN, { name: 'n', scopes: ['read'] })).record;

@@ -251,7 +251,7 @@ describe('authenticating', () => {
     const { key } = await mint();
     const { token } = must(await elsewhere.exchange(key));
     const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
-    const deps = { ...parts, apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseOfLooks: async () => {} })) };
+    const deps = { ...parts, apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })) };
     const { authenticate } = createAuthenticator(deps);
     expect([await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf)).toEqual([away, away, away]);
     expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
