@@ -178,8 +178,8 @@ class IoThread {
   }
 
   /**
-   * Resolves with true once everything is answered at one look and nothing new has been asked by the next, when the last answers
-   * are written, too. Closing the connections in that same turn cuts off no request that was accepted.
+   * Resolves with true once two looks in a row find everything answered, and nothing was asked between them: by the second, the
+   * last answers are written. Closing the connections in that same turn cuts off no request that was accepted.
    */
   async #isQuiet(untilMs: number): Promise<boolean> {
     let askedWhenIdle: number | undefined;

@@ -43,7 +43,7 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   terminated: deny('the operation is terminated; start a new one'),
 };
 
-/** The outcome of a check, to whose effects may be added what those who watch are told. */
+/** The outcome of a check. Its effects are still open: events for those who watch may be added. */
 type Answered = { readonly reply: Replies['check']; readonly effects: Effect[] };
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */

@@ -92,7 +92,7 @@ function sharedHead(one: string, other: string): string {
   return one.slice(0, length);
 }
 
-/** An agent that another scope reaches only if it reaches all agents of this one. No org, team or agent is named ''. */
+/** Stands for every agent of the scope: as nothing is named '', a scope that reaches this one reaches all of them. */
 const narrowestOf = (scope: PolicyScope) => ({ orgId: '', teamId: '', agentId: '', ...scope });
 
 const coverAll = (globs: readonly Glob[], patterns: readonly string[]): boolean =>

@@ -50,7 +50,7 @@ export class SignalBoxes {
     return true;
   }
 
-  /** Notes that a new signal is on its way. Returns when the one before it was acknowledged. */
+  /** Notes that a new signal is on its way, and returns the time at which the one before it was acknowledged, if it was. */
   expect(opId: OpId): number | undefined {
     const atMs = this.#acknowledgedAtMs.get(opId);
     this.#acknowledgedAtMs.delete(opId);

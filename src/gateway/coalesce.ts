@@ -1,6 +1,6 @@
 /**
- * Makes one run of `work` of all calls at the same time, and limits how often it runs. Runs do not overlap, and the next begins
- * only once the `pause` that began with the one before is over. Each caller gets the result of a run that began after it asked.
+ * Lets calls that wait at the same time share one run of `work`. Each gets the result of a run that began after it asked. Runs do
+ * not overlap, and between the beginnings of two there is at least the `pause`.
  */
 export function coalesce<T>(pause: () => Promise<unknown>, work: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined;

@@ -19,7 +19,7 @@ export type RequestPasswordResetInput = { readonly email: string };
 
 export type ResetQueue = {
   readonly backlog: Backlog;
-  /** Told of each reset that could not be prepared, and of each that found no place: both as often as anybody asks. */
+  /** For each reset that could not be prepared, and each that found no place. Anybody can cause many of both. */
   readonly onFailed: (fields: { readonly fault: Fault['kind'] }) => void;
   readonly onDropped: () => void;
 };

@@ -1,10 +1,10 @@
 type Thread = { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> };
 
-/** How long the event loops of threads have been busy, by name. A thread that takes the name of one that died goes on from there. */
+/** How long the event loops of threads have been busy, by name. A thread with the name of one that died adds to its time. */
 export class BusyTime {
   readonly #known = new Map<string, { readonly thread: Thread; readonly ownMs: number; readonly beforeMs: number }>();
 
-  /** Never less than at the call before. What the thread of before was busy for since then is not in it. */
+  /** Never falls. When another thread has the name, what its predecessor did after the last call is left out. */
   readMs(name: string, thread: Thread): number {
     const known = this.#known.get(name);
     const readMs = thread.performance.eventLoopUtilization().active;

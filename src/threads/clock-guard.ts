@@ -1,7 +1,7 @@
 const DAY_MS = 24 * 60 * 60_000;
 
 export type ClockGuardOptions = {
-  /** Times that were written down before, by this clock or one that was right; in their order. */
+  /** Times that were written down before this start, in their order: they show a leap that came while the gateway was off. */
   readonly witnessedMs: readonly number[];
   /** Called when a leap is seen, with the times before and after it, in milliseconds since the Unix epoch. */
   readonly onLeap: (fromMs: number, toMs: number) => void;

@@ -63,7 +63,7 @@ export class Supervisor {
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
 
-  /** For how long the event loop of each thread has been busy, with those that died in its place. */
+  /** For how long the event loop of each thread has been busy. A thread goes on from where its predecessors died. */
   busyMs(): Readonly<Record<string, number>> {
     const threads = [...this.#io.values(), ...(this.#auditWorker === undefined ? [] : [{ name: 'audit', worker: this.#auditWorker }])];
     return { main: performance.eventLoopUtilization().active, ...Object.fromEntries(threads.map(({ worker, name }) => [name, this.#busyTime.readMs(name, worker)])) };
