@@ -1,7 +1,7 @@
 /** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { DocumentProblem } from '../core/mapping-reader.ts';
+import type { DocumentProblem } from '../core/mapping.ts';
 import { parsePolicyDocument, parsingPolicyDocument, type PolicyDocument } from '../core/policy-document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy.ts';
 import { unreachableAllows } from '../core/policy-unreachable.ts';

@@ -1,6 +1,6 @@
 /** Policy documents as YAML text, and the way back from a place in a document to a line and column of its file. */
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit, type Document, type Node, type Pair } from 'yaml';
-import type { DocumentPath, DocumentProblem } from '../core/mapping-reader.ts';
+import type { DocumentPath, DocumentProblem } from '../core/mapping.ts';
 
 /** Lines and columns count from 1. */
 export type Position = { readonly line: number; readonly column: number };

@@ -1,5 +1,4 @@
-import { isMapping } from './mapping.ts';
-import type { DocumentProblem } from './mapping-reader.ts';
+import { isMapping, type DocumentProblem } from './mapping.ts';
 import { capToMicro } from './money.ts';
 import { fail, ok, type Result } from './result.ts';
 

@@ -1,12 +1,53 @@
-/** Mappings as an author writes them in YAML. */
+/** Mappings as an author writes them in YAML, read key by key. */
 import { nearest } from './nearest.ts';
 
 export type Mapping = Readonly<Record<string, unknown>>;
 
 export const isMapping = (raw: unknown): raw is Mapping => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
-/** The problem of a key that is not among the known ones, with what was most likely meant. */
-export function unknownKey(key: string, known: readonly string[]): string {
+/** A place inside a document: keys and indexes, such as `['rules', 2, 'when']`. The empty path is the document itself. */
+export type DocumentPath = readonly (string | number)[];
+
+/** A mistake of a document. `onKey`: the key is at fault rather than its value. `offset`: where in a condition, in characters. */
+export type DocumentProblem = {
+  readonly path: DocumentPath;
+  readonly problem: string;
+  readonly onKey?: boolean;
+  readonly offset?: number;
+};
+
+/** Reads one mapping of a document. What is wrong with it goes to the problems of the document, so that all of them are reported. */
+export class MappingReader {
+  readonly raw: Mapping;
+  readonly #path: DocumentPath;
+  readonly #problems: DocumentProblem[];
+
+  constructor(raw: Mapping, path: DocumentPath, problems: DocumentProblem[]) {
+    this.raw = raw;
+    this.#path = path;
+    this.#problems = problems;
+  }
+
+  /** The reader of a mapping within this one. */
+  within(path: DocumentPath, raw: Mapping): MappingReader { return new MappingReader(raw, [...this.#path, ...path], this.#problems); }
+
+  /** Notes a problem whose path begins at this mapping. Like the others below, it returns undefined in place of a value. */
+  note(problem: DocumentProblem): undefined {
+    this.#problems.push({ ...problem, path: [...this.#path, ...problem.path] });
+    return undefined;
+  }
+
+  refuse(key: string, problem: string): undefined { return this.note({ path: [key], problem }); }
+
+  missing(key: string): undefined { return this.note({ path: [], problem: `${key} is missing` }); }
+
+  refuseKeysExcept(known: readonly string[]): void {
+    for (const key of Object.keys(this.raw)) if (!known.includes(key)) this.note({ path: [key], problem: unknownKey(key, known), onKey: true });
+  }
+}
+
+/** With what was most likely meant. */
+function unknownKey(key: string, known: readonly string[]): string {
   const guess = nearest(key, known);
   return `unknown key; ${guess === undefined ? `the keys here are ${known.join(', ')}` : `did you mean ${guess}?`}`;
 }

@@ -1,7 +1,6 @@
 /** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
 import { parseAgentKey, type AgentIdentity } from './ids.ts';
-import { isMapping, type Mapping } from './mapping.ts';
-import { MappingReader, type DocumentProblem } from './mapping-reader.ts';
+import { isMapping, MappingReader, type DocumentProblem, type Mapping } from './mapping.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
 import { EFFECTS, type Effect } from './policy-document.ts';
 import type { CheckSubject } from './policy-condition.ts';

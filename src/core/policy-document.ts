@@ -1,6 +1,5 @@
 /** A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns. */
-import { isMapping } from './mapping.ts';
-import { MappingReader, type DocumentProblem } from './mapping-reader.ts';
+import { isMapping, MappingReader, type DocumentProblem } from './mapping.ts';
 import { compileCondition, type Condition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
 import { parsePolicyScope, SCOPE_FORMS, type PolicyScope } from './policy-scope.ts';

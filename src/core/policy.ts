@@ -1,7 +1,7 @@
 /** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
 import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts';
 import { hashText } from './hash-text.ts';
-import type { DocumentProblem } from './mapping-reader.ts';
+import type { DocumentProblem } from './mapping.ts';
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
 import type { PolicyDocument } from './policy-document.ts';
 import { explainCheck, type Explanation } from './policy-explain.ts';
