@@ -119,13 +119,10 @@ export function settingsOf(options: AgentClientOptions): Settings {
   };
 }
 
-/** An exception in a hook must not end its caller. */
-const guarded = <Args extends unknown[]>(hook: (...args: Args) => void) => (...args: Args): void => {
-  try {
-    hook(...args);
-  } catch (error) {
-    process.emitWarning(error instanceof Error ? error : new Error(String(error)));
-  }
+/** An exception in a hook must not end its caller, nor the process where the hook is asynchronous. */
+const guarded = <Args extends unknown[]>(hook: (...args: Args) => unknown) => (...args: Args): void => {
+  const called = async (): Promise<unknown> => hook(...args);
+  called().catch((error: unknown) => process.emitWarning(error instanceof Error ? error : new Error(String(error))));
 };
 
 function duration(given: number | undefined, fallbackMs: number, leastMs: number, option: string): number {
