@@ -15,10 +15,8 @@ export class Slots {
     return true;
   }
 
-  /** Resolves with whether a slot was free in time, and before the signal was aborted. */
+  /** Where `tryTake` finds none: resolves with whether one was free in time, and before the signal, which is not aborted yet, was. */
   take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (signal?.aborted === true) return Promise.resolve(false);
-    if (this.tryTake()) return Promise.resolve(true);
     return new Promise((resolve) => {
       const settle = (isTaken: boolean): void => {
         clearTimeout(timer);

@@ -262,3 +262,14 @@ test('a token of one\'s own is used as it is', async () => {
   await client.ready();
   expect(await client.check(SEARCH)).toMatchObject({ decision: 'allow', opState: 'running' });
 });
+
+test('the agent that started this one is recorded with it', async () => {
+  const starter = connect();
+  await starter.ready();
+  const starterId = `crawler-${lastAgent}`;
+  const started = connect({ parent: { orgId: 'acme', teamId: 'search', agentId: starterId } });
+  await started.ready();
+  const { body } = await gateway.call('GET', '/api/v1/agents?per_page=1000');
+  const parentOf = (agentId: string) => body.agents.find((agent: { readonly agent_id: string }) => agent.agent_id === agentId)?.parent;
+  expect([parentOf(starterId), parentOf(`crawler-${lastAgent}`)]).toEqual([null, `acme/search/${starterId}`]);
+});

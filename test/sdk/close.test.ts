@@ -48,6 +48,29 @@ test('after close nothing is taken any more, and closing again is no mistake', a
   }
 });
 
+test('while the client closes, a body that still runs can go on to its end, and nobody else begins anything', async () => {
+  const agent = connect('finishing');
+  let begun = (): void => {};
+  const hasBegun = new Promise<void>((resolve) => { begun = resolve; });
+  let goOn = (): void => {};
+  const mayGoOn = new Promise<void>((resolve) => { goOn = resolve; });
+  const run = agent.run(SEARCH, async (op) => {
+    begun();
+    await mayGoOn;
+    const { decision } = await agent.check(SEARCH);
+    const { status } = await op.recordUsage(0.01);
+    return `${decision}, ${status}, ${await agent.run(SEARCH, () => 'done')}`;
+  });
+  await hasBegun;
+  const closed = agent.close();
+  for (const call of [agent.check(SEARCH), agent.run(SEARCH, () => {}), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b')]) {
+    await expect(call).rejects.toMatchObject({ name: 'ClientClosedError' });
+  }
+  goOn();
+  expect(await run).toBe('allow, ok, done');
+  await closed;
+});
+
 test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
   const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' }, apiKey: ADMIN_KEY, deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 } });
   const check = agent.check(SEARCH);

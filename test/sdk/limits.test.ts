@@ -65,6 +65,18 @@ test('an address that is a URL, or has no port, is refused with how one looks: n
   for (const address of ['gateway.example.com:443', '[::1]:50051', 'dns:///gateway.example.com:443']) connect(address, { deadlines: { closeMs: 0 } });
 });
 
+test('a value of the wrong type is named, in the options and in a request', async () => {
+  const whole = { orgId: 'acme', teamId: 'search', agentId: 'a' };
+  const wrong: readonly (readonly [object, string])[] = [
+    [{ parent: { ...whole, orgId: undefined } }, 'parent.orgId must be a string'], [{ parent: { ...whole, teamId: '' } }, 'parent.teamId must be a string that is not empty'],
+    [{ agent: { ...whole, agentId: 7 } }, 'agent.agentId must be a string that is not empty'],
+  ];
+  for (const [options, message] of wrong) expect(() => connect('127.0.0.1:1', options)).toThrow(new TypeError(message));
+  const agent = connect('127.0.0.1:1', { agent: { ...whole, orgId: '' }, deadlines: { closeMs: 0 } });
+  await expect(agent.check({ ...SEARCH, estimatedCostUsd: '1' as never })).rejects.toThrow(new TypeError('estimatedCostUsd must be a number'));
+  await expect(agent.recordUsage({ costUsd: '1' as never })).rejects.toThrow(new TypeError('costUsd must be a number'));
+});
+
 test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
   const agent = connect('127.0.0.1:1');
   const refused = (attributes: unknown) => agent.check({ ...SEARCH, attributes: attributes as never }).catch((error: Error) => `${error.name}: ${error.message}`);

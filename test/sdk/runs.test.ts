@@ -79,12 +79,16 @@ async function forgetful(answer: () => Answer | undefined, options: Partial<Agen
   await agent.ready();
   let finish = (): void => {};
   const isOver = new Promise<void>((resolve) => { finish = resolve; });
-  const run = agent.run(NAMED, () => isOver);
+  let signal = new AbortController().signal;
+  const run = agent.run(NAMED, (op) => {
+    signal = op.signal;
+    return isOver;
+  });
   await eventually(() => expect(gateway.calls).toHaveLength(1));
   isKnown = false;
   gateway.opened[0]?.end();
   await eventually(() => expect(gateway.calls).toHaveLength(2));
-  return { gateway, agent, run, finish, answerAll };
+  return { gateway, agent, run, finish, answerAll, isStopped: () => signal.aborted };
 }
 
 test('an operation that is announced to a gateway that has forgotten it, while its body ends, is completed before close resolves, also when the answer is lost', async () => {
@@ -121,6 +125,24 @@ test('a body that ends before a busy gateway has taken its announcement is not w
   finish();
   await run;
   await agent.close();
+});
+
+test('an operation that may not go on when the gateway is back is stopped, and its run says why', async () => {
+  const { run, finish, answerAll, isStopped } = await forgetful(() => ({ decision: 'deny', opState: 'terminated', reason: 'web tools are over' }));
+  answerAll();
+  await eventually(() => expect(isStopped()).toBe(true));
+  finish();
+  await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span', message: 'operation trace:span may not go on: web tools are over' });
+});
+
+test('an announcement that the gateway refuses is told to onWarning with the reason, and the body goes on', async () => {
+  const warnings: Error[] = [];
+  const { run, finish, answerAll } = await forgetful(() => ({ fails: 'PERMISSION_DENIED' }), { onWarning: (error) => warnings.push(error) });
+  answerAll();
+  await eventually(() => expect(warnings).toMatchObject([{ message: 'operation trace:span could not be announced again', cause: { name: 'GatewayError', code: 'permission_denied' } }]));
+  finish();
+  await run;
+  expect(warnings).toHaveLength(1);
 });
 
 test('an action that was denied can be asked for again under its name', async () => {
