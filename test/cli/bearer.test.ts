@@ -145,3 +145,14 @@ test('an answer that never comes ends with an error, not with the patience of th
   expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
   await server.stop();
 });
+
+test('a renewed session that cannot be kept, as on a full disk, does not fail the command, and that is said', async () => {
+  await loggedIn();
+  expire();
+  const before = credentials();
+  // No file may grow.
+  const terminal = cli.inTerminal(['ops', 'ls'], { env: here(), script: 'ulimit -f 0; exec "$@"', columns: 300 });
+  expect(await terminal.ended).toBe(0);
+  expect(terminal.shown()).toMatch(/^warning: the renewed session could not be kept: cannot write \S+credentials\.yaml: .+\r\nNo operation is in flight\.\r\n$/);
+  expect(credentials()).toBe(before);
+});

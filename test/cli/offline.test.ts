@@ -302,3 +302,35 @@ test('a file that is not there, of a key or for an export, is told in words', as
   expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot read ${absent}: there is no such file or folder\nName the file of the key with --key.\n` });
   expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${absent}: there is no such file or folder\n` });
 });
+
+test('a log is exported from its folder by the same filters as from the gateway, and an event that there is not is a mistake on the command line', async () => {
+  const idsOf = (text: string) => text.trim().split('\n').map((line) => JSON.parse(line).lineage.agent_id);
+  const { stdout } = await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'AgentRegistered', '--agent', 'a2']);
+  expect(idsOf(stdout)).toEqual(['a2']);
+  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'Nothing'])).toEqual({
+    status: 2, stdout: '', stderr: expect.stringMatching(/^error: there is no event of this type\nThey are ActionAllowed, ActionDenied, .*PolicyReloaded.*\.\n$/),
+  });
+});
+
+test('without a folder the log is that of the gateway which would be started here', async () => {
+  const other = { env: { SVC_DATA_DIR: gateway.dataDir }, cwd: cli.home };
+  expect(await cli.run(['audit', 'verify'], other)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok /) });
+  expect(await cli.run(['audit', 'verify'], { cwd: cli.home })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: there is no audit log in data\n/) });
+  cpSync(join(gateway.dataDir, 'audit'), join(cli.home, 'data', 'audit'), { recursive: true });
+  for (const env of [{}, { SVC_DATA_DIR: '' }]) expect(await cli.run(['audit', 'verify'], { env, cwd: cli.home })).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok /) });
+});
+
+test('without a path the policies are those of the gateway which would be started here', async () => {
+  const file = write('search.yaml', POLICY);
+  expect((await cli.run(['policy', 'validate', '-o', 'json'], { env: { SVC_POLICY_PATH: file } })).stdout).toContain(JSON.stringify(file));
+  for (const env of [{}, { SVC_POLICY_PATH: '' }]) {
+    expect(JSON.parse((await cli.run(['policy', 'validate', '-o', 'json'], { env, cwd: cli.home })).stdout)).toMatchObject({ ok: true, files: [expect.stringMatching(/starter\.yaml$/)] });
+  }
+});
+
+test('policies that deny everything are valid, and that is said on standard error', async () => {
+  const file = write('none.yaml', POLICY.replace('effect: allow', 'effect: deny'));
+  const warning = 'No rule allows anything, so every check will be denied.';
+  expect(await cli.run(['policy', 'validate', file])).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: `warning: ${warning}\n` });
+  expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({ ok: true, warnings: [warning] });
+});

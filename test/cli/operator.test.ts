@@ -114,6 +114,9 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect(await svc('keys create none')).toMatchObject({ status: 2 });
   const brief = await json('keys create brief --scope read --expires 2d');
   expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
+  const { expires_at: endedAt } = await json('keys create over --scope read --expires 1s');
+  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(endedAt)));
+  expect((await svc('keys ls')).stdout).toMatch(/ over +read +- +expired .*\n.* brief +read +- +active /);
   expect(await json('keys create dated --scope read --expires 2100-01-31')).toMatchObject({ expires_at: expect.stringMatching(/^2100-01-31T00:00:00/) });
   expect(await svc('keys create never --scope read --expires tomorrow')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --expires must be a time such as /) });
   expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with the key \S+; /);
@@ -142,6 +145,9 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
   expect(overview).toMatch(/^topo +forest +2 +0 +0 +1 +0$/m);
   expect((await svc('topology tree --org topo')).stdout).toBe('topo\n  forest\n    root\n      leaf  1 operation\n  desert\n    lone\n');
   expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
+  await svc('agents register topo/forest/bud --parent topo/forest/leaf');
+  expect((await svc('topology --lineage root --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n    topo/forest/bud\n');
+  await svc('agents rm topo/forest/bud');
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^topo\/forest\/leaf +topo\/forest\/root +1 /m);
   expect((await svc('topology stats --org topo')).stdout).toMatch(/^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS .*\n(?:topo +(?:forest|desert) .*\n){2}$/);
   const everywhere = (await svc('topology stats')).stdout;

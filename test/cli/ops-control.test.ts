@@ -73,8 +73,9 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
   const server = await startFakeServer((request, response) => {
     const answer = (status: number, body: object, headers = {}) => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
     const { method, url = '' } = request;
-    if (method === 'GET') return answer(200, { ops: url.includes('running') ? (posted.length === 0 ? ['x:1', 'x:2'] : ['x:2', 'x:3']).map((id) => ({ op_id: id, state: 'running' })) : [], next_cursor: null });
+    if (method === 'GET') return answer(200, { ops: url.includes('running') ? (posted.length === 0 ? ['x:0', 'x:1', 'x:2'] : ['x:2', 'x:3']).map((id) => ({ op_id: id, state: 'running' })) : [], next_cursor: null });
     posted.push(url);
+    if (url.includes('x%3A0')) return answer(409, { code: 'invalid_transition', detail: 'cannot terminate x:0' });
     if (url.includes('x%3A1')) return answer(404, { code: 'not_found', detail: 'there is no operation x:1' });
     if (posted.filter((path) => path === url).length === 1) return answer(429, { code: 'rate_limited', detail: 'too many requests' }, { 'retry-after': '1' });
     return answer(200, { op_id: 'x:2', state: 'terminated' });
@@ -83,7 +84,7 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
   expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
     status: 0,
     stdout: 'x:2 is terminated.\n',
-    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. Removing the agent with `svc agents rm` keeps it from starting more.\n',
+    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\ncannot terminate x:0\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. Removing the agent with `svc agents rm` keeps it from starting more.\n',
   });
 });
 
@@ -172,4 +173,15 @@ test('a session that runs out among many requests is renewed once for all of the
   await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url }, input: 'source-key\n' });
   expect(await cli.run(['ops', 'pause', '--all', '--yes'], { env: { SVC_CLI_API_URL: server.url } })).toEqual({ status: 0, stdout: 'x is paused.\n'.repeat(40), stderr: '' });
   expect(exchanges).toBe(2);
+});
+
+test('of operations of many agents those with the most are shown, and how many more agents there are', async () => {
+  const ops = Array.from({ length: 12 }, (_, nth) => ({ op_id: `m:${nth}`, state: 'running', agent: { org_id: 'acme', team_id: 'many', agent_id: nth === 11 ? 'a0' : `a${nth}` } }));
+  const server = await startFakeServer((request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ops: request.url?.includes('running') ? ops : [], next_cursor: null })));
+  onTestFinished(() => server.stop());
+  const terminal = cli.inTerminal(['ops', 'terminate', '--all'], { env: { NO_COLOR: '1', ...env(server.url) } });
+  await terminal.until('[y/N] ');
+  expect(terminal.shown().split('\r\n')).toEqual(['   2  acme/many/a0', ...Array.from({ length: 9 }, (_, nth) => `   1  acme/many/a${nth + 1}`), '      and 1 more agent', 'Terminate these 12 operations? [y/N] ']);
+  terminal.type('n\r');
+  expect(await terminal.ended).toBe(1);
 });

@@ -387,3 +387,20 @@ test('without a home nothing is kept, least of all in the working directory, and
   });
   expect(readdirSync(cli.home)).toEqual([]);
 });
+
+test('where a key would go over the network unencrypted, that is said before', async () => {
+  const url = 'http://gateway.invalid:8080';
+  const added = await cli.run(['context', 'add', 'far', url]);
+  expect(added).toMatchObject({ status: 0, stderr: `warning: ${url} is not encrypted: whoever is on the way can read keys. Use https.\n` });
+  const login = await cli.run(['login', '--context', 'far', '--api-key', ADMIN_KEY]);
+  expect(login).toMatchObject({ status: 1, stderr: expect.stringMatching(`^warning: ${url} is not encrypted: whoever is on the way can read the key. Use https.\n`) });
+  expect((await cli.run(['context', 'add', 'safe', 'https://gateway.invalid'])).stderr).toBe('');
+  expect((await cli.run(['context', 'add', 'near', 'http://localhost:8080'])).stderr).toBe('');
+});
+
+test('a context that is added is the one in use where it is the first, or that was asked for', async () => {
+  const added = async (...args: string[]) => JSON.parse((await cli.run(['context', 'add', ...args, '-o', 'json'])).stdout).current;
+  expect([await added('first', 'http://127.0.0.1:1'), await added('second', 'http://127.0.0.1:2', '--use'), await added('third', 'http://127.0.0.1:3')]).toEqual([true, true, false]);
+  const { contexts } = JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout) as { contexts: { name: string; current: boolean }[] };
+  expect(contexts.filter(({ current }) => current).map(({ name }) => name)).toEqual(['second']);
+});
