@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { CHECKPOINTS_FILE, createCheckpointer, loadCheckpointKey, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
+import { spanOf } from '../adapters/audit/recovery.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
 import { messageOf } from '../core/error-text.ts';
@@ -25,6 +27,7 @@ const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const LOST_KEY = `what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
+const UNSIGNED = 'had its end been cut off, nothing would tell. If the file was left out of a restore, stop the gateway and restore all parts from one backup';
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
@@ -56,7 +59,9 @@ export class AuditUpkeep {
     this.#note = note;
     const hasKey = existsSync(checkpointKeyPath);
     this.#key = loadCheckpointKey(checkpointKeyPath);
-    if (!hasKey && readCheckpoints(directory).length > 0) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}`);
+    const isSigned = readCheckpoints(directory).length > 0;
+    if (!hasKey && isSigned) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}`);
+    if (!isSigned) this.#warnIfOld();
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
@@ -65,6 +70,14 @@ export class AuditUpkeep {
     this.#timers = hasRetention
       ? [checkpoints, setInterval(() => this.#retain(), RETENTION_EVERY_MS), setInterval(() => this.#retainIfGrown(), LOOK_EVERY_MS)]
       : [checkpoints];
+  }
+
+  /** Of a log that must have been signed before, unless each run of the gateway was killed early. */
+  #warnIfOld(): void {
+    const { directory, checkpointEveryMs } = this.#options;
+    const span = spanOf(directory);
+    if (span === undefined || span.toMs - span.fromMs <= checkpointEveryMs) return;
+    this.#note('warn', `${join(directory, CHECKPOINTS_FILE)} was missing, though the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`);
   }
 
   /** Signs the head a last time. */

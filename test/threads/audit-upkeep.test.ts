@@ -32,6 +32,23 @@ test('the head of the log is signed from time to time, and once more at the end'
   expect(notes).toEqual([]);
 });
 
+test('a log that is older than the time between two checkpoints and has none is warned of when the gateway starts, and a younger one is not', () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory);
+  append(writer, [{}, { timestampMs: NOON_MS + 60_000 }]);
+  const options = { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION };
+  new AuditUpkeep(writer, options, note).stop();
+  expect(notes).toEqual([]);
+  rmSync(join(paths.directory, 'checkpoints.ndjson'));
+  append(writer, [{ timestampMs: NOON_MS + 60_001 }]);
+  new AuditUpkeep(writer, options, note).stop();
+  const missing = `${paths.directory}/checkpoints.ndjson was missing, though the log goes back to 2026-03-01T12:00:00.000Z: had its end been cut off, nothing would tell. If the file was left out of a restore, stop the gateway and restore all parts from one backup`;
+  expect(notes).toEqual([['warn', missing]]);
+  new AuditUpkeep(writer, options, note).stop(); // it was signed meanwhile
+  expect(notes).toHaveLength(1);
+  writer.close();
+});
+
 test('segments over the limit are deleted when the gateway starts, and the log says from where on it can be verified', () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });

@@ -3,7 +3,7 @@ import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from '../open-file.ts';
-import { latestCheckpoint, type Checkpoint } from './checkpoint.ts';
+import { latestCheckpoint, readAnchor, type Checkpoint } from './checkpoint.ts';
 import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
@@ -12,6 +12,8 @@ export type RecoveryNotice =
   | { readonly kind: 'torn-tail'; readonly segment: string; readonly bytes: number; readonly keptAs: string | undefined }
   | { readonly kind: 'unreadable-segment'; readonly segment: string; readonly bytes: number; readonly keptAs: string }
   | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number }
+  /** Entries that no segment holds, before the one that is named. */
+  | { readonly kind: 'missing'; readonly firstId: number; readonly lastId: number; readonly segment: string }
   /** The log ends at entry `id`, and a checkpoint saw a later one. */
   | { readonly kind: 'cut'; readonly id: number; readonly checkpoint: Checkpoint };
 
@@ -24,6 +26,8 @@ export function explainNotice(notice: RecoveryNotice): string {
       return `audit log: ${notice.segment} holds no whole entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
     case 'hash-mismatch':
       return `audit log: entry ${notice.id}, the last in ${notice.segment}, does not match its hash: the log was TAMPERED with; run \`svc audit verify\``;
+    case 'missing':
+      return `audit log: entries ${notice.firstId} to ${notice.lastId} are MISSING before ${notice.segment}; stop the gateway and put back the file that held them, or go on without: \`svc audit verify\` will say so`;
     case 'cut':
       return `audit log: it ends at entry ${notice.id}, and the checkpoint of ${notice.checkpoint.timestamp} saw entry ${
         notice.checkpoint.id}: what came after is MISSING; stop the gateway and put it back, or go on without: \`svc audit verify\` will say so`;
@@ -39,10 +43,42 @@ export type RecoveredLog = {
 
 /** Never refuses a damaged log: whatever follows its last whole line is set aside and reported. */
 export function recoverLog(directory: string): RecoveredLog {
-  const recovered = recoverEnd(directory);
+  const { head, active, notices } = recoverEnd(directory);
   const checkpoint = latestCheckpoint(directory);
-  if (checkpoint === undefined || checkpoint.id <= recovered.head.id) return recovered;
-  return { ...recovered, notices: [...recovered.notices, { kind: 'cut', id: recovered.head.id, checkpoint }] };
+  const isCut = checkpoint !== undefined && checkpoint.id > head.id;
+  return { head, active, notices: [...notices, ...missingEntries(directory), ...(isCut ? [{ kind: 'cut', id: head.id, checkpoint } as const] : [])] };
+}
+
+/** What lies between the end of one segment and the name of the next. What is damaged within them is for verification to name. */
+function missingEntries(directory: string): readonly RecoveryNotice[] {
+  const missing: RecoveryNotice[] = [];
+  const anchor = readAnchor(directory);
+  let nextId = anchor === 'damaged' ? undefined : anchor?.first_id ?? 1;
+  for (const { firstId, name, path } of listSegments(directory)) {
+    if (nextId !== undefined && nextId < firstId) missing.push({ kind: 'missing', firstId: nextId, lastId: firstId - 1, segment: name });
+    const lastId = lastIdOf(path);
+    nextId = lastId === undefined ? undefined : lastId + 1;
+  }
+  return missing;
+}
+
+/** Undefined also where the file cannot be read: the gateway can do without it. */
+function lastIdOf(path: string): number | undefined {
+  try {
+    return readTail(path).last?.frame.id;
+  } catch {
+    return undefined;
+  }
+}
+
+/** When the first and the last entry were made; undefined for a log without entries, or one whose ends have no time. */
+export function spanOf(directory: string): { readonly fromMs: number; readonly toMs: number } | undefined {
+  const segments = listSegments(directory);
+  const [oldest, newest] = [segments[0], segments.at(-1)];
+  if (oldest === undefined || newest === undefined) return undefined;
+  const fromMs = startedMsOf(oldest.path);
+  const toMs = Date.parse(readTail(newest.path).last?.timestamp ?? '');
+  return fromMs === 0 || Number.isNaN(toMs) ? undefined : { fromMs, toMs };
 }
 
 function recoverEnd(directory: string): RecoveredLog {

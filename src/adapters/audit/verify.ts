@@ -50,8 +50,8 @@ export type BrokenEntry = {
 export type VerifyReport =
   | {
     readonly ok: true; readonly entries: number; readonly firstId: number; readonly head: ChainHead;
-    /** How many of the entries a checkpoint vouches for, and up to which one. */
-    readonly checkpoints: number; readonly checkpointedUpTo: number;
+    /** How many checkpoints vouch for the entries, up to which one, and when the last of them was signed, in RFC 3339. */
+    readonly checkpoints: number; readonly checkpointedUpTo: number; readonly checkpointedAt: string | undefined;
     /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
     readonly tornBytes: number;
   }
@@ -131,7 +131,7 @@ function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Check
   let lastSeen = 0;
   for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
-  if (lastSeen <= head.id) return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, tornBytes };
+  if (lastSeen <= head.id) return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, checkpointedAt: seen.get(lastSeen)?.timestamp, tornBytes };
   const detail = `a checkpoint of ${seen.get(lastSeen)?.timestamp} saw entry ${lastSeen}; the log ends at ${head.id}`;
   return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
 }

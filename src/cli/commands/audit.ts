@@ -27,12 +27,12 @@ export async function verify({ args: [path], options, globals, env }: Invocation
   const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => { throw unreadable(directory, error); });
   if (report.ok && report.entries === 0 && report.checkpoints === 0) throw noLogIn(directory);
   if (report.ok) {
-    const { entries, firstId, head, checkpoints, checkpointedUpTo, tornBytes } = report;
-    const value = { ok: true, directory, entries, first_id: firstId, head, checkpoints, checkpointed_up_to: checkpointedUpTo, signatures_checked: checkpointKey !== undefined, torn_bytes: tornBytes };
+    const { entries, firstId, head, checkpoints, checkpointedUpTo, checkpointedAt = null, tornBytes } = report;
+    const value = { ok: true, directory, entries, first_id: firstId, head, checkpoints, checkpointed_up_to: checkpointedUpTo, checkpointed_at: checkpointedAt, signatures_checked: checkpointKey !== undefined, torn_bytes: tornBytes };
     await show(globals.output, value, () => [
       `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
       `head  ${head.hash}`,
-      ...(checkpoints === 0 ? ['no checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
+      ...(checkpoints === 0 ? ['no checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last of ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
       ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} at the end, of no whole entry yet: being written, or torn by a crash`]),
     ]);
     return EXIT.done;

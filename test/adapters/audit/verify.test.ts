@@ -40,7 +40,7 @@ test('an untouched log is whole, over several segments, and its head is told', a
   for (let nth = 0; nth < 20; nth += 1) append(writer, many(7));
   const progress: number[] = [];
   const report = await verifyAuditLog(directory, { onProgress: (entries) => progress.push(entries) });
-  expect(report).toEqual({ ok: true, entries: 140, firstId: 1, head: writer.head(), checkpoints: 0, checkpointedUpTo: 0, tornBytes: 0 });
+  expect(report).toEqual({ ok: true, entries: 140, firstId: 1, head: writer.head(), checkpoints: 0, checkpointedUpTo: 0, checkpointedAt: undefined, tornBytes: 0 });
   expect(progress.at(-1)).toBe(140);
   writer.close();
   expect(await verifyAuditLog(join(directory, 'nowhere'))).toMatchObject({ ok: true, entries: 0, head: { id: 0 } });
@@ -122,7 +122,7 @@ test.each([['whoever has the key', true], ['whoever has it not, and must take it
   const { directory, publicKey, head } = checkpointed();
   const options = { checkpointKey: hasKey ? publicKey : undefined };
   expect(await verifyAuditLog(directory, options))
-    .toEqual({ ok: true, entries: 30, firstId: 1, head, checkpoints: 2, checkpointedUpTo: 20, tornBytes: 0 });
+    .toEqual({ ok: true, entries: 30, firstId: 1, head, checkpoints: 2, checkpointedUpTo: 20, checkpointedAt: '2026-03-01T12:00:00.000Z', tornBytes: 0 });
   unlinkSync(join(directory, '0000000000000021.ndjson'));
   expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 20 });
   const second = join(directory, '0000000000000011.ndjson');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey } from '../../../src/adapters/audit/checkpoint.ts';
 import { explainNotice } from '../../../src/adapters/audit/recovery.ts';
+import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../../../src/core/audit-line.ts';
 import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
@@ -180,6 +181,37 @@ test('a log that ends before an entry that was signed, as one of which the newes
   const gone = open();
   expect(gone.notices).toEqual([{ kind: 'cut', id: 0, checkpoint: expect.objectContaining({ id: 5 }) }]);
   gone.writer.close();
+});
+
+test('a log of which a file at its begin or in its midst is gone says what is missing when it is opened, and goes on', () => {
+  const { writer } = open({ segmentBytes: 1 });
+  for (const from of [1, 3, 5, 7]) write(writer, from, 2);
+  writer.close();
+  const segment = (firstId: number): string => join(directory, `000000000000000${firstId}.ndjson`);
+  rmSync(segment(3));
+  const gap = open();
+  const REMEDY = 'stop the gateway and put back the file that held them, or go on without: `svc audit verify` will say so';
+  expect(gap.notices.map(explainNotice)).toEqual([`audit log: entries 3 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`]);
+  expect(gap.writer.head().id).toBe(8);
+  gap.writer.close();
+  rmSync(segment(1));
+  const headless = open();
+  expect(headless.notices.map(explainNotice)).toEqual([`audit log: entries 1 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`]);
+  headless.writer.close();
+});
+
+test('of what retention has deleted nothing is missing, nor of what it has left behind when it was interrupted', () => {
+  const { writer } = open({ segmentBytes: 1 });
+  for (const from of [1, 3, 5, 7]) write(writer, from, 2);
+  writer.close();
+  const [kept, left] = [read('0000000000000005.ndjson'), read('0000000000000003.ndjson')];
+  const key = loadCheckpointKey(join(directory, 'key.pem'));
+  applyRetention({ directory, maxBytes: kept.length * 2, key, nowMs: NOON_MS });
+  expect(readdirSync(directory)).not.toContain('0000000000000003.ndjson');
+  writeFileSync(join(directory, '0000000000000003.ndjson'), left);
+  const opened = open();
+  expect(opened.notices).toEqual([]);
+  opened.writer.close();
 });
 
 test('a last entry that does not match its hash is reported loudly, and the gateway starts', () => {
