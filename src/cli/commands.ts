@@ -55,6 +55,7 @@ const LOG_FILTERS: readonly OptionRow[] = [
   { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only of this operation' },
+  { flags: '--actor <actor>', meaning: 'only what this one did, such as key:<id>, account:<id> or agent:<org>/<team>/<agent>' },
   { flags: '--since <time>', meaning: 'from a time on (UTC, if it names no zone), or 15m, 2h or 7d ago' },
   { flags: '--until <time>', meaning: 'before a time' },
 ];

@@ -84,7 +84,7 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
   expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
     status: 0,
     stdout: 'x:2 is terminated.\n',
-    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\ncannot terminate x:0\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. Removing the agent with `svc agents rm` keeps it from starting more.\n',
+    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\ncannot terminate x:0\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. A policy that denies everything to the agent keeps it from starting more; after `svc agents rm` it would hear no signal, and may register again.\n',
   });
 });
 

@@ -128,6 +128,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
     teamId: text(query.team_id),
     agentId: text(query.agent_id),
     opId: text(query.op_id),
+    actor: text(query.actor),
     eventType,
     decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
     sinceMs: ms(query.since),

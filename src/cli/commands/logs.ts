@@ -18,7 +18,7 @@ export function logQuery(options: Options, nowMs: number): Query {
   const since = timeAgo('--since', options.text('since'), nowMs);
   const until = timeAgo('--until', options.text('until'), nowMs);
   if (since !== undefined && until !== undefined && Date.parse(since) >= Date.parse(until)) throw usageError('--until must be later than --since', `They are ${until} and ${since}.`);
-  return { ...loggedAgent(options), event_type: options.text('event'), decision: options.text('decision'), op_id: options.text('op'), since, until };
+  return { ...loggedAgent(options), event_type: options.text('event'), decision: options.text('decision'), op_id: options.text('op'), actor: options.text('actor'), since, until };
 }
 
 /** The log takes no search for what has no org (spec: Audit and topology endpoints). */
@@ -111,12 +111,25 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   }
 }
 
-/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  no policy allows …`, and at the end who did it to the agent, if not itself. */
+/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the end who did it to the agent, if not itself. */
 function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
   const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
   const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
   const byAnother = isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
-  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
+  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...deedOf(entry), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
   return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
+}
+
+/** What was to be done to what, and the other agent where the call named one. */
+function deedOf({ payload }: Row): readonly string[] {
+  if (typeof payload !== 'object' || payload === null) return [];
+  const { action, method, resource, caller, claimed_org_id: org_id, claimed_team_id: team_id, claimed_agent_id: agent_id } = payload as Row;
+  const deed = [action ?? method, resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
+  const [callerName, claimedName] = [agentText(caller), agentText({ org_id, team_id, agent_id })];
+  return [
+    ...(deed === '' ? [] : [printable(deed)]),
+    ...(callerName === undefined ? [] : [`called by ${printable(callerName)}`]),
+    ...(claimedName === undefined ? [] : [`as ${printable(claimedName)}`]),
+  ];
 }

@@ -57,7 +57,7 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
   if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
-  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started meanwhile: run the command again. Removing the agent with \`svc agents rm\` keeps it from starting more.`);
+  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started meanwhile: run the command again. A policy that denies everything to the agent keeps it from starting more; after \`svc agents rm\` it would hear no signal, and may register again.`);
   return status;
 }
 
