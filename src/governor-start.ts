@@ -19,7 +19,7 @@ export type GovernorStart = {
 };
 
 export function restoreGovernor({ config, policies, agents, budgets, nowMs }: GovernorStart): Governor {
-  const tracker = new BudgetTracker(policies.budget, nowMs, { usageMemory: usageLimitsFor(usableMemoryMib()) });
+  const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()));
   tracker.restore(budgets.load(), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
   const governor = new Governor({

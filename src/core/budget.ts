@@ -30,8 +30,6 @@ export type UsageOutcome = {
   readonly duplicate: boolean;
 };
 
-export type BudgetOptions = { readonly usageMemory?: UsageMemoryLimits };
-
 const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
 // A clock set back by no more than this is waited for. One set back further was wrong before.
@@ -65,8 +63,8 @@ export class BudgetTracker {
   #dirty: Envelope[] = [];
   #dropped = new Set<string>(); // keys of rows that the store may delete
 
-  constructor(config: BudgetConfig | undefined, nowMs: number, options: BudgetOptions = {}) {
-    this.#usages = new UsageMemory(options.usageMemory ?? usageLimitsFor(Infinity));
+  constructor(config: BudgetConfig | undefined, nowMs: number, usageLimits: UsageMemoryLimits = usageLimitsFor(Infinity)) {
+    this.#usages = new UsageMemory(usageLimits);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
     this.#window = this.#calendar.windowAt(nowMs);
     this.#timeMs = nowMs;

@@ -123,4 +123,3 @@ export const CHANGES = {
   'recognize-agent': false, 'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
   'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
 } as const satisfies Record<CommandType, boolean>;
-export type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];

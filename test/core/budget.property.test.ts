@@ -78,8 +78,8 @@ const named = (exceeded: { tier: Tier; period: Period } | undefined) => (exceede
 test('whatever is asked in whatever order, answers and sums are those of the plain list of what was spent and held', () => {
   fc.assert(fc.property(config, fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (caps, steps) => {
     let nowMs = START;
-    const usageMemory = { ttlMs: 365 * 24 * 3_600_000, perOrg: 100, total: 100 };
-    let real = new BudgetTracker(caps, nowMs, { usageMemory });
+    const usageLimits = { ttlMs: 365 * 24 * 3_600_000, perOrg: 100, total: 100 };
+    let real = new BudgetTracker(caps, nowMs, usageLimits);
     const model = new NaiveBudget(caps, nowMs);
     const store = new Map<string, BudgetRow>();
     const opOf = (index: number, owner: AgentIdentity) => index * AGENTS.length + AGENTS.indexOf(owner);
@@ -131,7 +131,7 @@ test('whatever is asked in whatever order, answers and sums are those of the pla
         case 'restart':
           for (const { key, row } of real.drainChanges()) row === undefined ? store.delete(key) : store.set(key, row);
           nowMs = model.timeMs; // what a stored date tells of the time is no finer than a day
-          real = new BudgetTracker(model.caps, nowMs, { usageMemory });
+          real = new BudgetTracker(model.caps, nowMs, usageLimits);
           real.restore(store.values(), nowMs);
           model.held.clear();
           break;

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ChangingCommand, Command } from '../../src/core/commands.ts';
+import type { CHANGES, Command, CommandType } from '../../src/core/commands.ts';
 import { agentKeyOf } from '../../src/core/ids.ts';
 import { decodeToIo } from '../../src/threads/codec.ts';
 import type { AuditToMain } from '../../src/threads/protocol.ts';
@@ -47,6 +47,7 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
 }
 
 /** A completion is the same move whoever asks for it, and money that was spent stays spent. */
+type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
 type TakenBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage'>;
 const COMMANDS = {
   check: { weight: 5, arbitrary: fc.tuple(fc.constantFrom(...OPS), fc.constantFrom('web', 'web', 'web', 'forbidden'), fc.integer({ min: 0, max: 3 })).map(([op, resource, cost]): Command => checkOf(CRAWLER, op, { resource, estimatedCostMicroUsd: cost })) },
