@@ -11,7 +11,7 @@ import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once, including those that wait for their turn; half of them for one org. Beyond that, only exports go on that have begun. */
+/** Searches at once, including those that wait for their turn; half of them for one org. Beyond that, only exports that have begun go on. */
 const MAX_READS = 64;
 
 /** A page is cut short long before this. Only a disk that does not answer takes this long. */

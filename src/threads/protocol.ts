@@ -83,16 +83,14 @@ export type AuditToMain =
   | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'closed' };
 
-/** What one I/O thread reports about itself, for the metrics. */
+/** What one I/O thread reports about itself, for the metrics: how many there are now, and how many there were since it started. */
 export type IoStats = {
   readonly pendingRequests: number;
   readonly webSockets: number;
   readonly controlStreams: number;
+
   readonly droppedEvents: number;
-  /** Since the thread started. */
   readonly refusedRequests: number;
-  /** Since the thread started. */
   readonly requests: { readonly http: number; readonly grpc: number; readonly connect: number };
-  /** Since the thread started. */
   readonly checks: DurationCounts;
 };
