@@ -45,11 +45,11 @@ function gather(signal: AbortSignal): Audience {
 export function unlessAborted<T>(signal: AbortSignal | undefined, promise: Promise<T>, onLeft = (): void => {}): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    const rollBack = onAbort(signal, () => {
+    const stopListening = onAbort(signal, () => {
       onLeft();
       reject(signal.reason as Error);
     });
     // Before it settles: a caller who has heard, and aborts then, has not left.
-    void promise.finally(() => rollBack()).then(resolve, reject);
+    void promise.finally(() => stopListening()).then(resolve, reject);
   });
 }

@@ -1,5 +1,5 @@
 /** Waiting between attempts. */
-import { onAbort } from './abort.ts';
+import { Waiters } from './waiters.ts';
 
 export type Backoff = { readonly baseMs: number; readonly maxMs: number };
 
@@ -10,28 +10,15 @@ export function backoffMs(attempt: number, { baseMs, maxMs }: Backoff): number {
 
 /** Sleeps that all end at once when there is nothing left to wait for. */
 export class Sleeper {
-  readonly #wake = new Set<() => void>();
+  readonly #asleep = new Waiters();
   #isOver = false;
 
   /** Resolves after the time, or earlier when woken or when the signal is aborted; at once after `end`. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (this.#isOver || signal?.aborted === true) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#wake.delete(wake);
-        rollBack();
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      this.#wake.add(wake);
-      const rollBack = onAbort(signal, wake);
-    });
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (!this.#isOver) await this.#asleep.wait(ms, signal);
   }
 
-  wakeAll(): void {
-    for (const wake of this.#wake) wake();
-  }
+  wakeAll(): void { this.#asleep.tellAll(true); }
 
   end(): void {
     this.#isOver = true;

@@ -142,7 +142,7 @@ export class Runs {
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     this.#live.set(op, check);
-    const rollBack = onAbort(signal, () => op.abort(signal?.reason));
+    const stopListening = onAbort(signal, () => op.abort(signal?.reason));
     const outcome = await settled(() => AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
       op.signal.throwIfAborted();
       const value = await body(op);
@@ -150,7 +150,7 @@ export class Runs {
       await op.checkpoint();
       return value;
     }));
-    rollBack();
+    stopListening();
     this.#live.delete(op);
     op.end();
     const wait = await settled(() => unlessAborted(signal, this.#reported(op, check, outcome.ok)));

@@ -1,8 +1,8 @@
 /** Limits how many may go at once. The others wait in their order. */
-import { onAbort } from './abort.ts';
+import { Waiters } from './waiters.ts';
 
 export class Slots {
-  readonly #waiting = new Set<(isTaken: boolean) => void>();
+  readonly #waiters = new Waiters();
   #free: number;
 
   constructor(count: number) {
@@ -15,28 +15,13 @@ export class Slots {
     return true;
   }
 
-  /** Where `tryTake` finds none: resolves with whether one was free in time, and before the signal, which is not aborted yet, was. */
-  take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const settle = (isTaken: boolean): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(settle);
-        rollBack();
-        resolve(isTaken);
-      };
-      const timer = setTimeout(() => settle(false), timeoutMs);
-      this.#waiting.add(settle);
-      const rollBack = onAbort(signal, () => settle(false));
-    });
-  }
+  /** Where `tryTake` finds none: resolves with whether one was free in time, and before the signal was aborted. */
+  take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> { return this.#waiters.wait(timeoutMs, signal); }
 
   give(): void {
-    for (const next of this.#waiting) return next(true);
-    this.#free += 1;
+    if (!this.#waiters.tellFirst()) this.#free += 1;
   }
 
   /** Ends all waiting. */
-  turnAway(): void {
-    for (const next of this.#waiting) next(false);
-  }
+  turnAway(): void { this.#waiters.tellAll(false); }
 }

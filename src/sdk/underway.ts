@@ -1,6 +1,8 @@
 /** What `close` waits for, whether or not its caller still does. */
+import { Waiters } from './waiters.ts';
+
 export class Underway {
-  readonly #whenIdle = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #count = 0;
 
   async during<T>(work: () => Promise<T>): Promise<T> {
@@ -9,21 +11,12 @@ export class Underway {
       return await work();
     } finally {
       this.#count -= 1;
-      if (this.#count === 0) for (const idle of this.#whenIdle) idle();
+      if (this.#count === 0) this.#waiters.tellAll(true);
     }
   }
 
   /** Resolves when nothing is under way, or else after the time. */
-  idleWithin(ms: number): Promise<void> {
-    if (this.#count === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        clearTimeout(timer);
-        this.#whenIdle.delete(settle);
-        resolve();
-      };
-      const timer = setTimeout(settle, ms);
-      this.#whenIdle.add(settle);
-    });
+  async idleWithin(ms: number): Promise<void> {
+    if (this.#count > 0) await this.#waiters.wait(ms);
   }
 }
