@@ -163,3 +163,21 @@ test('on a terminal that can only print lines, a watch prints lines', async () =
   await watch.ended;
   expect(watch.shown()).not.toContain('\u001b');
 });
+
+test('a followed log and a watch for a program that reads YAML are one document an entry', async () => {
+  const gateway = await startTestGateway();
+  onTestFinished(() => gateway.stop().then(() => undefined));
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+  const [logs, watch] = [cli.inTerminal(['logs', '-f', '-o', 'yaml'], { env, columns: 400 }), cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 })];
+  for (const op of ['first:1', 'second:1']) {
+    await gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await Promise.all([logs.until(`op_id: ${op}`), watch.until(`op_id: ${op}`)]);
+  }
+  for (const { shown, type } of [logs, watch]) {
+    expect(shown()).toMatch(/^---\r\n[^]*op_id: first:1\r\n[^]*\r\n---\r\n[^]*op_id: second:1\r\n/);
+    type('\u0003');
+  }
+  await Promise.all([logs.ended, watch.ended]);
+});

@@ -112,6 +112,14 @@ test('a reader that stops early is no error', () => {
   expect(stderr).toBe('');
 });
 
+test('whoever reads standard error may stop early, too: the status is that of what was done', () => {
+  const statusOf = (args: string): string => {
+    const script = `"${process.execPath}" "${SVC}" ${args} 2>&1 >/dev/null | true; echo "\${PIPESTATUS[0]}"`;
+    return spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } }).stdout;
+  };
+  expect([statusOf('context ls'), statusOf('context use nowhere')]).toEqual(['0\n', '1\n']);
+});
+
 test('output that cannot be written is an error, told in a sentence', () => {
   const script = `"${process.execPath}" "${SVC}" completion bash > /dev/full; echo "$?"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });

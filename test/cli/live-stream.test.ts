@@ -31,3 +31,19 @@ test('a live stream on which nothing is heard for two minutes, not even a ping, 
   vi.advanceTimersByTime(121_000);
   await ended;
 });
+
+test('what is no JSON is not left out of a live stream in silence', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  onTestFinished(() => { server.close(); });
+  await once(server, 'listening');
+  server.once('connection', (far) => {
+    far.send('{"event_type":"ops_change"}');
+    far.send('<html>');
+  });
+  const api = { target: { apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, proxy: undefined }, bearer: async () => undefined } as unknown as Api;
+  const stream = await openLiveStream(api, {});
+  onTestFinished(() => stream.close());
+  const seen: unknown[] = [];
+  await expect((async () => { for await (const frame of stream.frames) seen.push(frame); })()).rejects.toThrow(SyntaxError);
+  expect(seen).toEqual([{ event_type: 'ops_change' }]);
+});

@@ -334,3 +334,11 @@ test('policies that deny everything are valid, and that is said on standard erro
   expect(await cli.run(['policy', 'validate', file])).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: `warning: ${warning}\n` });
   expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({ ok: true, warnings: [warning] });
 });
+
+test('a file that is no key is not taken for that of the checkpoints, and a folder without cases not for one that passed', async () => {
+  const key = write('key.pem', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n');
+  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', key])).toEqual({
+    status: 1, stdout: '', stderr: `error: ${key} cannot be used as the key of the checkpoints\nIt must be an Ed25519 key in PEM, public or private.\n`,
+  });
+  expect(await cli.run(['policy', 'test', cli.home])).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(`^error: ${cli.home} holds no \\*\\.test\\.yaml\n`) });
+});

@@ -112,6 +112,8 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the API key');
   expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
   expect(await svc('keys create none')).toMatchObject({ status: 2 });
+  const created = (await svc('keys create told --scope read --scope write')).stdout;
+  expect(created).toMatch(/^Created the API key \S+, with read, write\. It is shown only now:\n {2}svc_\S+\n$/);
   const brief = await json('keys create brief --scope read --expires 2d');
   expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
   const { expires_at: endedAt } = await json('keys create over --scope read --expires 1s');
@@ -155,7 +157,7 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
   expect(everywhere).toMatch(/^topo +3 +0 +0 +1 +0$/m);
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
   expect(await svc('topology tree --org nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agent is registered.\n' });
-  for (const wrong of ['topology map', 'topology constructor', 'topology tree --team forest']) expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
+  for (const wrong of ['topology map', 'topology constructor', 'topology tree --team forest', 'topology --team forest --lineage leaf', 'check --agent a/b/c --action x --op one', 'check --agent a/b/c --action x --op a:b:c']) expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
 });
 
 test('budgets, policies and a reload are shown', async () => {

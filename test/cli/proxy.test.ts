@@ -86,6 +86,20 @@ test('a request to an http gateway is handed to HTTP_PROXY, and its live stream 
   expect(proxy.asked).toEqual(['GET http://gateway.test:8080/api/v1/budgets?per_page=100', 'CONNECT gateway.test:8080']);
 });
 
+test('an answer without a body keeps no command waiting, also through a tunnel, whose connection would be used again', async () => {
+  const [toHttp, toTls] = [await proxyTo(httpPort()), await proxyTo(tlsPort())];
+  for (const env of [behind({ http_proxy: `127.0.0.1:${toHttp.port}` }, 'http://gateway.test:8080/'), behind({ HTTPS_PROXY: `http://127.0.0.1:${toTls.port}` })]) {
+    const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'behind', scopes: ['read'] });
+    const ms = async (args: readonly string[]): Promise<number> => {
+      const startMs = performance.now();
+      expect(await cli.run(args, { env })).toMatchObject({ status: 0, stderr: '' });
+      return performance.now() - startMs;
+    };
+    // Less than the gateway keeps a connection on which nothing comes.
+    expect(await ms(['keys', 'revoke', body.id])).toBeLessThan(await ms(['keys', 'ls']) + 5_000);
+  }
+});
+
 test('a proxy may itself speak TLS, and its certificate is verified', async () => {
   const own = selfSigned('localhost');
   onTestFinished(own.remove);

@@ -65,6 +65,19 @@ test('an address that is a URL, or has no port, is refused with how one looks: n
   for (const address of ['gateway.example.com:443', '[::1]:50051', 'dns:///gateway.example.com:443']) connect(address, { deadlines: { closeMs: 0 } });
 });
 
+test('an option that makes no sense is named, before anything is sent', () => {
+  const wrong: readonly (readonly [object, string])[] = [
+    [{ credentialToken: 'token' }, 'give either credentialToken or apiKey'], [{ apiKey: undefined }, 'give either credentialToken or apiKey'],
+    [{ apiKey: 'a key' }, 'apiKey must be visible ASCII characters'], [{ apiKey: undefined, credentialToken: 'schl\u00fcssel' }, 'credentialToken must be visible ASCII characters'],
+    [{ onUnreachable: 'maybe' }, "onUnreachable must be 'deny' or 'allow'"],
+    ...[0, 1.5, 1001].map((maxInFlight) => [{ maxInFlight }, 'maxInFlight must be a whole number from 1 to 1000'] as const),
+    [{ deadlines: { checkMs: 0 } }, 'deadlines.checkMs must be from 1 to 86400000 milliseconds'], [{ deadlines: { callMs: Number.NaN } }, 'deadlines.callMs must be from 1 to 86400000 milliseconds'],
+    [{ deadlines: { outageMs: -1 } }, 'deadlines.outageMs must be from 0 to 86400000 milliseconds'], [{ deadlines: { closeMs: 86_400_001 } }, 'deadlines.closeMs must be from 0 to 86400000 milliseconds'],
+  ];
+  for (const [options, message] of wrong) expect(() => connect('127.0.0.1:1', options)).toThrow(new TypeError(message));
+  for (const maxInFlight of [1, 1000]) connect('127.0.0.1:1', { maxInFlight, deadlines: { checkMs: 86_400_000, callMs: 1, outageMs: 0, closeMs: 0 } });
+});
+
 test('a value of the wrong type is named, in the options and in a request', async () => {
   const whole = { orgId: 'acme', teamId: 'search', agentId: 'a' };
   const wrong: readonly (readonly [object, string])[] = [
@@ -85,6 +98,14 @@ test('attributes that JSON would empty are refused with their place, before anyb
   expect(await refused(new Map([['size', 5_000]]))).toBe('TypeError: attributes must be a plain object, not Map');
   expect(await refused([1])).toBe('TypeError: attributes must be a plain object, not Array');
   expect(await refused(null)).toBe('TypeError: attributes must be a plain object, not Null');
+  expect(await refused({ sizes: [1, Number.NaN] })).toBe('TypeError: attributes.sizes[1] must be a finite number');
+  expect(await refused({ size: 5_000n })).toBe('TypeError: attributes.size is a bigint, which JSON cannot hold');
+  expect(await refused({ of: { call: () => 1 } })).toBe('TypeError: attributes.of.call is a function, which JSON cannot hold');
+  const circle: unknown[] = [];
+  circle.push({ circle });
+  expect(await refused({ circle })).toBe('TypeError: attributes.circle[0].circle contains itself');
+  const twice = { size: 1 };
+  expect(await agent.check({ ...SEARCH, attributes: { one: twice, other: [twice, undefined as never] } }, { signal: AbortSignal.abort(new Error('fine so far')) }).catch((error: Error) => error.message)).toBe('fine so far');
 });
 
 test('half a character is refused with its place: sent, it would be another character', async () => {
