@@ -63,7 +63,7 @@ class AuditThread {
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
     this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
-    this.#look = setInterval(() => writer.look(), LOOK_EVERY_MS);
+    this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 
   tell(message: AuditToMain): void { this.#main.postMessage(encode(message)); }
@@ -122,6 +122,15 @@ class AuditThread {
       if (io !== undefined && replies !== undefined) releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
       nextId += count;
     }
+  }
+
+  /** Told before anything is to be written: an idle gateway would say that it is ready, and deny whatever comes. */
+  #lookForLog(): void {
+    this.#writer.look();
+    const { displacement } = this.#writer;
+    // Never between a failure and the word to resume, which is to answer that failure alone.
+    const isTold = this.#isFailing || this.#probe !== undefined;
+    if (displacement !== undefined && !isTold) this.#fail(displacement);
   }
 
   /** Tells the main thread as soon as the log can be written again. */

@@ -31,3 +31,21 @@ test('while the audit log is not where it was, nothing is allowed and the log sa
   await eventually(async () => expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(503));
   expect(await gateway.stop()).toBe(0);
 });
+
+test('a gateway that nobody asks anything says within seconds that its log is not where it was, and when it is back', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const gateway = await startTestGateway({ dataDir: folder });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  const ready = async () => (await gateway.call('GET', '/readyz', undefined, null)).status;
+  const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
+  expect(await ready()).toBe(200);
+  renameSync(audit, aside);
+  await eventually(async () => expect(await ready()).toBe(503));
+  expect(gateway.output.stderr).toMatch(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted: put it back, or restart the gateway to go on after what is left"/);
+  renameSync(aside, audit);
+  await eventually(async () => expect(await ready()).toBe(200));
+  expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
+  expect(await gateway.stop()).toBe(0);
+  expect(await verifyAuditLog(audit)).toMatchObject({ ok: true, entries: 2 });
+});

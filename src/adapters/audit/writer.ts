@@ -103,15 +103,19 @@ export class AuditWriter {
     return this.#isInPlace;
   }
 
+  /** Why nothing can be appended, as `look` found it; undefined where the segment is in its place. */
+  get displacement(): string | undefined {
+    return this.#isInPlace ? undefined : `${this.#segment?.path} was moved or deleted: put it back, or restart the gateway to go on after what is left`;
+  }
+
   /**
    * Appends `count` bodies, joined by line feeds (core/audit-line.ts encodes them), as one write.
    * A fault means that none of them is in the log and that a later append may succeed.
    */
   append(bodies: string, count: number): Result<{ readonly firstId: number }, AuditWriteFault> {
     assert(count > 0, 'a batch holds at least one entry');
-    if (!this.#isInPlace) {
-      return fail({ kind: 'audit-write-failed', code: 'ENOENT', detail: `${this.#segment?.path} was moved or deleted: put it back, or restart the gateway to go on after what is left` });
-    }
+    const { displacement } = this;
+    if (displacement !== undefined) return fail({ kind: 'audit-write-failed', code: 'ENOENT', detail: displacement });
     const sealed = this.#seal(bodies, count);
     try {
       this.#write(sealed.bytes);
