@@ -27,10 +27,11 @@ export class FairQueue {
 
   /** How many pieces run or wait. */
   get taken(): number { return this.#taken; }
+  get isFull(): boolean { return this.#taken >= this.#places; }
 
   /** Undefined, and nothing is run, when there is no place left. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
-    if (this.#taken >= this.#places || !this.#quota.tryAcquire(caller)) return undefined;
+    if (this.isFull || !this.#quota.tryAcquire(caller)) return undefined;
     this.#taken += 1;
     return this.#runInTurn(caller, work);
   }

@@ -10,12 +10,11 @@ import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.ts';
 import type { AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
-import { Crowd } from './crowd.ts';
 import type { DoorState } from './door-state.ts';
 import { Exchange, type BodyResult, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
-import type { HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+import type { Crowding, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
@@ -61,6 +60,12 @@ type Unparsed = Omit<HttpRequest, 'body'>;
 type Parsed = Result<unknown, Fault>;
 type Respond = (reply: HttpReply) => void;
 
+/** The requests of one row in progress. None waits: there are as many places as may run at once. */
+type Crowd = { readonly places: FairQueue; readonly refusal: HttpReply };
+
+const overloaded = (what: string): HttpReply => fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
+const crowdOf = ({ limit, what }: Crowding): Crowd => ({ places: new FairQueue({ atOnce: limit, places: limit }), refusal: overloaded(what) });
+
 class RouteServer {
   readonly #options: RouteServerOptions;
   readonly #router: Router<Route>;
@@ -72,7 +77,7 @@ class RouteServer {
   constructor(options: RouteServerOptions) {
     this.#options = options;
     this.#router = new Router(options.routes);
-    this.#crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, new Crowd(route.atOnce)]])));
+    this.#crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, crowdOf(route.atOnce)]])));
   }
 
   answer(exchange: Exchange, req: UwsRequest): void {
@@ -90,7 +95,7 @@ class RouteServer {
     if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
     if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
     const crowd = this.#crowds.get(match.route);
-    if (crowd?.isFull === true) return respond(crowd.refusal);
+    if (crowd?.places.isFull === true) return respond(crowd.refusal);
     const take = (body: BodyResult): void => this.#take(match.route, { ...head, params: match.params }, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
@@ -112,9 +117,7 @@ class RouteServer {
     const answer = (): Promise<void> => this.#answerRow(route, request, parseBody(body, request.headers)).then(respond);
     const crowd = this.#crowds.get(route);
     if (crowd === undefined) return void answer();
-    const network = networkOf(request.remoteAddress);
-    if (!crowd.enter(network)) return respond(crowd.refusal);
-    void answer().finally(() => crowd.leave(network));
+    if (crowd.places.run(networkOf(request.remoteAddress), answer) === undefined) respond(crowd.refusal);
   }
 
   async #answerRow(route: Route, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
@@ -189,7 +192,7 @@ function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Resu
 
 const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
 
-const CROWDED = fail({ kind: 'overloaded', what: 'the number of listings', retryAfterSecs: 1 } as const);
+const CROWDED = overloaded('the number of listings');
 
 const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
 
