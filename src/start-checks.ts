@@ -24,11 +24,10 @@ export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
 /** What the gateway was started in does not do for one: the limits of the system, or the current folder. */
 function surroundingsTrouble(error: unknown): string | undefined {
   if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the folder it was started from has been deleted; start it from another';
-  switch (codeOf(error)) {
-    case 'ERR_WORKER_INIT_FAILED': return 'the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)';
-    case 'EMFILE': return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
-    default: return undefined;
-  }
+  // By its text, which is all that other threads, and those that could not begin, tell of it.
+  if (messageOf(error).includes('EMFILE')) return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
+  if (codeOf(error) === 'ERR_WORKER_INIT_FAILED') return 'the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)';
+  return undefined;
 }
 
 /** Explains errors of the system; every other error is returned unchanged. */

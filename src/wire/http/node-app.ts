@@ -126,8 +126,11 @@ function serveWithoutUpgrade(server: Server, { method, url, httpVersion, rawHead
 
 /** Where threads cannot share a port, only the first one serves HTTP. */
 function listen(server: Server, host: string, port: number, isShared: boolean): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const onError = (error: NodeJS.ErrnoException): void => resolve(isShared && !canSharePort() && error.code === 'EADDRINUSE' ? port : undefined);
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException): void => {
+      if (error.code !== 'EADDRINUSE') reject(error);
+      else resolve(isShared && !canSharePort() ? port : undefined);
+    };
     server.once('error', onError);
     const options: object = { host, port, reusePort: isShared && canSharePort() };
     server.listen(options, () => {
