@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createCliHome, type CliHome } from '../support/cli.ts';
 import { answerJson, startFakeServer } from '../support/fake-server.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -155,4 +155,20 @@ test('a renewed session that cannot be kept, as on a full disk, does not fail th
   expect(await terminal.ended).toBe(0);
   expect(terminal.shown()).toMatch(/^warning: the renewed session could not be kept: cannot write \S+credentials\.yaml: .+\r\nNo operation is in flight\.\r\n$/);
   expect(credentials()).toBe(before);
+});
+
+test('a login that is limited, and a session that its key may no longer renew, say what to do', async () => {
+  let refusal: readonly [number, object] | undefined;
+  const server = await startFakeServer((_request, response) => {
+    const [status, body] = refusal ?? [200, { token: 'eyJhbGciOiJFZERTQSJ9.e30.AAAA', expires_at: 1_000_000_000, scopes: ['write'] }];
+    answerJson(response, status, body);
+  });
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url };
+  const login = () => cli.run(['login', '--scope', 'write'], { env: { ...env, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' } });
+  expect((await login()).status).toBe(0);
+  refusal = [403, { code: 'insufficient_scope', detail: 'this key does not grant write' }];
+  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the session on ${server.url} cannot be renewed: this key does not grant write\nRun \`svc login\` again.\n` });
+  refusal = [429, { code: 'rate_limited', detail: 'too many requests' }];
+  expect(await login()).toEqual({ status: 1, stdout: '', stderr: 'error: the gateway did not give a session: too many requests\nWait a moment and try again.\n' });
 });

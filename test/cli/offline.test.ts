@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
@@ -109,6 +110,20 @@ search  (team:acme/search, search.yaml)
   web-only  allow  matched: allow  <- decided
   no-mail   deny   resource does not match
 `);
+});
+
+test('explain shows a condition that fails, which denies, and why', async () => {
+  const policy = write('search.yaml', POLICY);
+  const { status, stdout } = await cli.run(['policy', 'explain', '--policies', policy, '--agent', 'acme/search/a1', '--action', 'tool.call', '--resource', 'web_search']);
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: `deny  the condition of rule web-only of policy search failed: No such key: size
+
+search  (team:acme/search, search.yaml)
+  web-only  allow  condition failed: No such key: size  <- decided
+  no-mail   deny   resource does not match
+`,
+  });
 });
 
 test('explain counts a cost as a check does: rounded up to a micro-dollar, and not without end', async () => {
@@ -271,6 +286,27 @@ test('an export shows on the terminal how far it has come, in entries and bytes,
   expect(running[0]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
   expect(running[1]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
   expect(readFileSync(join(cli.home, 'ndjson'), 'utf8')).toBe('{"id":2,"reason":"\\""}\n{"id":1}\n');
+});
+
+test('a large export is told in a size that a person can read', async () => {
+  const sizes = [999, 1_000, 4_240_000];
+  const server = await startFakeServer((request, response) => void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(`${'x'.repeat(Number(/org_id=(\d+)/.exec(request.url ?? '')?.[1]) - 1)}\n`));
+  onTestFinished(() => server.stop());
+  const told = await Promise.all(sizes.map(async (size) => {
+    const terminal = cli.inTerminal(['audit', 'export', '--org', String(size), '--file', join(cli.home, String(size))], { env: { SVC_CLI_API_URL: server.url } });
+    expect(await terminal.ended).toBe(0);
+    return /1 entry, ([^,]+), \d+s\r\n$/.exec(terminal.shown())?.[1];
+  }));
+  expect(told).toEqual(['999 B', '1.0 kB', '4.2 MB']);
+});
+
+test('an export into a pipe whose reader leaves says that it is not whole', async () => {
+  const server = await startFakeServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end('{"id":1}\n'.repeat(1_000_000)));
+  onTestFinished(() => server.stop());
+  const pipe = join(cli.home, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const [first, ended] = await Promise.all([text(spawn('head', ['-n', '1', pipe]).stdout), cli.run(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } })]);
+  expect({ first, ended }).toEqual({ first: '{"id":1}\n', ended: { status: 1, stdout: '', stderr: 'error: what read the export has stopped reading\n' } });
 });
 
 test('an export to standard output says when it was interrupted that it is not whole', async () => {

@@ -163,6 +163,8 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
 test('budgets, policies and a reload are shown', async () => {
   await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'money', agent_id: 'm1' }, cost_usd: 1.25 });
   expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/money +\$1\.25 +\$1\.25 +\$0\.00 /m);
+  await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'cents', agent_id: 'm1' }, cost_usd: 0.002 });
+  expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
   expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
   expect((await svc('policy reload')).stdout).toMatch(/^The policies were read again; version [0-9a-f]{16} is in force\.\n$/);
 });
