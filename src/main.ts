@@ -146,6 +146,7 @@ async function assemble(resources: Resources, undo: Undo) {
     accounts: accounts?.useCases,
     isStopping: () => supervisor.isStopping,
     metrics: () => metrics,
+    onKeyRotated: (rotated) => log.info('the key that signs tokens was rotated', rotated),
   });
   const switchboard = new Switchboard({
     governor, audit, agents, budgets, useCases, clock, onError,

@@ -36,6 +36,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     if (!ending.signal.aborted) process.stdout.write(welcome(config.value, gateway));
     await asked;
     await gateway.stop((step) => { waitsFor = step; });
+    log.info('stopped');
     waitsFor = LEFTOVERS;
     return 0;
   } catch (error) {

@@ -17,10 +17,12 @@ export type CredentialUseCasesDeps = {
   readonly issuer: TokenIssuer;
   readonly authenticator: Authenticator;
   readonly signingKeys: SigningKeys;
+  /** `by`: the subject whose doing it was. The audit log has no event for it. */
+  readonly onKeyRotated: (rotated: { readonly kid: string; readonly by: string }) => void;
 };
 
 /** What I/O threads may ask about credentials, by name. */
-export function createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }: CredentialUseCasesDeps): CredentialUseCases {
+export function createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated }: CredentialUseCasesDeps): CredentialUseCases {
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
@@ -28,7 +30,13 @@ export function createCredentialUseCases({ apiKeys, issuer, authenticator, signi
     listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
     revokeApiKey: ({ principal, id }) => revokeApiKey(apiKeys, principal, id),
     // The key signs for every org, so an admin of one org does not rotate it.
-    rotateSigningKey: async ({ principal }) => refuseUnlessAdminOfAll(principal) ?? signingKeys.rotate(),
+    rotateSigningKey: async ({ principal }) => {
+      const refused = refuseUnlessAdminOfAll(principal);
+      if (refused !== undefined) return refused;
+      const rotated = await signingKeys.rotate();
+      if (rotated.ok) onKeyRotated({ kid: rotated.value.kid, by: principal.subject });
+      return rotated;
+    },
     jwks: async () => ok(signingKeys.jwks()),
   };
 }

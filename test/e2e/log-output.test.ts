@@ -46,3 +46,16 @@ test('of a log that nobody reads for long, it is said how many lines were lost',
   expect(lost).toBeGreaterThan(0);
   expect(written + lost).toBe(1_500);
 });
+
+test('the log says who had another key sign tokens, and at its end that it has stopped', async () => {
+  const gateway = await start({});
+  const { body: { api_keys: [{ id }] } } = await gateway.call('GET', '/api/v1/iam/api-keys');
+  const { body: { kid } } = await gateway.call('POST', '/api/v1/iam/signing-keys/rotate');
+  expect(await gateway.stop()).toBe(0);
+  const lines = gateway.output.stderr.trimEnd().split('\n').map((line) => JSON.parse(line) as { msg: string });
+  expect(lines.map(({ msg, ...rest }) => [msg, rest])).toEqual([
+    ['the key that signs tokens was rotated', { level: 'info', time: expect.any(String), kid, by: `key:${id}` }],
+    ['SIGTERM: answering what is in flight, then stopping', { level: 'info', time: expect.any(String) }],
+    ['stopped', { level: 'info', time: expect.any(String) }],
+  ]);
+});

@@ -23,7 +23,7 @@ const pool = testCryptoPool();
 /** The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between threads. */
 async function serve() {
   const { clock, apiKeys, issuer, authenticator, signingKeys } = await openTestCredentials(pool);
-  const useCases: Partial<UseCases> = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys }), takePermit: async () => ok(undefined) };
+  const useCases: Partial<UseCases> = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated: () => undefined }), takePermit: async () => ok(undefined) };
   const link: Link = {
     ask: () => Promise.reject(new Error('these rows command nothing')),
     call: async (name, input) => decode(encode(await useCases[name]!(decode(encode(input)) as never))) as never,
