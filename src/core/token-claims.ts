@@ -22,7 +22,6 @@ export type TokenClaims = {
 /** A token whose claims are well formed and that is valid at this time. */
 export type CurrentToken = {
   readonly subject: string;
-  readonly tokenId: string;
   readonly scopes: readonly Scope[];
   readonly orgId: string | null;
   readonly expiresAtMs: number;
@@ -48,5 +47,5 @@ export function readClaims(claims: object, nowMs: number): CurrentToken | undefi
   if (!(nowMs < exp * 1000) || !(nowMs >= iat * 1000 - CLOCK_SKEW_MS)) return undefined;
   const scopes = scope.split(' ');
   if (!scopes.every(isScope)) return undefined;
-  return { subject: sub, tokenId: jti, scopes, orgId: orgId ?? null, expiresAtMs: exp * 1000, role, epoch };
+  return { subject: sub, scopes, orgId: orgId ?? null, expiresAtMs: exp * 1000, role, epoch };
 }

@@ -65,11 +65,9 @@ function problemOf(bearer: string): string {
 const ofKey = (key: ApiKey): Authenticated => ({
   principal: { subject: keySubject(key.id), scopes: key.scopes, orgId: key.orgId },
   expiresAtMs: key.expiresAtMs ?? Infinity,
-  credentialId: keySubject(key.id),
 });
 
-const ofToken = ({ subject, scopes, orgId, role, expiresAtMs, tokenId }: CurrentToken): Authenticated => ({
+const ofToken = ({ subject, scopes, orgId, role, expiresAtMs }: CurrentToken): Authenticated => ({
   principal: { subject, scopes, orgId, ...(role === undefined ? {} : { role }) },
   expiresAtMs,
-  credentialId: `token:${tokenId}`,
 });

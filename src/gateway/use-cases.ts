@@ -17,8 +17,6 @@ export type Authenticated = {
   readonly principal: Principal;
   /** Infinity for an API key without expiry. */
   readonly expiresAtMs: number;
-  /** `key:<id>` for a raw API key, `token:<jti>` for a token. Rate limits go by the principal's subject instead. */
-  readonly credentialId: string;
 };
 
 export type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;

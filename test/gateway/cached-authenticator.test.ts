@@ -5,7 +5,7 @@ import { digestOf } from '../../src/gateway/secret-token.ts';
 import type { Authenticated } from '../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../src/gateway/verified-cache.ts';
 
-const ALICE: Authenticated = { principal: { subject: 'key:1', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:1' };
+const ALICE: Authenticated = { principal: { subject: 'key:1', scopes: ['read'], orgId: null }, expiresAtMs: Infinity };
 
 function start() {
   const asked: { readonly bearer: string; readonly answer: (authenticated: Authenticated | undefined) => void }[] = [];

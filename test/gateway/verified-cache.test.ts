@@ -5,7 +5,7 @@ import type { Authenticated } from '../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../src/gateway/verified-cache.ts';
 
 const digest = (text: string) => text as SecretDigest;
-const of = (subject: string, expiresAtMs = Infinity): Authenticated => ({ principal: { subject, scopes: ['read'], orgId: null }, expiresAtMs, credentialId: subject });
+const of = (subject: string, expiresAtMs = Infinity): Authenticated => ({ principal: { subject, scopes: ['read'], orgId: null }, expiresAtMs });
 
 test('an entry lives until its age or the expiry of the credential, whichever is first', () => {
   const cache = new VerifiedCache({ maxEntries: 10, maxAgeMs: 1000 });

@@ -18,7 +18,7 @@ function scene() {
       const isDead = dead.has(bearer);
       beforeAnswer?.();
       if (isDead) return fail({ kind: 'unauthenticated', detail: 'revoked' });
-      return ok({ principal: { subject: `key:${bearer}`, scopes: bearer === 'mute' ? [] : ['read'], orgId: ORG_OF[bearer[0]!] ?? null }, expiresAtMs: bearer === 'short' ? 6_000 : Infinity, credentialId: `key:${bearer}` });
+      return ok({ principal: { subject: `key:${bearer}`, scopes: bearer === 'mute' ? [] : ['read'], orgId: ORG_OF[bearer[0]!] ?? null }, expiresAtMs: bearer === 'short' ? 6_000 : Infinity });
     },
     onRevoked: (listener) => { revoke = listener; },
   };

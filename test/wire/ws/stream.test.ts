@@ -30,7 +30,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
       return new Promise((resolve) => { givePermit = () => resolve(ok(undefined)); });
     },
   } as unknown as Link;
-  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' } as const;
+  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
     link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, name: 'test',
@@ -52,7 +52,7 @@ const openToAll = ({ app }: HttpApp): Stream => new Stream(app, {
   door: new DoorState(Infinity),
   link: { call: async () => ok(undefined) } as unknown as Link,
   tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
-  authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' }),
+  authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
   onError: (error) => { throw error; },
 });
 
@@ -97,7 +97,7 @@ async function askForPermit() {
     door: new DoorState(Infinity),
     link: { call: () => new Promise((resolve) => { givePermit = resolve; }) } as unknown as Link,
     tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
-    authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' }),
+    authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
     onError: (error) => { throw error; },
   });
   const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
@@ -140,7 +140,7 @@ test('a key that is revoked while it is being verified opens no stream', async (
   let verify = (): void => undefined;
   let tellOfAsking = (): void => undefined;
   const asked = new Promise<void>((resolve) => { tellOfAsking = resolve; });
-  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity, credentialId: 'key:r' } as const;
+  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
     link: { call: async () => ok(undefined) } as unknown as Link,
