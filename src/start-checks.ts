@@ -45,7 +45,8 @@ export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string |
 
 /** Makes the data directory (0700) and locks it for this process. Rejects with a `StartError` where another gateway holds it. */
 export async function holdDataDir(path: string): Promise<DataDirLock> {
-  makeDataDir(path);
+  makeFolder(resolve(path), 0o700);
+  chmodSync(path, 0o700); // it may have been there before
   const lock = await lockDataDir(path);
   if (!lock.ok) throw new StartError(`the data directory ${path} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
   return lock.value;
@@ -57,11 +58,6 @@ const GO_BACK = 'start the release that wrote it, or restore the backup from bef
 export async function refuseUnknownFormat(path: string): Promise<void> {
   const format = await unknownFormat(path);
   if (format !== undefined) throw new StartError(`the data directory ${path} has format ${format}, and this release knows only ${DATA_FORMAT}: ${GO_BACK}`);
-}
-
-function makeDataDir(path: string): void {
-  makeFolder(resolve(path), 0o700);
-  chmodSync(path, 0o700);
 }
 
 /** Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where it has one. */
