@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { createPublicKey, hash } from 'node:crypto';
+import { createPublicKey, hash, verify } from 'node:crypto';
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../../../src/adapters/audit/checkpoint.ts';
+import { createCheckpointer, loadCheckpointKey, readCheckpoints, writeAnchor } from '../../../src/adapters/audit/checkpoint.ts';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
@@ -218,6 +218,18 @@ test('a file without an end of line is named, not read into memory', async () =>
   const { directory, path } = tenEntries();
   appendFileSync(path, Buffer.alloc(40 * 1024 * 1024, 'x'));
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 10, firstBroken: { id: 11, line: 11, problem: 'changed' } });
+});
+
+test('a checkpoint and the anchor are checked with the public key and nothing but what the handbook says', async () => {
+  const { directory, head, lines } = tenEntries();
+  const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record(head);
+  const { prev_hash: prevHash } = JSON.parse(lines[4] ?? '') as { prev_hash: string };
+  writeAnchor({ directory, firstId: 5, prevHash, key, nowMs: NOON_MS });
+  const signatureOf = (name: string): Buffer => Buffer.from((JSON.parse(readFileSync(join(directory, name), 'utf8')) as { signature: string }).signature, 'base64url');
+  const isSigned = (text: string, name: string) => verify(null, Buffer.from(text), createPublicKey(key), signatureOf(name));
+  expect(isSigned(`svc-audit-checkpoint\n10\n${head.hash}\n2026-03-01T12:00:00.000Z`, 'checkpoints.ndjson')).toBe(true);
+  expect(isSigned(`svc-audit-anchor\n5\n${prevHash}\n2026-03-01T12:00:00.000Z`, 'anchor.json')).toBe(true);
 });
 
 test('retention deletes the oldest segments by age and by size, and what is left verifies from the signed anchor', async () => {
