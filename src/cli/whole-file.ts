@@ -7,8 +7,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ifThere } from '../adapters/if-there.ts';
 import { codeOf } from '../core/error-text.ts';
-
-const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+import { interruptible } from './interruptible.ts';
 
 /**
  * Writes what `open` brings, readable by its owner only. Rejects with the error of the system or of the source: EEXIST when
@@ -34,18 +33,6 @@ async function writeBeside(target: string, source: Readable, publish: (partial: 
       await rm(partial, { force: true });
     }
   });
-}
-
-/** While it works, a signal that would end the process aborts it instead: what becomes of it can then be said. A second one ends it. */
-export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const interrupted = new AbortController();
-  const interrupt = (): void => interrupted.abort();
-  for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
-  try {
-    return await work(interrupted.signal);
-  } finally {
-    for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
-  }
 }
 
 /** A link replaces nothing that has come meanwhile. Some file systems, as that of a memory stick, have none. */

@@ -11,10 +11,11 @@ import { CliError, EXIT, usageError, type ExitStatus } from '../errors.ts';
 import { shownProgress } from '../export-progress.ts';
 import { fileFault } from '../file-fault.ts';
 import type { Query } from '../http.ts';
+import { interruptible } from '../interruptible.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable, printableLines } from '../printable.ts';
-import { interruptible, writeWhole } from '../whole-file.ts';
+import { writeWhole } from '../whole-file.ts';
 import { counted } from '../words.ts';
 import { logQuery } from './logs.ts';
 

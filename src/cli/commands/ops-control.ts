@@ -1,12 +1,12 @@
 /** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
 import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
+import { interruptible } from '../interruptible.ts';
 import type { Globals, Invocation, Run } from '../invocation.ts';
 import { note, outliveReader, show, writeLines } from '../output.ts';
 import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
-import { interruptible } from '../whole-file.ts';
 import { counted } from '../words.ts';
 import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
 import { pathOf } from './ops.ts';
