@@ -6,10 +6,12 @@ import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
 /** So many take a millisecond or two of the main thread. */
 const LOOKED_THROUGH_AT_ONCE = 1000;
 
-/** API keys in the embedded store: rows by id, and a second table from digest to id that keeps digests unique. */
+/** Rows by id, and from digest to id, which keeps digests unique. */
+const tablesOf = (store: EmbeddedStore) => ({ rows: store.table<string, ApiKey>('api-keys'), owners: store.table<string, string>('api-key-digests') });
+
+/** API keys in the embedded store. */
 export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
-  const rows = store.table<string, ApiKey>('api-keys');
-  const owners = store.table<string, string>('api-key-digests');
+  const { rows, owners } = tablesOf(store);
 
   const insertInto = (table: TableInTransaction<string, ApiKey>, key: ApiKey): 'inserted' | 'exists' => {
     if (table.get(key.id) !== undefined || owners.get(key.digest) !== undefined) return 'exists';
@@ -55,8 +57,7 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
 /** Takes keys away that are long over, or have moved to another store: a copy that stays behind would not hear of their revocation. */
 export async function forgetLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
   if (keys.length === 0) return;
-  const rows = store.table<string, ApiKey>('api-keys');
-  const owners = store.table<string, string>('api-key-digests');
+  const { rows, owners } = tablesOf(store);
   await rows.transaction((table) => {
     for (const { id, digest } of keys) {
       table.remove(id);
