@@ -1,4 +1,4 @@
-/** Secrets handed out once and afterwards known only by their hash: invites, resets, refresh cookies. */
+/** Secrets handed out once and afterwards known only by their hash: API keys, invites, resets, refresh cookies. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { SecretDigest } from '../core/ids.ts';
 
