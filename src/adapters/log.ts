@@ -9,6 +9,9 @@ export type Logger = {
   error(message: string, fields?: object): void;
 };
 
+/** What a part that works in the background says of its troubles, and of their end. */
+export type TroubleLog = Pick<Logger, 'info' | 'warn'>;
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export function createLogger(level: LogLevel): Logger {

@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../src/adapters/store/embedded-postgres.ts';
-import type { StoreLog } from '../../src/adapters/store/postgres.ts';
+import type { TroubleLog } from '../../src/adapters/log.ts';
 import { onceOrphaned } from './orphans.ts';
 
-export const SILENT: StoreLog = { info: () => undefined, warn: () => undefined };
+export const SILENT: TroubleLog = { info: () => undefined, warn: () => undefined };
 
 /** A PostgreSQL of this process, which does not outlive it. */
 export async function startTestPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {

@@ -1,7 +1,8 @@
 /** The mailer that a configuration calls for, and the one to fall back to (spec: Authentication 13). */
 import type { Mail, Mailer } from '../../gateway/ports.ts';
+import type { TroubleLog } from '../log.ts';
 import { within } from '../within.ts';
-import { createLogMailer, type MailLog } from './log.ts';
+import { createLogMailer } from './log.ts';
 import { Outbox, type OutboxOptions } from './outbox.ts';
 import { createSmtpTransport, problemWith, type SmtpOptions } from './smtp.ts';
 
@@ -12,7 +13,7 @@ export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> 
  * mailer logs instead of sending. A relay that is merely away at the start is not given up. The check runs beside the
  * start of the gateway; mail waits for its outcome.
  */
-export function createMailer(smtp: SmtpOptions | undefined, log: MailLog, options: OutboxOptions = {}): ClosableMailer {
+export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, options: OutboxOptions = {}): ClosableMailer {
   const logging = (why: string): ClosableMailer => ({ ...createLogMailer(log, why), close: async () => undefined });
   if (smtp === undefined) return logging('no relay is configured');
   const fallback = logging('the settings of the relay do not work');

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Backlog } from '../../gateway/backlog.ts';
 import type { Mail, Mailer } from '../../gateway/ports.ts';
+import type { TroubleLog } from '../log.ts';
 import { within } from '../within.ts';
-import type { MailLog } from './log.ts';
 import type { MailTransport } from './transport.ts';
 
 export type OutboxOptions = {
@@ -17,13 +17,13 @@ const DEFAULTS = { capacity: 500, concurrency: 4, retryPausesMs: [2_000, 15_000,
 
 export class Outbox implements Mailer {
   readonly #transport: MailTransport;
-  readonly #log: MailLog;
+  readonly #log: TroubleLog;
   readonly #options: Required<OutboxOptions>;
   readonly #backlog: Backlog;
   /** Ends the pauses: at shutdown the attempts that are left follow each other at once. */
   readonly #closing = new AbortController();
 
-  constructor(transport: MailTransport, log: MailLog, options: OutboxOptions = {}) {
+  constructor(transport: MailTransport, log: TroubleLog, options: OutboxOptions = {}) {
     this.#transport = transport;
     this.#log = log;
     this.#options = { ...DEFAULTS, ...options };

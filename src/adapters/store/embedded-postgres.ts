@@ -10,9 +10,9 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../core/error-text.ts';
 import { replaceFile } from '../durable-file.ts';
+import type { TroubleLog } from '../log.ts';
 import { DATABASE, environment, pause, ServerEnded, startServer, STOP_TIMEOUT_MS, stopServer, textIfThere, urlOf, USER, withClient, type Home } from './embedded-server.ts';
 import { stopLeftover } from './leftover-postgres.ts';
-import type { StoreLog } from './postgres.ts';
 import { chooseRunAs, handOver, openTheWay, requireAccount, spawnAs, type RunAs } from './postgres-account.ts';
 import { locatePostgres } from './postgres-binaries.ts';
 
@@ -46,7 +46,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** Rejects with a sentence that says what prevents the start. */
-export async function startEmbeddedPostgres(options: EmbeddedOptions, log: StoreLog): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedOptions, log: TroubleLog): Promise<EmbeddedPostgres> {
   const home = await prepareHome(options);
   const major = await textIfThere(join(home.cluster, 'PG_VERSION'));
   const bundled = home.binaries.version.split('.')[0];
@@ -72,12 +72,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Store
 class Keeper {
   readonly #home: Home;
   readonly #port: number;
-  readonly #log: StoreLog;
+  readonly #log: TroubleLog;
   #server: ChildProcess;
   readonly #stopping = new AbortController();
   #restart: Promise<void> = Promise.resolve();
 
-  constructor(home: Home, port: number, server: ChildProcess, log: StoreLog) {
+  constructor(home: Home, port: number, server: ChildProcess, log: TroubleLog) {
     this.#home = { ...home, signal: this.#stopping.signal };
     this.#port = port;
     this.#log = log;

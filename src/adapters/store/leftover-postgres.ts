@@ -2,8 +2,8 @@
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isProcess } from '../is-process.ts';
+import type { TroubleLog } from '../log.ts';
 import { pause, withClient } from './embedded-server.ts';
-import type { StoreLog } from './postgres.ts';
 
 const POLL_MS = 50;
 
@@ -11,7 +11,7 @@ const POLL_MS = 50;
  * Stops the server that still runs on this cluster, or removes a pid file whose number now belongs to somebody else.
  * A process is only ever signalled after it has proved to be ours: by our password and its data directory.
  */
-export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: StoreLog): Promise<void> {
+export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: TroubleLog): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
   const lines = await readFile(pidFile, 'utf8').then((text) => text.split('\n'), () => undefined);
   if (lines === undefined) return;

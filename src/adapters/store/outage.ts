@@ -1,13 +1,13 @@
 /** An outage of the database: the log tells once that it began, what keeps it going, and that it is over. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoreLog } from './postgres.ts';
+import type { TroubleLog } from '../log.ts';
 
 const LOOK_PAUSE_MS = 1000;
 /** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
 const SETTLED_MS = 5000;
 
 type OutageOptions = {
-  readonly log: StoreLog;
+  readonly log: TroubleLog;
   /** Whether the database answers now; `lost` is told why not. */
   readonly probe: () => Promise<boolean>;
   /** Once true, nothing more is logged. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
+import type { TroubleLog } from '../log.ts';
 import { within } from '../within.ts';
 import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
@@ -23,8 +24,6 @@ export type PostgresOptions = {
 };
 
 export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000, closeTimeoutMs: 500 } as const;
-
-export type StoreLog = { info(message: string, fields?: object): void; warn(message: string, fields?: object): void };
 
 /** What a query runs on: a transaction's connection or any free one. */
 export type Queryable = {
@@ -54,7 +53,7 @@ type Commit<T> = { sent: { readonly transactionId: string; readonly result: Resu
 export class Postgres {
   readonly #pool: pg.Pool;
   readonly #options: PostgresOptions;
-  readonly #log: StoreLog;
+  readonly #log: TroubleLog;
   readonly #outage: Outage;
   readonly #anyConnection: Queryable = { query: (text, values) => this.#query(this.#pool, text, values) };
   /** Of every connection, the migration's too. */
@@ -65,7 +64,7 @@ export class Postgres {
   #probing: Promise<boolean> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: PostgresOptions, log: StoreLog) {
+  constructor(options: PostgresOptions, log: TroubleLog) {
     this.#options = options;
     this.#log = log;
     const probe = (): Promise<boolean> => this.#probe().catch(() => false); // `start` reports why it cannot be migrated
