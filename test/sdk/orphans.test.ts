@@ -138,6 +138,19 @@ test('abandoned operations are reported at once, then ever more rarely, and soon
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test('many abandoned operations are completed in one go, whatever became of those between them', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => { vi.useRealTimers(); });
+  const ids = Array.from({ length: 40 }, (_, nth) => `op-${nth}`);
+  const fates: readonly (OpState | undefined)[] = ['running', undefined, 'terminated', 'paused'];
+  const states = new Map<string, OpState>(ids.flatMap((id, nth) => { const fate = fates[nth % 4]; return fate === undefined ? [] : [[id, fate]]; }));
+  const { orphans } = orphansOf(states);
+  for (const id of ids) orphans.add(id);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([...states.values()].filter((state) => state === 'running')).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
   const states = new Map<string, OpState>([['a', 'paused']]);
   let isReachable = false;
