@@ -6,6 +6,7 @@ import { explain, invalid, type Fault } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Caller } from './handle.ts';
+import type { Header } from './http/route.ts';
 import type { HttpStatus } from './http/status-text.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
 import { unaryMethods, type UnaryMethod } from './methods.ts';
@@ -33,7 +34,7 @@ export type ConnectReply = {
   readonly status: HttpStatus;
   readonly contentType: 'application/json' | 'application/proto';
   readonly content: string | Buffer;
-  readonly headers: readonly (readonly [string, string])[];
+  readonly headers: readonly Header[];
 };
 
 type Respond = (reply: ConnectReply) => void;
@@ -130,7 +131,7 @@ function withDeadline(reply: Respond, timeoutMs: number): Respond {
 /** A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`. */
 export function connectError(fault: Fault): ConnectReply {
   const code = RPC_CODE[fault.kind];
-  const headers: (readonly [string, string])[] = [['svc-code', fault.kind]];
+  const headers: Header[] = [['svc-code', fault.kind]];
   const seconds = retryAfterSecs(fault);
   if (seconds > 0) headers.push(['retry-after', String(seconds)]);
   if (fault.kind === 'rate_limited') headers.push(...rateLimitHeaders(fault));

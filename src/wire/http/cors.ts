@@ -1,12 +1,10 @@
 /** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
-import type { HttpResponse } from './route.ts';
+import type { Header, HttpResponse } from './route.ts';
 
-type Headers = readonly (readonly [string, string])[];
-
-const NO_HEADERS: Headers = [];
+const NO_HEADERS: readonly Header[] = [];
 
 /** The headers that let a page of `origin` read the answer; none where that is not one of the `allowed` origins. */
-export function corsHeaders(allowed: readonly string[], origin: string | undefined): Headers {
+export function corsHeaders(allowed: readonly string[], origin: string | undefined): readonly Header[] {
   if (origin === undefined || !allowed.includes(origin)) return NO_HEADERS;
   return [
     ['Access-Control-Allow-Origin', origin],

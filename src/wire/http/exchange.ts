@@ -3,7 +3,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { DoorState } from './door-state.ts';
 import { GatheredBody, type BodyLimits } from './gathered-body.ts';
 import { problemOf } from './reply.ts';
-import type { HttpResponse } from './route.ts';
+import type { Header, HttpResponse } from './route.ts';
 import { STATUS_LINE } from './status-text.ts';
 
 /** No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has. */
@@ -24,7 +24,7 @@ export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { 
 /** How an answer is sent, besides what it says. */
 export type Sending = {
   /** Sent too, each unless the answer has one of its name. */
-  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly headers?: readonly Header[];
   /** For a HEAD: the head of the answer, without its content. */
   readonly isHead?: boolean;
   /** Told why a streamed body ends early, unless its client has gone. */

@@ -1,11 +1,10 @@
 /** The cookie that carries the refresh token (spec: Authentication 5). */
+import type { Header } from './route.ts';
 
 export const REFRESH_COOKIE = 'svc_refresh';
 
 /** Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read it. */
 const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
-
-type Header = readonly [name: string, value: string];
 
 export const setRefreshCookie = (token: string, lifetimeMs: number): Header =>
   ['Set-Cookie', `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`];

@@ -1,7 +1,7 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
 import { rateLimitHeaders, retryAfterSecs } from '../retry.ts';
-import type { HttpResponse } from './route.ts';
+import type { Header, HttpResponse } from './route.ts';
 import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
 
 export const HTTP_STATUS = {
@@ -59,7 +59,7 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
   }
 }
 
-function headersOf(fault: Fault): readonly (readonly [string, string])[] {
+function headersOf(fault: Fault): readonly Header[] {
   switch (fault.kind) {
     case 'unauthenticated': return [['WWW-Authenticate', 'Bearer']];
     case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];

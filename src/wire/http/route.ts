@@ -27,6 +27,8 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
 
 export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
 
+export type Header = readonly [name: string, value: string];
+
 export type HttpResponse = {
   readonly status: HttpStatus;
   /** Sent as JSON. */
@@ -35,7 +37,7 @@ export type HttpResponse = {
   readonly text?: { readonly type: string; readonly content: string | Uint8Array };
   /** Sent piece by piece, as fast as the client reads, instead of `body`. A fault in place of a piece cuts it off. */
   readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Result<Uint8Array, Fault>> };
-  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly headers?: readonly Header[];
 };
 
 export type HttpReply = Result<HttpResponse, Fault>;

@@ -14,7 +14,7 @@ import type { DoorState } from './door-state.ts';
 import { Exchange, type BodyResult, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
-import type { Crowding, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+import type { Crowding, Header, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
@@ -196,7 +196,7 @@ const CROWDED = overloaded('the number of listings');
 
 const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
 
-const SAFETY_HEADERS: readonly (readonly [string, string])[] = [
+const SAFETY_HEADERS: readonly Header[] = [
   ['X-Content-Type-Options', 'nosniff'],
   ['Cache-Control', 'no-store'],
 ];
