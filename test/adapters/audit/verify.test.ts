@@ -4,10 +4,11 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync,
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCheckpointer, loadCheckpointKey, readCheckpoints, writeAnchor } from '../../../src/adapters/audit/checkpoint.ts';
+import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints, writeAnchor } from '../../../src/adapters/audit/checkpoint.ts';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
+import { PACKAGE_ROOT } from '../../../src/package-files.ts';
 import { append, freshDirectory, NOON_MS, openWriter, queried } from './log.ts';
 
 const SEGMENT_ONE = '0000000000000001.ndjson';
@@ -98,6 +99,30 @@ test('a segment taken out of the middle is missed at its first entry', async () 
   expect(segmentsOf(directory)).toHaveLength(5);
   unlinkSync(join(directory, '0000000000000021.ndjson'));
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { id: 21, segment: '0000000000000031.ndjson', problem: 'removed' } });
+});
+
+test('a log that is copied as OPERATIONS.md says is whole, though the gateway signs and deletes meanwhile', async () => {
+  const base = freshDirectory();
+  const directory = join(base, 'data', 'audit');
+  const key = loadCheckpointKey(join(base, 'audit-checkpoint.pem'));
+  const writer = openWriter(directory, { segmentBytes: 3000 });
+  const checkpointer = createCheckpointer({ directory, key, nowMs: () => NOON_MS });
+  const goOn = (maxBytes: number): void => {
+    append(writer, many(10));
+    checkpointer.record(writer.head());
+    applyRetention({ directory, maxBytes, key, nowMs: NOON_MS });
+  };
+  for (let nth = 0; nth < 4; nth += 1) goOn(Infinity);
+  const block = /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(readFileSync(join(PACKAGE_ROOT, 'OPERATIONS.md'), 'utf8'))?.[1] ?? '';
+  const steps = block.trim().split('\n');
+  expect(steps).toHaveLength(4);
+  for (const step of steps) {
+    expect(spawnSync('sh', ['-c', step], { cwd: base })).toMatchObject({ status: 0 });
+    goOn(12_000);
+  }
+  writer.close();
+  expect(readAnchor(join(base, 'copy'))).toMatchObject({ first_id: expect.any(Number) });
+  expect(await verifyAuditLog(join(base, 'copy'), { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, checkpoints: expect.any(Number) });
 });
 
 /** 30 entries; checkpoints at 10 and 20; the key's path, in a folder beside the log. */
