@@ -7,6 +7,7 @@ import type { Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
+import { redactText } from '../core/redact-text.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { ApiKeyIndex, oldestFirst } from './api-key-index.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
@@ -230,7 +231,7 @@ export class ApiKeys {
       eventType,
       lineage: lineageOfOrg(orgId),
       actor,
-      payload: { key_id: id, name, scopes, expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString() },
+      payload: { key_id: id, name: redactText(name), scopes, expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString() },
     });
   }
 

@@ -33,6 +33,15 @@ describe('creating', () => {
     }]);
   });
 
+  test('a key or a password that was given as the name by mistake is not in the log', async () => {
+    const { keys, audit } = await start();
+    const other = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'] })).key;
+    const made = must(await createApiKey(keys, ADMIN, { name: other, scopes: ['read'] })).record;
+    must(await keys.revoke(made, 'account:root'));
+    must(await createApiKey(keys, ADMIN, { name: 'deploy password=hunter2', scopes: ['read'] }));
+    expect(audit.drafts.map(({ payload }) => payload?.name)).toEqual(['ci', '[redacted]', '[redacted]', 'deploy password=[redacted]']);
+  });
+
   test('what may not be created is refused with its reason', async () => {
     const { keys } = await start();
     const good: CreateApiKey = { name: 'n', scopes: ['read'] };
