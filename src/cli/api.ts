@@ -9,7 +9,7 @@ import { readSession, type Session } from './session-file.ts';
 import type { Row } from './table.ts';
 import { resolveTarget, type Target } from './target.ts';
 
-const MAX_PAGE = 1000;
+export const MAX_PAGE = 1000;
 
 export type ListOptions = {
   readonly query?: Query;

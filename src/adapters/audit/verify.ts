@@ -139,7 +139,7 @@ function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Check
 async function walkSegment({ segment, start, isNewest, seen }: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
   let chain = start;
   let line = 0;
-  const broken = (fault: Fault): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...fault } });
+  const broken = (flaw: Flaw): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...flaw } });
   const fd = openSync(segment.path, 'r');
   try {
     let rest: Buffer = Buffer.alloc(0);
@@ -174,9 +174,9 @@ async function walkSegment({ segment, start, isNewest, seen }: Stage, { onProgre
   }
 }
 
-type Fault = { readonly id: number; readonly problem: AuditProblem; readonly detail: string } & Partial<Place>;
+type Flaw = { readonly id: number; readonly problem: AuditProblem; readonly detail: string } & Partial<Place>;
 
-function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment: Segment, seen: ReadonlyMap<number, Checkpoint>): LineFrame | Fault {
+function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment: Segment, seen: ReadonlyMap<number, Checkpoint>): LineFrame | Flaw {
   const frame = frameOf(line);
   if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not shaped as an entry' };
   if (hashOfLine(line) !== frame.hash) return { id: nextId, problem: 'changed', detail: 'the entry does not match its hash' };

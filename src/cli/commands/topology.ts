@@ -1,5 +1,5 @@
 /** `svc topology [overview|tree|stats]`, `--team`, `--lineage`: orgs, teams, agents, and who descends from whom. */
-import { Api } from '../api.ts';
+import { Api, MAX_PAGE } from '../api.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
@@ -7,8 +7,6 @@ import { cellText, awayAt, valueAt, type Column, type Row } from '../table.ts';
 import { counted } from '../words.ts';
 import { agentText } from './agent-names.ts';
 import { limitOf, moreNote } from './listing.ts';
-
-const MAX_PAGE = 1000;
 
 type View = { readonly path: string; readonly lines: (answer: Row) => readonly string[] };
 
