@@ -19,6 +19,7 @@ test('what was forgotten is nowhere any more, and its org can go on having keys'
   expect(index.page(10, undefined, () => true)).toEqual({ items: [keyOf('a', 'acme')], next: undefined });
   index.set(keyOf('d', 'globex'));
   expect(index.usableOf('globex', 10)).toBe(1);
+  expect(index.page(10, undefined, () => true)?.items.map(({ id }) => id)).toEqual(['d', 'a']);
 });
 
 test('when the keys were last seen is when the latest of them was made or used', async () => {
