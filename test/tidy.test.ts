@@ -116,6 +116,13 @@ test('what is installed is used, and what is used is installed', () => {
   expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
 });
 
+test('whether a library may run a script when it is installed is decided, since npm asks whoever installs about the others, or leaves them out', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { hasInstallScript?: true }> };
+  const scripted = Object.keys(packages).filter((path) => packages[path]?.hasInstallScript).map((path) => path.replace(/^.*node_modules\//, ''));
+  const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
+  expect(Object.keys(allowScripts).sort()).toEqual([...new Set(scripted)].sort());
+});
+
 /** What is loaded with a file, before anything is known of what it will have to do. */
 const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
   for (const edge of imports.filter(({ from, isType, isLazy }) => from === path && !isType && !isLazy)) {
