@@ -69,7 +69,8 @@ export function operationsView({ model, status, onChange }, asked) {
     const knowledge = knowledgeOf(model, status());
     list.show(shown, knowledge, filter);
     if (isWanted || atMs - countedAtMs >= COUNT_EVERY_MS) {
-      countedAtMs = atMs;
+      // What comes first does not wait.
+      countedAtMs = found.length > 0 ? atMs : -Infinity;
       busiest.show(found, isWanted);
     }
     // Read out when the operator has asked; what merely happens would never be silent.
