@@ -1,4 +1,4 @@
-/** Finds where a log ended, also after a crash, by reading the end of its last segment only. */
+/** Finds where a log ended, also after a crash, and what it has lost, by reading the ends of its segments only. */
 import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
@@ -49,12 +49,15 @@ export function recoverLog(directory: string): RecoveredLog {
   return { head, active, notices: [...notices, ...missingEntries(directory), ...(isCut ? [{ kind: 'cut', id: head.id, checkpoint } as const] : [])] };
 }
 
-/** What lies between the end of one segment and the name of the next. What is damaged within them is for verification to name. */
+/** What lies between the last whole entry of one segment and the name of the next. All other damage is for verification to name. */
 function missingEntries(directory: string): readonly RecoveryNotice[] {
   const missing: RecoveryNotice[] = [];
   const anchor = readAnchor(directory);
-  let nextId = anchor === 'damaged' ? undefined : anchor?.first_id ?? 1;
-  for (const { firstId, name, path } of listSegments(directory)) {
+  const beginId = anchor === 'damaged' ? undefined : anchor?.first_id ?? 1;
+  // Of what is before the begin, retention may have left any part, also in a copy that was made meanwhile.
+  const segments = listSegments(directory).filter(({ firstId }) => beginId === undefined || firstId >= beginId);
+  let nextId = beginId;
+  for (const { firstId, name, path } of segments) {
     if (nextId !== undefined && nextId < firstId) missing.push({ kind: 'missing', firstId: nextId, lastId: firstId - 1, segment: name });
     const lastId = lastIdOf(path);
     nextId = lastId === undefined ? undefined : lastId + 1;

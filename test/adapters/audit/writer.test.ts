@@ -214,6 +214,18 @@ test('of what retention has deleted nothing is missing, nor of what it has left 
   opened.writer.close();
 });
 
+test('a copy made while retention deleted, with a file before the log begins and not the one behind it, lacks nothing when it is opened', () => {
+  const { writer } = open({ segmentBytes: 1 });
+  for (const from of [1, 3, 5, 7]) write(writer, from, 2);
+  writer.close();
+  const [kept, copied] = [read('0000000000000005.ndjson'), read('0000000000000001.ndjson')];
+  applyRetention({ directory, maxBytes: kept.length * 2, key: loadCheckpointKey(join(directory, 'key.pem')), nowMs: NOON_MS });
+  writeFileSync(join(directory, '0000000000000001.ndjson'), copied);
+  const opened = open();
+  expect(opened.notices).toEqual([]);
+  opened.writer.close();
+});
+
 test('a last entry that does not match its hash is reported loudly, and the gateway starts', () => {
   const { writer } = open();
   write(writer, 1, 2);
