@@ -26,15 +26,20 @@ export async function listInvites(context: AccountsContext, request: PageRequest
   return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
 }
 
+/** What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round trips. */
+const READ_AT_ONCE = 1000;
+
 /** Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one. */
 async function unanswered(reads: AccountReads, listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]> {
   const found: StoredInvite[] = [];
   let afterSequence: number | undefined = listing.afterSequence;
+  let { limit } = listing;
   while (afterSequence !== undefined && found.length < listing.limit) {
-    const rows = await reads.openInvites({ ...listing, afterSequence }, nowMs);
+    const rows = await reads.openInvites({ ...listing, afterSequence, limit }, nowMs);
     const taken = await reads.takenEmails(rows.map(({ email }) => emailKeyOf(email)));
     found.push(...rows.filter(({ email }) => !taken.has(emailKeyOf(email))));
-    afterSequence = rows.length < listing.limit ? undefined : rows.at(-1)?.sequence;
+    afterSequence = rows.length < limit ? undefined : rows.at(-1)?.sequence;
+    limit = Math.max(limit, READ_AT_ONCE);
   }
   return found.slice(0, listing.limit);
 }

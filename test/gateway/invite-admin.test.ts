@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
+import type { AccountStore } from '../../src/gateway/account-store.ts';
+import { listInvites } from '../../src/gateway/invite-admin.ts';
 import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, valueOf, whileUnderWay, type Scene } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 
@@ -40,6 +42,32 @@ test('an invite whose address has an account is not listed, however that came ab
   const first = valueOf(await scene.listInvites({ principal: ADMIN_KEY, orgId: undefined, perPage: 1, cursor: undefined }));
   expect(first).toMatchObject({ items: [{ email: 'b@example.com' }], next: first.items[0]!.id });
   expect(valueOf(await scene.listInvites({ principal: ADMIN_KEY, orgId: undefined, perPage: 1, cursor: first.next }))).toMatchObject({ items: [{ email: 'c@example.com' }], next: undefined });
+});
+
+test('a page that passes over thousands of invites whose address has an account reads them by the thousand, not page by page', async () => {
+  const scene = await openScene(await newDatabase(), { openRegistration: true });
+  valueOf(await scene.register({ email: 'a@example.com', password: GOOD_PASSWORD, address: null }));
+  const MANY = `INSERT INTO invites (digest, email, role, invited_by, created_at, expires_at)
+    SELECT 'digest ' || n, 'a@example.com', 'viewer', 'key:k1', $1, $2 FROM generate_series(1, 2500) n`;
+  const startMs = scene.context.clock.nowMs();
+  valueOf(await scene.postgres.attempt((on) => on.query(MANY, [new Date(startMs), new Date(startMs + DAY_MS)])));
+  await send(scene, 'b@example.com');
+  const { store } = scene.context;
+  const pieces: number[] = [];
+  const counting: AccountStore = {
+    ...store,
+    read: (work) => store.read((reads) => work({
+      ...reads,
+      openInvites: async (listing, nowMs) => {
+        const rows = await reads.openInvites(listing, nowMs);
+        pieces.push(rows.length);
+        return rows;
+      },
+    })),
+  };
+  const page = valueOf(await listInvites({ ...scene.context, store: counting }, { principal: ADMIN_KEY, orgId: undefined, perPage: 1, cursor: undefined }));
+  expect(page).toMatchObject({ items: [{ email: 'b@example.com' }], next: undefined });
+  expect(pieces).toEqual([2, 1000, 1000, 499]);
 });
 
 test('an invite that is taken back is good for nothing, stays so when it is taken back again, and is on record once', async () => {
