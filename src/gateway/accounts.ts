@@ -39,7 +39,7 @@ const answerEach = (answerOf: (useCase: InContext) => UseCase<never, unknown>): 
 export type Accounts = {
   readonly useCases: AccountUseCases;
   /** Prepares what the first login needs, so that its duration reveals nothing, and what the sign-in page is told. */
-  warmUp(): Promise<Result<unknown, Fault>>;
+  warmUp(): Promise<void>;
   /**
    * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on the
    * same database. Call it at the start and every few seconds.
@@ -75,7 +75,7 @@ export function createAccounts(context: AccountsContext): Accounts {
       register: bounded(context.logins, context.clock, callerOf, useCases.register),
       login: bounded(context.logins, context.clock, callerOf, useCases.login),
     },
-    warmUp: async () => (await Promise.all([decoy.get(), registration.state()]))[0],
+    warmUp: async () => void (await Promise.all([decoy.get(), registration.state()])),
     syncRevocations: () => syncRevocations(context),
     prune: () => prune(context),
     idle: () => backlog.idle(),

@@ -356,7 +356,7 @@ describe('limits and failures', () => {
     expect(orgs[2]).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' } });
   });
 
-  test('an allow that could not be recorded is taken back, and an older operation of the same batch is left alone', () => {
+  test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
     const since = governor.ops.lastNumber;

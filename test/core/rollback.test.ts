@@ -47,7 +47,7 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
   });
 
-  test('what came after it is taken back first, and then it is as before all of them', () => {
+  test('what came after it is rolled back first, and then it is as before all of them', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 1_000_000 }), 1_000);
     const batches: Command[][] = [
@@ -140,7 +140,7 @@ describe('what could not be recorded has not happened', () => {
     expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([5_000_000, [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }]]);
   });
 
-  test('a second check that is taken back holds nothing again that was used meanwhile', () => {
+  test('a second check that is rolled back holds nothing again that was used meanwhile', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
@@ -149,7 +149,7 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
   });
 
-  test('a termination that is taken back holds no money that had been given back before', () => {
+  test('a termination that is rolled back holds no money that had been given back before', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     governor.sweep(601_000); // after ten minutes it is given back
@@ -265,7 +265,7 @@ describe('a registration of an agent that could not be recorded', () => {
   });
 });
 
-test('after any history of batches, some of them taken back, counts and sweep are as if those had never been', () => {
+test('after any history of batches, some of them rolled back, counts and sweep are as if those had never been', () => {
   const ops = ['t:0', 't:1', 't:2', 't:3'];
   const command = fc.tuple(fc.constantFrom(...ops), fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<'register' | 'pause' | 'resume' | 'terminate' | 'complete'>)
     .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));

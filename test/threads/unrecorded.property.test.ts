@@ -48,14 +48,14 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
 
 /** A completion is the same move whoever asks for it, and money that was spent stays spent. */
 type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
-type TakenBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage'>;
+type RolledBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage'>;
 const COMMANDS = {
   check: { weight: 5, arbitrary: fc.tuple(fc.constantFrom(...OPS), fc.constantFrom('web', 'web', 'web', 'forbidden'), fc.integer({ min: 0, max: 3 })).map(([op, resource, cost]): Command => checkOf(CRAWLER, op, { resource, estimatedCostMicroUsd: cost })) },
   'control-op': { weight: 4, arbitrary: fc.tuple(fc.constantFrom(...OPS), fc.constantFrom('pause', 'pause', 'resume', 'resume', 'terminate', 'complete') as fc.Arbitrary<keyof typeof STATE_AFTER>).map(([op, trigger]): Command => controlOf(op, trigger)) },
   'register-op': { weight: 1, arbitrary: fc.constantFrom(...OPS).map((op): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER })) },
   'register-agent': { weight: 1, arbitrary: fc.constantFrom(...CREDENTIALS).map((credential): Command => ({ type: 'register-agent', principal: ADMIN, agent: NEW, credential: credential as never, parent: undefined })) },
   'deregister-agent': { weight: 1, arbitrary: fc.constant<Command>({ type: 'deregister-agent', principal: ADMIN, agent: NEW }) },
-} satisfies Record<TakenBack, { readonly weight: number; readonly arbitrary: fc.Arbitrary<Command> }>;
+} satisfies Record<RolledBack, { readonly weight: number; readonly arbitrary: fc.Arbitrary<Command> }>;
 const command = fc.oneof(...Object.values(COMMANDS));
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ does: fc.constant('ask' as const), commands: fc.array(command, { minLength: 1, maxLength: 3, size: 'max' }), waitsMs: fc.constantFrom(0, 1) }) },
