@@ -1,19 +1,43 @@
 /** Runs every benchmark of this folder, one after the other. `--brief` runs each for a moment, to see that it still works. */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBrief } from './lib/options.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const benches = readdirSync(folder).filter((file) => file.endsWith('.js') && file !== 'all.js').sort();
 /** Longer than any of them takes; one that hangs is a failure. */
-const TIMEOUT_MS = 15 * 60_000;
-const BRIEF_TIMEOUT_MS = 60_000;
-const timeout = process.argv.includes('--brief') ? BRIEF_TIMEOUT_MS : TIMEOUT_MS;
+const TIMEOUT_MS = isBrief ? 60_000 : 15 * 60_000;
+/** For removing what it has started and written. */
+const ENDING_MS = 15_000;
+
+let interruptedBy: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | undefined;
+let tell = (_signal: 'SIGTERM'): unknown => undefined;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interruptedBy = signal;
+    // A terminal tells both at once, and who is told twice does not tidy up.
+    if (signal !== 'SIGINT') tell('SIGTERM');
+  });
+}
+
+async function run(bench: string): Promise<boolean> {
+  const child = spawn(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], { stdio: 'inherit' });
+  tell = (signal) => child.kill(signal);
+  const timers = [setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS), setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS + ENDING_MS)];
+  const [status] = await once(child, 'exit') as [number | null];
+  for (const timer of timers) clearTimeout(timer);
+  return status === 0;
+}
+
 const failed: string[] = [];
 for (const bench of benches) {
-  const { status } = spawnSync(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], { stdio: 'inherit', timeout, killSignal: 'SIGKILL' });
-  if (status !== 0) failed.push(bench);
+  const isDone = await run(bench);
+  if (interruptedBy !== undefined) process.exit(128 + constants.signals[interruptedBy]);
+  if (!isDone) failed.push(bench);
 }
 if (failed.length > 0) {
   console.error(`\nfailed: ${failed.join(', ')}`);

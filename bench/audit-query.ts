@@ -2,8 +2,7 @@
  * How long does a page of the audit log take, when what is asked for is rare? Writes a log of a million entries (or as
  * many as the first argument says) to a temporary folder, indexes it and asks. Run: npm run build && node dist/bench/audit-query.js 1000000
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuditReader } from '../src/adapters/audit/reader.ts';
 import { verifyAuditLog } from '../src/adapters/audit/verify.ts';
@@ -11,15 +10,16 @@ import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import type { AuditFilter } from '../src/core/audit.ts';
 import type { OpId } from '../src/core/ids.ts';
-import { heading, isBrief } from './lib/report.ts';
+import { scratchFolder } from './lib/ending.ts';
+import { isBrief, numbers } from './lib/options.ts';
+import { heading } from './lib/report.ts';
 
-const total = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? (isBrief ? 20_000 : 1_000_000));
+const total = numbers[0] ?? (isBrief ? 20_000 : 1_000_000);
 const BATCH = 1000;
 const START_MS = Date.UTC(2026, 0, 1);
 const RARE_EVERY = 200_000;
 
-const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+const directory = scratchFolder();
 
 heading(`The audit log: finding entries among ${total.toLocaleString('en')}`);
 

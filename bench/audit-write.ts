@@ -1,6 +1,5 @@
 /** How many entries can one thread encode, and one thread seal and append, by size of batch? Run: npm run build && node dist/bench/audit-write.js */
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
@@ -8,7 +7,9 @@ import { redactAttributes } from '../src/core/audit-redact.ts';
 import { redactedKeys } from '../src/core/redacted-keys.ts';
 import type { AuditDraft } from '../src/core/audit.ts';
 import type { OpId } from '../src/core/ids.ts';
-import { heading, isBrief } from './lib/report.ts';
+import { scratchFolder } from './lib/ending.ts';
+import { isBrief } from './lib/options.ts';
+import { heading } from './lib/report.ts';
 
 heading('The audit log: encoding and appending, by size of batch');
 
@@ -43,8 +44,7 @@ const keys = redactedKeys();
 const attributes = { query: 'quarterly report', size: 12, tags: ['a', 'b'], caller: 'batch' };
 console.log(`redactAttributes, four harmless ones: ${Math.round(nsPerCall(ENCODES, () => redactAttributes(attributes, keys)))} ns`);
 
-const directory = mkdtempSync(join(process.env.SVC_BENCH_DIR ?? tmpdir(), 'svc-audit-bench-'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+const directory = scratchFolder();
 for (const fsync of ['never', 'always'] as const) {
   const opened = openAuditWriter({ directory, fsync, nowMs: () => Date.now() });
   if (!opened.ok) throw new Error('the fresh folder is locked');

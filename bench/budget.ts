@@ -9,7 +9,8 @@ import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import { ok } from '../src/core/result.ts';
-import { heading, isBrief, line, ratio } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, ratio } from './lib/report.ts';
 
 const ORGS = 1_000;
 const TEAMS_PER_ORG = 5;

@@ -5,7 +5,8 @@ import type { CheckCommand } from '../src/core/commands.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import { decodeToIo, decodeToMain, encodeToIo, encodeToMain } from '../src/threads/codec.ts';
 import type { IoToMain, MainToIo } from '../src/threads/protocol.ts';
-import { heading, isBrief, line, ratio } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, ratio } from './lib/report.ts';
 
 const command: CheckCommand = {
   type: 'check', agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-17' }, credential: 'x'.repeat(43) as SecretDigest, principal: undefined,

@@ -6,7 +6,8 @@ import { binaryCodec } from '../src/wire/proto/binary.ts';
 import { jsonCodec } from '../src/wire/proto/json.ts';
 import type { CheckActionRequest, CheckActionResponse } from '../src/wire/proto/messages.ts';
 import { protoRoot } from '../src/wire/proto/schema.ts';
-import { heading, isBrief, line, ratio } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, ratio } from './lib/report.ts';
 
 const ROUNDS = isBrief ? 2_000 : 200_000;
 const RUNS = isBrief ? 1 : 5;

@@ -1,6 +1,7 @@
 /** How much of a bare uWebSockets.js server's rate is left for CheckAction over Connect JSON, with everything the gateway does? */
 import { cpuSecondsOf, httpClient, loadHttp, type LoadResult } from './lib/http-load.ts';
-import { heading, isBrief, line, median, ratio } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, median, ratio } from './lib/report.ts';
 import { CHECK_BODY, startBare, startGateway, type Subject } from './lib/subject.ts';
 
 const SECONDS = isBrief ? 1 : 6;

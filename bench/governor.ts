@@ -8,7 +8,8 @@ import { Governor } from '../src/core/governor.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import type { Principal } from '../src/core/scope.ts';
 import { STARTER_POLICY } from '../src/package-files.ts';
-import { heading, isBrief, line } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line } from './lib/report.ts';
 
 const AGENTS = 1_000;
 const OPS = isBrief ? 20_000 : 1_000_000;

@@ -3,14 +3,15 @@
  * of their own, loaded in turns by the same client: unary by h2load, which has to be installed, streams by grpc-js itself.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, credentials } from '@grpc/grpc-js';
 import { assert } from '../src/core/result.ts';
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import type { CheckActionRequest, StreamCheckActionsResponse } from '../src/wire/proto/messages.ts';
-import { heading, isBrief, line, median, ratio } from './lib/report.ts';
+import { scratchFolder } from './lib/ending.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, median, ratio } from './lib/report.ts';
 import { AGENT, startBare, startGateway, TOKEN } from './lib/subject.ts';
 
 const ROUNDS = isBrief ? 1 : 5;
@@ -31,7 +32,7 @@ function loadUnary(address: string): number | undefined {
   const message = binaryCodec('CheckActionRequest').encode(check('unary'));
   const frame = Buffer.alloc(5);
   frame.writeUInt32BE(message.length, 1);
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   const body = join(folder, 'body');
   writeFileSync(body, Buffer.concat([frame, message]));
   const words = ['-n', String(UNARY_CALLS), '-c', '4', '-m', '16', '-d', body, '-H', 'content-type: application/grpc', '-H', 'te: trailers'];

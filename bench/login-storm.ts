@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
 import { checkSteadily, pacedClient, type Waits } from './lib/paced-load.ts';
-import { heading, isBrief, line, median, ratio } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, median, ratio } from './lib/report.ts';
 import { ADMIN_KEY, startGateway } from './lib/subject.ts';
 
 const PACE = { rate: 2_000, seconds: isBrief ? 1 : 5, connections: 20 };

@@ -4,15 +4,15 @@
  * npm install --no-save @cerbos/cerbos-linux-x64@0.55.0
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';
-import { heading, isBrief, line, median, ratio } from './lib/report.ts';
+import { endingOf, scratchFolder } from './lib/ending.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, median, ratio } from './lib/report.ts';
 import { CHECK_BODY, startGateway } from './lib/subject.ts';
 
 const BINARY = join(PACKAGE_ROOT, 'node_modules', '@cerbos', 'cerbos-linux-x64', 'cerbos-linux-x64');
@@ -42,7 +42,7 @@ const QUESTION = JSON.stringify({
 type Peer = { readonly url: string; stop(): Promise<void> };
 
 async function startPeer(isAudited: boolean): Promise<Peer> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   const [http, grpc] = [await freePort(), await freePort()];
   mkdirSync(join(folder, 'policies'));
   writeFileSync(join(folder, 'policies', 'tool.yaml'), POLICY);
@@ -54,20 +54,13 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
     ...(isAudited ? { audit } : {}),
   }));
   const child = spawn(BINARY, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], { stdio: 'ignore' });
+  const stop = endingOf(child, folder);
   const url = `http://127.0.0.1:${http}`;
   for (const untilMs = Date.now() + 15_000; ; await sleep(50)) {
     if (await fetch(`${url}/_cerbos/health`).then(({ ok }) => ok, () => false)) break;
     if (child.exitCode !== null || Date.now() > untilMs) throw new Error('the peer does not start');
   }
-  return {
-    url,
-    stop: async () => {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return { url, stop };
 }
 
 const rate = async (url: string, body: string): Promise<number> => {

@@ -2,7 +2,8 @@
 import type { CheckSubject } from '../src/core/policy-condition.ts';
 import { parsePolicyDocument } from '../src/core/policy-document.ts';
 import { compilePolicies, type PolicySet } from '../src/core/policy.ts';
-import { heading, isBrief, line } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line } from './lib/report.ts';
 
 const RUNS = isBrief ? 10_000 : 1_000_000;
 

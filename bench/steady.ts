@@ -1,7 +1,8 @@
 /** How long does an agent wait for its answer while the gateway decides a steady 10,000 checks a second? */
 import { cpuSecondsOf } from './lib/http-load.ts';
 import { checkSteadily, pacedClient } from './lib/paced-load.ts';
-import { heading, isBrief, line, median } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, median } from './lib/report.ts';
 import { startBare, startGateway, type Subject } from './lib/subject.ts';
 
 const ROUNDS = isBrief ? 1 : 3;

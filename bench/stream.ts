@@ -6,21 +6,22 @@
  * checks what it is told.
  */
 import { fork, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
-import { heading, isBrief, line, median } from './lib/report.ts';
+import { endingOf, scratchFolder } from './lib/ending.ts';
+import { isBrief, numbers } from './lib/options.ts';
+import { heading, line, median } from './lib/report.ts';
 
 const KEY = 'bench-key-0123456789-0123456789-0123456789';
 const BATCH = 500;
 
 if (process.send !== undefined) watch(process.argv[2]!, Number(process.argv[3]));
 else {
-  const [dashboards = isBrief ? 50 : 2_000, perSecond = isBrief ? 4_000 : 20_000, seconds = isBrief ? 0.5 : 3] = process.argv.slice(2).map(Number).filter(Number.isFinite);
+  const [dashboards = isBrief ? 50 : 2_000, perSecond = isBrief ? 4_000 : 20_000, seconds = isBrief ? 0.5 : 3] = numbers;
   await main(dashboards, perSecond, seconds);
 }
 
@@ -48,11 +49,12 @@ function watch(url: string, count: number): void {
 }
 
 async function main(dashboards: number, perSecond: number, seconds: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   const gateway = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
     env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: KEY, SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const stop = endingOf(gateway, folder);
   const url = await new Promise<string>((resolve) => {
     let said = '';
     gateway.stdout.on('data', (chunk: Buffer) => {
@@ -116,9 +118,7 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
   if (!caughtUp) process.exitCode = 1;
   for (const watcher of watchers) watcher.kill();
   witness.terminate();
-  gateway.kill();
-  await new Promise((resolve) => gateway.once('exit', resolve));
-  rmSync(folder, { recursive: true });
+  await stop();
 }
 
 async function checkBatch(url: string, at: number): Promise<void> {

@@ -2,7 +2,8 @@
 import { AgentRegistry } from '../src/core/agents.ts';
 import { agentKeyOf, type SecretDigest } from '../src/core/ids.ts';
 import { lineages, overview, stats, tree } from '../src/core/topology.ts';
-import { heading, isBrief, line, percentile } from './lib/report.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, percentile } from './lib/report.ts';
 
 const ORGS = 1_000;
 const AGENTS = isBrief ? 5_000 : 100_000;

@@ -1,9 +1,9 @@
 /** An HTTP client that is not the bottleneck: wrk where it is installed, else autocannon. */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
+import { endingOf, scratchFolder } from './ending.ts';
 
 export type Load = {
   readonly url: string;
@@ -29,7 +29,7 @@ export function loadHttp(load: Load): Promise<LoadResult> {
 }
 
 async function loadWithWrk({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   const script = join(folder, 'load.lua');
   // Made once, all but the number, which always has as many digits: what the client spends is not there for the server.
   writeFileSync(script, [
@@ -53,12 +53,14 @@ async function loadWithWrk({ url, headers, body, connections, seconds }: Load): 
     return {
       perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
       p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
-      failed: Number(/Non-2xx or 3xx responses: (\d+)/.exec(output)?.[1] ?? 0),
+      failed: sumOf(/Non-2xx or 3xx responses: (\d+)/.exec(output)) + sumOf(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)),
     };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
+
+const sumOf = (match: RegExpExecArray | null): number => (match?.slice(1) ?? []).reduce((sum, digits) => sum + Number(digits), 0);
 
 const UNIT_MS = { us: 0.001, ms: 1, s: 1000 } as const;
 const msOf = (match: RegExpExecArray | null): number => Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'ms') as keyof typeof UNIT_MS];
@@ -87,6 +89,7 @@ async function loadWithAutocannon({ url, headers, body, connections, seconds }: 
 export function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    endingOf(child);
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString(); });
     child.once('error', reject);

@@ -1,9 +1,9 @@
 /** Checks at a steady rate, and how long each waited: with h2load where it is installed, else with autocannon. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
+import { scratchFolder } from './ending.ts';
 import { run } from './http-load.ts';
 import { percentile } from './report.ts';
 import { CHECK_BODY } from './subject.ts';
@@ -22,7 +22,7 @@ export const checkSteadily = (url: string, pace: Pace): Promise<Waits> => (paced
 
 /** h2load paces each connection by a timer of its own, and all of them fire together: with many, it measures its own burst. */
 async function withH2load(url: string, { rate, seconds, connections }: Pace): Promise<Waits> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   try {
     writeFileSync(join(folder, 'body'), CHECK_BODY.replace('<id>', String(Date.now())));
     const startedMs = performance.now();

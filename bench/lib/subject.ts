@@ -1,9 +1,8 @@
 /** What is measured: the gateway itself, as its users start it, or a bare server to compare it with. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { endingOf, scratchFolder } from './ending.ts';
 
 export const ADMIN_KEY = 'bench-admin-key-0123456789-0123456789-0123456789';
 export const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler-17' };
@@ -23,11 +22,12 @@ export type Subject = { readonly url: string; readonly grpc: string; readonly pi
 
 /** The gateway with the starter policy, audit on, one agent registered. */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = scratchFolder();
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
     env: { ...process.env, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: ADMIN_KEY, SVC_LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const stop = endingOf(child, folder);
   const output = await until(child, /HTTP core .*\n/);
   const url = /HTTP\s+(http:\S+)/.exec(output)?.[1] ?? '';
   const grpc = /gRPC\s+(\S+)/.exec(output)?.[1] ?? '';
@@ -37,14 +37,15 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
     body: JSON.stringify({ agent: AGENT, credentialToken: TOKEN }),
   });
   if (registered.status !== 200) throw new Error(await registered.text());
-  return { url, grpc, pid: child.pid ?? 0, stop: () => end(child, folder) };
+  return { url, grpc, pid: child.pid ?? 0, stop };
 }
 
 /** A bare server of bench/lib, named by its file, that prints its port. */
 export async function startBare(file: string): Promise<Subject> {
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const stop = endingOf(child);
   const port = /port (\d+)/.exec(await until(child, /port \d+\n/))?.[1];
-  return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, stop: () => end(child, undefined) };
+  return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, stop };
 }
 
 function until(child: ChildProcess, pattern: RegExp): Promise<string> {
@@ -56,11 +57,4 @@ function until(child: ChildProcess, pattern: RegExp): Promise<string> {
     });
     child.once('exit', (code) => reject(new Error(`ended with ${code}:\n${output}`)));
   });
-}
-
-async function end(child: ChildProcess, folder: string | undefined): Promise<void> {
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  await ended;
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 }

@@ -1,0 +1,55 @@
+/** What a benchmark has started and written is gone when it ends: when it is done, when it fails, and when it is interrupted. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+
+const running = new Set<() => Promise<void>>();
+const folders = new Set<string>();
+let hasBegun = false;
+
+/** Whether the benchmark was told to end: what it measures from now on means nothing. */
+export const isEnding = (): boolean => hasBegun;
+
+/** How a process is ended, and its folder removed: by who started it, or else when the benchmark ends early. */
+export function endingOf(child: ChildProcess, folder?: string): () => Promise<void> {
+  const exited = new Promise((resolve) => { child.once('exit', resolve); });
+  const end = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await exited;
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  running.add(end);
+  child.once('exit', () => running.delete(end));
+  return end;
+}
+
+/** An empty folder for what nobody needs afterwards. */
+export function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  folders.add(folder);
+  return folder;
+}
+
+async function endEarly(status: number): Promise<void> {
+  if (hasBegun) return;
+  hasBegun = true;
+  await Promise.allSettled([...running].map((end) => end()));
+  process.exit(status);
+}
+
+if (isMainThread) {
+  // Once: whoever does not want to wait interrupts a second time.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void endEarly(128 + constants.signals[signal]));
+  process.on('uncaughtException', (error) => {
+    // What fails because its gateway was ended is no news.
+    if (!hasBegun) console.error(error);
+    void endEarly(1);
+  });
+  // Its reader has seen enough.
+  process.stdout.on('error', () => void endEarly(0));
+  process.on('exit', () => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+}

@@ -1,0 +1,81 @@
+/** What a load tester finds after a benchmark that did not run to its end. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { eventually } from '../support/eventually.ts';
+
+type Bench = { readonly child: ChildProcess; readonly folder: string; readonly told: { stdout: string; stderr: string }; readonly status: Promise<unknown> };
+
+function start(name: string, ...words: string[]): Bench {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', `${name}.js`), ...words], { env: { ...process.env, TMPDIR: folder }, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const told = { stdout: '', stderr: '' };
+  child.stdout.on('data', (bytes: Buffer) => { told.stdout += bytes.toString(); });
+  child.stderr.on('data', (bytes: Buffer) => { told.stderr += bytes.toString(); });
+  return { child, folder, told, status: once(child, 'close').then(([status]) => status) };
+}
+
+const childrenOf = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+test.each([['SIGINT', 130], ['SIGTERM', 143]] as const)('a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures', async (signal, expected) => {
+  const { child, folder, told, status } = start('connect');
+  // A bare server, the gateway, and the client.
+  await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
+  const children = childrenOf(child.pid!);
+  child.kill(signal);
+  expect(await status).toBe(expected);
+  expect(readdirSync(folder)).toEqual([]);
+  await eventually(() => expect(children.filter(isAlive)).toEqual([]));
+  expect(told.stdout).not.toContain('checks/s');
+  expect(told.stderr).toBe('');
+});
+
+test('a benchmark whose gateway dies fails, says why, and leaves no files', async () => {
+  const { child, folder, told, status } = start('steady');
+  const gateway = await eventually(() => {
+    const found = childrenOf(child.pid!).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('serve'));
+    expect(found).toBeDefined();
+    return found!;
+  });
+  process.kill(gateway, 'SIGKILL');
+  expect(await status).toBe(1);
+  expect(told.stderr).toMatch(/ended with null|checks failed/);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('a reader that has seen enough is no error', async () => {
+  const { child, folder, told, status } = start('policy-decide', '--brief');
+  child.stdout?.once('data', () => child.stdout?.destroy());
+  expect(await status).toBe(0);
+  expect(told.stderr).toBe('');
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('what a benchmark does not know is said, with what it knows, and nothing is measured', async () => {
+  const { told, status } = start('steady', '--breif');
+  expect(await status).toBe(2);
+  expect(told.stdout).toBe('');
+  expect(told.stderr).toMatch(/^a benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+});
+
+test('a benchmark tells how it is used', async () => {
+  const { told, status } = start('steady', '--help');
+  expect(await status).toBe(0);
+  expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+  expect(told.stderr).toBe('');
+});
