@@ -8,15 +8,13 @@ let cli: CliHome;
 beforeAll(async () => {
   gateway = await startTestGateway();
   cli = createCliHome();
-  await cli.run(['context', 'add', 'local', gateway.url]);
-  expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
 });
 afterAll(async () => {
   await gateway.stop();
   cli.remove();
 });
 
-const svc = (command: string, options?: CliOptions) => cli.run(command.split(' '), options);
+const svc = (command: string, { env }: CliOptions = {}) => cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, ...env } });
 const json = async (command: string) => JSON.parse((await svc(`${command} -o json`)).stdout);
 
 test('the log says who did it, where that was not the agent', async () => {
