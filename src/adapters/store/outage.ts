@@ -5,6 +5,7 @@ import type { TroubleLog } from '../log.ts';
 const LOOK_PAUSE_MS = 1000;
 /** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
 const SETTLED_MS = 5000;
+const SHUT_OUT = 'the database does not let the gateway in';
 
 type OutageOptions = {
   readonly log: TroubleLog;
@@ -20,6 +21,7 @@ export class Outage {
   #isOn = false;
   #failedAtMs = 0;
   #trouble: string | undefined;
+  #isShut = false;
 
   constructor(options: OutageOptions) {
     this.#options = options;
@@ -33,11 +35,12 @@ export class Outage {
   /** Call it with everything that fails for want of the database. `isShut`: it answers, and lets nobody in. */
   lost({ message }: Error, isShut = false): void {
     this.#trouble = message;
+    this.#isShut = isShut;
     this.#failedAtMs = performance.now();
     const { log, isClosing } = this.#options;
     if (this.#isOn || isClosing()) return;
     this.#isOn = true;
-    log.warn(`the database does not ${isShut ? 'let the gateway in' : 'answer'}`, { cause: message });
+    log.warn(isShut ? SHUT_OUT : 'the database does not answer', { cause: message });
     void this.#watch();
   }
 
@@ -52,7 +55,7 @@ export class Outage {
       // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
       if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
       told.add(this.#trouble);
-      log.warn('the database still does not answer', { cause: this.#trouble });
+      log.warn(this.#isShut ? SHUT_OUT : 'the database still does not answer', { cause: this.#trouble });
     }
     this.#isOn = false;
     log.info('the database answers again');

@@ -173,6 +173,28 @@ test('a start that the database lets nobody in for says so at once, and goes on 
   expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
 });
 
+test('of a database whose password was changed while the gateway ran the log says that it lets nobody in, and not that it does not answer', async () => {
+  const url = await newDatabase();
+  const admin = await connect(url);
+  await admin.query(`CREATE ROLE changed LOGIN PASSWORD 'first'; GRANT CREATE, USAGE ON SCHEMA public TO changed`);
+  onTestFinished(async () => { await admin.query('DROP OWNED BY changed CASCADE; DROP ROLE changed'); });
+  const lines: string[] = [];
+  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const postgres = new Postgres({ url: Object.assign(new URL(url), { username: 'changed', password: 'first' }).href, ...POSTGRES_DEFAULTS }, log);
+  onTestFinished(() => postgres.close());
+  await postgres.start();
+  const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
+  const asleep = `FROM pg_stat_activity WHERE usename = 'changed' AND query LIKE '%pg_sleep%'`;
+  await eventually(async () => expect((await admin.query(`SELECT 1 ${asleep}`)).rowCount).toBe(1));
+  await admin.query(`ALTER ROLE changed PASSWORD 'second'`);
+  await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'changed'`);
+  expect((await during).ok).toBe(false);
+  await eventually(() => expect(lines).toEqual([
+    'the database does not answer: terminating connection due to administrator command',
+    'the database does not let the gateway in: password authentication failed for user "changed"; check the user, the password and the database in SVC_DATABASE_URL',
+  ]));
+});
+
 test('idle connections that something in between ends, as proxies and poolers do, are not taken for an outage, also when it ends all at once', async () => {
   const url = await newDatabase();
   const postgres = open(url);
