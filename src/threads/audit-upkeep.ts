@@ -61,7 +61,7 @@ export class AuditUpkeep {
     this.#key = loadCheckpointKey(checkpointKeyPath);
     const isSigned = readCheckpoints(directory).length > 0;
     if (!hasKey && isSigned) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}`);
-    if (!isSigned) this.#warnIfOld();
+    if (!isSigned) this.#attempt('how old the audit log is cannot be told', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);

@@ -49,6 +49,17 @@ test('a log that is older than the time between two checkpoints and has none is 
   writer.close();
 });
 
+test('a log without checkpoints of which the oldest file cannot be read is kept up all the same, and warned of', () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory);
+  append(writer, [{}]);
+  mkdirSync(join(paths.directory, '0000000000000000.ndjson'));
+  new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note).stop();
+  expect(notes).toEqual([['warn', 'how old the audit log is cannot be told: EISDIR: illegal operation on a directory, read']]);
+  expect(readCheckpoints(paths.directory)).toHaveLength(1);
+  writer.close();
+});
+
 test('segments over the limit are deleted when the gateway starts, and the log says from where on it can be verified', () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
