@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
+import { expectAllowed } from './answers.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 
 export type Load = {
@@ -24,8 +25,10 @@ const isThere = (command: string): boolean => spawnSync('sh', ['-c', `command -v
 
 export const httpClient: 'wrk' | 'autocannon' = isThere('wrk') ? 'wrk' : 'autocannon';
 
-export function loadHttp(load: Load): Promise<LoadResult> {
-  return httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load);
+export async function loadHttp(load: Load): Promise<LoadResult> {
+  const result = await (httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load));
+  await expectAllowed(load.url, load.headers, load.body.replace('<id>', String(Date.now())));
+  return result;
 }
 
 async function loadWithWrk({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
