@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
+import { environmentFrom } from './environment.ts';
 
 export const ADMIN_KEY = 'bench-admin-key-0123456789-0123456789-0123456789';
 export const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler-17' };
@@ -24,7 +25,7 @@ export type Subject = { readonly url: string; readonly grpc: string; readonly pi
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
   const folder = scratchFolder();
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
-    env: { ...process.env, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: ADMIN_KEY, SVC_LOG_LEVEL: 'warn', ...env },
+    env: { ...environmentFrom(process.env), SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: ADMIN_KEY, SVC_LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const stop = endingOf(child, folder);
