@@ -3,6 +3,12 @@ import uws from 'uWebSockets.js';
 
 const ANSWER = JSON.stringify({ decision: 'DECISION_ALLOW', reason: 'allowed by rule harmless-tools of policy starter', policy: 'starter', ruleId: 'harmless-tools', opId: '', opState: 'OP_STATE_RUNNING', auditId: '1' });
 
+// The package puts a stand-in in the place of a library that does not load: it is no baseline.
+if (!('SSLApp' in uws)) {
+  console.error(`no baseline: uWebSockets.js does not load with Node.js ${process.version}; measure with Node.js 20`);
+  process.exit(1);
+}
+
 uws.App()
   .post('/*', (res) => {
     res.onAborted(() => {});
