@@ -1,4 +1,4 @@
-/** How much of a bare uWebSockets.js server's rate is left for CheckAction over Connect JSON, with everything the gateway does? */
+/** How much of the rate of a bare server of the same HTTP library is left for CheckAction over Connect JSON, with everything the gateway does? */
 import { cpuSecondsOf, httpClient, loadHttp, type LoadResult } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, median, ratio } from './lib/report.ts';
@@ -18,7 +18,7 @@ async function measure(subject: Subject, connections: number): Promise<Measured>
   return { ...result, cpu };
 }
 
-heading(`CheckAction over Connect JSON against bare uWebSockets.js (${httpClient})`);
+heading(`CheckAction over Connect JSON against a bare server of the same HTTP library (${httpClient})`);
 if (httpClient === 'autocannon') console.log('  wrk is not installed: autocannon is slower than what it measures, so both rates are its own');
 for (const connections of [64, 256, 1_024]) {
   const bare = await startBare('bare-http.js');
@@ -31,7 +31,7 @@ for (const connections of [64, 256, 1_024]) {
   await gateway.stop();
   const middle = (of: (round: (typeof rounds)[number]) => number): number => median(rounds.map(of));
   console.log(`  ${connections} connections`);
-  line('bare', middle((r) => r.bare.perSecond), 'checks/s', `p99 ${middle((r) => r.bare.p99Ms).toFixed(2)} ms, ${middle((r) => r.bare.cpu).toFixed(2)} cores`);
+  line(`bare ${bare.library}`, middle((r) => r.bare.perSecond), 'checks/s', `p99 ${middle((r) => r.bare.p99Ms).toFixed(2)} ms, ${middle((r) => r.bare.cpu).toFixed(2)} cores`);
   line('gateway', middle((r) => r.gateway.perSecond), 'checks/s', `p99 ${middle((r) => r.gateway.p99Ms).toFixed(2)} ms, ${middle((r) => r.gateway.cpu).toFixed(2)} cores`);
   ratio('gateway / bare', middle((r) => r.gateway.perSecond / r.bare.perSecond), 1, 0.6);
   const failed = rounds.reduce((sum, r) => sum + r.gateway.failed + r.bare.failed, 0);

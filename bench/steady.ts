@@ -32,5 +32,5 @@ line('p90', middle((r) => r.gateway.p90), 'ms');
 line('p99', middle((r) => r.gateway.p99), 'ms', 'goal: under 2');
 line('p99.9', middle((r) => r.gateway.p999), 'ms');
 line('longest', middle((r) => r.gateway.longest), 'ms');
-line('a bare server, p50', middle((r) => r.bare.p50), 'ms', 'the client\'s own share of the waiting');
-line('a bare server, p99', middle((r) => r.bare.p99), 'ms');
+line(`bare ${bare.library}, p50`, middle((r) => r.bare.p50), 'ms', 'the client\'s own share of the waiting');
+line(`bare ${bare.library}, p99`, middle((r) => r.bare.p99), 'ms');

@@ -34,5 +34,5 @@ server.addService({ CheckAction: definition('CheckAction', false), StreamCheckAc
 });
 server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
   if (error !== null) throw error;
-  console.log(`port ${port}`);
+  console.log(`port ${port} of grpc-js`);
 });

@@ -1,26 +1,41 @@
-/** The baseline of the HTTP doors: uWebSockets.js alone, which parses the same body and answers as many bytes. */
-import uws from 'uWebSockets.js';
+/** The baseline of the HTTP doors: the library under them alone, which parses the same body and answers as many bytes. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { native } from '../../src/wire/http/http-app.ts';
 
 const ANSWER = JSON.stringify({ decision: 'DECISION_ALLOW', reason: 'allowed by rule harmless-tools of policy starter', policy: 'starter', ruleId: 'harmless-tools', opId: '', opState: 'OP_STATE_RUNNING', auditId: '1' });
 
-// The package puts a stand-in in the place of a library that does not load: it is no baseline.
-if (!('SSLApp' in uws)) {
-  console.error(`no baseline: uWebSockets.js does not load with Node.js ${process.version}; measure with Node.js 20`);
-  process.exit(1);
+function answerTo(body: Buffer): string {
+  const { traceId, spanId } = JSON.parse(body.toString()) as { traceId: string; spanId: string };
+  return ANSWER.replace('"opId":""', `"opId":"${traceId}:${spanId}"`);
 }
 
-uws.App()
-  .post('/*', (res) => {
-    res.onAborted(() => {});
-    res.onData((chunk) => {
-      const { traceId, spanId } = JSON.parse(Buffer.from(chunk).toString()) as { traceId: string; spanId: string };
-      res.cork(() => {
-        res.writeHeader('Content-Type', 'application/json');
-        res.end(ANSWER.replace('"opId":""', `"opId":"${traceId}:${spanId}"`));
+function serveNatively(uws: NonNullable<typeof native>): void {
+  uws.App()
+    .post('/*', (res) => {
+      res.onAborted(() => {});
+      res.onData((chunk) => {
+        const answer = answerTo(Buffer.from(chunk));
+        res.cork(() => {
+          res.writeHeader('Content-Type', 'application/json');
+          res.end(answer);
+        });
       });
+    })
+    .listen('127.0.0.1', 0, (socket) => {
+      if (socket === false) throw new Error('cannot listen');
+      console.log(`port ${uws.us_socket_local_port(socket)} of uWebSockets.js`);
     });
-  })
-  .listen('127.0.0.1', 0, (socket) => {
-    if (socket === false) throw new Error('cannot listen');
-    console.log(`port ${uws.us_socket_local_port(socket)}`);
+}
+
+function serveWithNode(): void {
+  const server = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => res.writeHead(200, { 'Content-Type': 'application/json' }).end(answerTo(Buffer.concat(chunks))));
   });
+  server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port} of node:http`));
+}
+
+if (native === undefined) serveWithNode();
+else serveNatively(native);

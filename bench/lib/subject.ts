@@ -41,12 +41,12 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   return { url, grpc, pid: child.pid ?? 0, stop };
 }
 
-/** A bare server of bench/lib, named by its file, that prints its port. */
-export async function startBare(file: string): Promise<Subject> {
+/** A bare server of bench/lib, named by its file, that prints its port and the library that it is made of. */
+export async function startBare(file: string): Promise<Subject & { readonly library: string }> {
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const stop = endingOf(child);
-  const port = /port (\d+)/.exec(await until(child, /port \d+\n/))?.[1];
-  return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, stop };
+  const [, port, library = ''] = /port (\d+) of (\S+)\n/.exec(await until(child, /port \d+ of \S+\n/)) ?? [];
+  return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, library, stop };
 }
 
 function until(child: ChildProcess, pattern: RegExp): Promise<string> {

@@ -14,7 +14,8 @@ export type HttpApp = {
 
 type Uws = typeof import('uWebSockets.js');
 
-const native = loadNative();
+/** Undefined where it does not load. */
+export const native = loadNative();
 
 /** The native library where it loads, else node:http behind the same interface, which reports connections it cannot accept to `onError`. */
 export const createHttpApp: (onError: (error: unknown) => void) => HttpApp =
