@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
+import type { OpId } from '../../../src/core/ids.ts';
 import { fail } from '../../../src/core/result.ts';
 import { listenForGrpc } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer } from '../../../src/wire/grpc/server.ts';
@@ -139,6 +140,17 @@ test('an operation whose cost could not be recorded is not completed, so that it
   const completed = unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 });
   expect(await refusal(completed)).toMatchObject({ code: 'UNAVAILABLE', word: 'store_unreachable' });
   expect(scene.gateway.asked.map(({ type }) => type)).toEqual(['record-usage']);
+});
+
+test('a completion that is refused has recorded its cost: nobody needs to say it again', async () => {
+  const refusals = [{ kind: 'invalid_transition', opId: 't:s' as OpId, from: 'paused', trigger: 'complete' }, { kind: 'not_found', what: 'operation t:s' }] as const;
+  for (const fault of refusals) {
+    scene.gateway.asked.length = 0;
+    scene.gateway.answer = ({ type }) => (type === 'complete-op' ? { reply: fail(fault), auditId: undefined } : undefined);
+    const completed = unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 });
+    expect(await refusal(completed)).toMatchObject({ word: fault.kind });
+    expect(scene.gateway.asked).toMatchObject([{ type: 'record-usage', costMicroUsd: 500_000, usageId: 'complete:t:s' }, { type: 'complete-op' }]);
+  }
 });
 
 test('usage is answered with the first limit it exceeds', async () => {
