@@ -14,7 +14,8 @@ export const isEnding = (): boolean => hasBegun;
 
 /** How a process is ended, and its folder removed: by who started it, or else when the benchmark ends early. */
 export function endingOf(child: ChildProcess, folder?: string): () => Promise<void> {
-  const exited = new Promise((resolve) => { child.once('exit', resolve); });
+  // What could not be started never exits.
+  const exited = new Promise((resolve) => { child.once('exit', resolve).once('error', resolve); });
   const end = async (): Promise<void> => {
     child.kill('SIGTERM');
     await exited;

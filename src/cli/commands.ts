@@ -177,7 +177,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     example: 'svc accounts invite ann@example.com --role viewer',
     load: async () => (await import('./commands/accounts.ts')).invite,
   },
-  { synopsis: 'accounts invites', summary: 'list invites that have not been accepted yet', options: [ORG, LIMIT], example: 'svc accounts invites', load: async () => (await import('./commands/accounts.ts')).invites },
+  { synopsis: 'accounts invites', summary: 'list invites that can still be accepted', options: [ORG, LIMIT], example: 'svc accounts invites', load: async () => (await import('./commands/accounts.ts')).invites },
   { synopsis: 'accounts uninvite <invite>', summary: 'revoke an invite, by e-mail or id', example: 'svc accounts uninvite ann@example.com', load: async () => (await import('./commands/accounts.ts')).uninvite },
   { synopsis: 'policy ls', summary: 'list the policies in force', options: [LIMIT], example: 'svc policy ls', load: async () => (await import('./commands/policy.ts')).ls },
   { synopsis: 'policy reload', summary: 'have the gateway read its policy files again', example: 'svc policy reload', load: async () => (await import('./commands/policy.ts')).reload },

@@ -3,27 +3,27 @@ import { onAbort } from './abort.ts';
 
 export class Waiters {
   /** Those who have waited longest first. */
-  readonly #settle = new Set<(hasHappened: boolean) => void>();
+  readonly #waiting = new Set<(hasHappened: boolean) => void>();
 
-  /** Resolves with whether it has happened before. */
+  /** Resolves with whether it has happened in time. */
   wait(ms: number, signal?: AbortSignal): Promise<boolean> {
     if (signal?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {
       const settle = (hasHappened: boolean): void => {
         clearTimeout(timer);
-        this.#settle.delete(settle);
+        this.#waiting.delete(settle);
         stopListening();
         resolve(hasHappened);
       };
       const timer = setTimeout(() => settle(false), ms);
-      this.#settle.add(settle);
+      this.#waiting.add(settle);
       const stopListening = onAbort(signal, () => settle(false));
     });
   }
 
   /** It has happened, and is for one of them alone. False when nobody waits. */
   tellFirst(): boolean {
-    for (const settle of this.#settle) {
+    for (const settle of this.#waiting) {
       settle(true);
       return true;
     }
@@ -32,6 +32,6 @@ export class Waiters {
 
   /** Ends all waits. */
   tellAll(hasHappened: boolean): void {
-    for (const settle of this.#settle) settle(hasHappened);
+    for (const settle of this.#waiting) settle(hasHappened);
   }
 }
