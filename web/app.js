@@ -1,6 +1,7 @@
 /** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
 import { Problem, request } from './api.js';
 import { nowMs } from './clock.js';
+import { closeQuestions } from './dialogs.js';
 import { button, h, parts, replace, setText } from './dom.js';
 import { agentName, SLASH } from './format.js';
 import { LiveStream } from './live.js';
@@ -80,6 +81,7 @@ function showInside() {
     const [path, search] = location.hash.split('?', 2);
     const tab = links.find((candidate) => candidate.path === path) ?? links[0];
     if (tab === undefined) return;
+    closeQuestions();
     const hadFocus = main.contains(document.activeElement);
     view?.dispose?.();
     for (const { link } of links) link.toggleAttribute('aria-current', false);

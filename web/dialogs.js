@@ -27,6 +27,11 @@ function openDialog(title, ...content) {
   return dialog;
 }
 
+/** Closes what was asked in a view that is left. A secret stays: it cannot be had again. */
+export function closeQuestions() {
+  for (const dialog of document.querySelectorAll('dialog')) if (dialog.getAttribute('closedby') !== 'none') dialog.close();
+}
+
 /**
  * Asks before something that cannot be undone. Resolves with true when the operator means it.
  *

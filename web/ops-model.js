@@ -61,6 +61,18 @@ export function busiestOf(ops, wanted) {
   return [...agents.values()].sort((one, other) => other.opCount - one.opCount).slice(0, wanted);
 }
 
+/** How many of these are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm what was asked. @param {readonly Op[]} ops */
+export function countsOf(ops) {
+  /** @type {Record<OpState, number>} */
+  const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  let asked = 0;
+  for (const op of ops) {
+    counts[op.state] += 1;
+    if (op.asked !== undefined) asked += 1;
+  }
+  return { counts, asked };
+}
+
 /** @param {OpState} state */
 export const isFinished = (state) => state === 'completing' || state === 'terminated';
 
@@ -163,18 +175,6 @@ export class OpsModel {
     const orgs = new Set();
     for (const { orgId } of this.#ops.values()) if (orgId !== null) orgs.add(orgId);
     return [...orgs].sort();
-  }
-
-  /** How many there are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm what was asked. */
-  counts() {
-    /** @type {Record<OpState, number>} */
-    const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
-    let asked = 0;
-    for (const op of this.#ops.values()) {
-      counts[op.state] += 1;
-      if (op.asked !== undefined) asked += 1;
-    }
-    return { counts, asked };
   }
 
   /** The finished go first, then the oldest. A tenth at a time, so that this is rare. */

@@ -184,6 +184,38 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect([whole, half]).toEqual([true, false]);
     expect(await cell.textContent()).toBe(`${trace}:00f067aa0ba902b7`);
   });
+
+  test('the states are counted of what matches the filter, as the buttons beside them mean it', async () => {
+    const page = await signedIn();
+    for (const name of ['meant', 'others']) {
+      const ask = await agent('acme', `counted-${name}`, 'a');
+      for (let index = 0; index < 3; index += 1) await ask(`counted-${name}-${index}`);
+    }
+    await gateway().call('POST', '/api/v1/ops/counted-meant-0:s/pause');
+    await stateOf(rowOf(page, 'counted-meant-0:s'), 'paused');
+    await page.getByLabel('Search').fill('acme/counted-meant');
+    await page.getByText(/^3 of [\d,]+ operations · 2 running · 1 paused$/).waitFor();
+    await page.getByLabel('State').selectOption('paused');
+    await page.getByText(/^1 of [\d,]+ operations · 1 paused$/).waitFor();
+    await page.getByLabel('Search').fill('acme/counted-nowhere');
+    await page.getByText(/^0 of [\d,]+ operations$/).waitFor();
+  });
+
+  test('an operation that ends while it is asked about is not told to end, and that it was at an end is said', async () => {
+    const page = await signedIn();
+    await (await agent('acme', 'search', 'quicker'))('quicker-1');
+    const row = rowOf(page, 'quicker-1:s');
+    await stateOf(row, 'running');
+    let asked = 0;
+    await page.route('**/quicker-1*/terminate', (route) => { asked += 1; return route.continue(); });
+    await row.getByRole('button', { name: 'Terminate' }).click();
+    await gateway().call('POST', '/api/v1/ops/quicker-1:s/terminate');
+    await stateOf(row, 'terminated');
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
+    await page.locator('#notices').getByText('quicker-1:s was at an end already.').waitFor();
+    await stateOf(row, 'terminated');
+    expect(asked).toBe(0);
+  });
 });
 
 const shownAgents = (page: Page): Promise<readonly string[]> =>

@@ -45,7 +45,7 @@ export function accountsView() {
     return h('tr', { class: account.disabled ? 'finished' : '' },
       h('td', { class: 'strong' }, account.email, isSelf ? h('span', { class: 'tag' }, 'you') : null),
       h('td', null, isWithinReach ? roleSelect(account) : account.role),
-      h('td', null, account.org_id ?? 'all'),
+      h('td', { class: 'org' }, account.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
       h('td', { class: 'nowrap', title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
       h('td', null, h('span', { class: `state ${account.disabled ? 'revoked' : 'active'}` }, account.disabled ? 'disabled' : 'active')),

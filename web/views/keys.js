@@ -3,7 +3,7 @@ import { query } from '../api.js';
 import { nowMs } from '../clock.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { button, field, h, viewHead } from '../dom.js';
-import { ago, dateTime, ZONE } from '../format.js';
+import { ago, dateTime, shortTime, ZONE } from '../format.js';
 import { attempt, notify } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
@@ -22,12 +22,12 @@ export function keysView() {
     },
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
       h('td', { class: 'strong' }, key.name, current()?.name === `key:${key.id}` ? h('span', { class: 'tag' }, 'yours') : null),
-      h('td', { class: 'mono' }, key.hint),
+      h('td', { class: 'mono key' }, key.hint),
       h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
-      h('td', null, key.org_id ?? 'all'),
+      h('td', { class: 'org' }, key.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
       h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
-      h('td', { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` }, h('span', { class: `state ${stateOf(key)}` }, stateOf(key))),
+      h('td', { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` }, h('span', { class: `state ${stateOf(key)}` }, stateOf(key)), key.expires_at === null || key.revoked_at !== null ? null : h('span', { class: 'reason' }, `${stateOf(key) === 'expired' ? 'since' : 'until'} ${shortTime(key.expires_at)}`)),
       h('td', { class: 'row-actions' }, key.revoked_at === null ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` }) : null)),
   });
   const reload = () => attempt(list.reload);

@@ -104,7 +104,11 @@ export function operationControl(model, refresh, refreshSoon) {
     async one(opId, action) {
       const op = model.get(opId);
       if (op === undefined || !mayBe(op, action)) return;
-      if (action !== 'terminate' || await isTerminationMeant(op)) await ask(op, action);
+      if (action === 'terminate' && !await isTerminationMeant(op)) return;
+      const now = model.get(opId);
+      // While a snapshot is read it is not known: then the gateway says what has become of it.
+      if (now !== undefined && !ACTIONS[now.state].includes(action)) return notify([parts(opId, ':'), ` was ${TOO_LATE[action]}.`]);
+      await ask(op, action);
     },
     /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
     async all(find, action) {

@@ -4,7 +4,7 @@ import { nowMs } from '../clock.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { count, plural } from '../format.js';
 import { holdOf } from '../hold.js';
-import { wordsOf } from '../ops-model.js';
+import { countsOf, wordsOf } from '../ops-model.js';
 import { can, current } from '../session.js';
 import { VirtualRows } from '../virtual-rows.js';
 import { busiestAgents } from './busiest-agents.js';
@@ -75,7 +75,7 @@ export function operationsView({ model, status, onChange }, asked) {
     }
     // Read out when the operator has asked; what merely happens would never be silent.
     summary.ariaLive = isWanted ? 'polite' : 'off';
-    setText(summary, summaryText(model, found.length, knowledge));
+    setText(summary, summaryText(model, found, knowledge));
     filters.suggest(model.orgs());
   }
 
@@ -171,12 +171,12 @@ function knowledgeOf(model, status) {
   return { isLive, isReading, isKnown: isLive ? !isReading : model.size > 0 };
 }
 
-/** @param {OpsModel} model @param {number} found how many pass the filter @param {Knowledge} knowledge */
+/** @param {OpsModel} model @param {readonly Op[]} found those that pass the filter @param {Knowledge} knowledge */
 function summaryText(model, found, { isLive, isKnown }) {
   if (!isKnown) return model.size === 0 ? '' : `Reading … ${plural(model.size, 'operation')} so far`;
-  const { counts, asked } = model.counts();
+  const { counts, asked } = countsOf(found);
   return [
-    found === model.size ? plural(model.size, 'operation') : `${count(found)} of ${plural(model.size, 'operation')}`,
+    found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
     ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
     ...(asked > 0 ? [`${count(asked)} not confirmed yet`] : []),
     ...(isLive ? [] : ['as it was when the connection was lost']),
