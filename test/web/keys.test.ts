@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { focusOn, useDashboard } from '../support/dashboard.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of API keys at the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
+  const { gateway, signedIn } = useDashboard();
+
+  test('until when a key works is there to read, not only for a pointer that rests on its state', async () => {
+    const page = await signedIn();
+    const endsAt = new Date(Date.now() + 3_600_000).toISOString();
+    for (const [name, expiry] of [['ends', { expires_at: endsAt }], ['stays', {}]] as const) await gateway().call('POST', '/api/v1/iam/api-keys', { name: `key-${name}`, scopes: ['read'], ...expiry });
+    await page.getByRole('link', { name: 'Keys' }).click();
+    const said = await page.evaluate(`import('/format.js').then(({ shortTime }) => shortTime('${endsAt}'))`) as string;
+    expect(await page.getByRole('row', { name: 'key-ends' }).getByRole('cell').nth(6).innerText()).toMatch(new RegExp(`^active\\s+until ${said.replace('+', '\\+')}$`));
+    expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
+  });
+
+  test('a question goes with the view it was asked in, and a secret that is shown once stays', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('left behind');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await focusOn(page.getByRole('main'));
+    await page.goForward();
+    await page.getByRole('button', { name: /^Revoke / }).first().click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goForward();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('kept');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    const secret = page.getByRole('dialog', { name: 'The new API key' });
+    await secret.waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    expect(await secret.getByText(/^svc_/).isVisible()).toBe(true);
+    await secret.getByRole('button', { name: 'Done' }).click();
+    await secret.waitFor({ state: 'detached' });
+  });
+});

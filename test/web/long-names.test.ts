@@ -1,0 +1,56 @@
+import type { Locator } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of long names at the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () => {
+  const { gateway, signedIn } = useDashboard();
+
+  test('of the agents with the most operations a long name does not crowd out the others', async () => {
+    const page = await signedIn();
+    const long = `escalation-${'x'.repeat(100)}`;
+    for (const [index, names] of [['short', 'brief', long], [long, 'short', 'brief']].entries()) {
+      for (const [nth, name] of names.entries()) {
+        for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `crowd-${index}-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: `crowd-${index}`, agent_id: name } });
+      }
+      await page.getByLabel('Search').fill(`acme/crowd-${index}`);
+      const shown = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+      await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / crowd-${index} / ${name}${4 - nth}`)));
+      for (const width of [1440, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        const widths = await shown.locator('> span:first-child').evaluateAll((spans: { offsetWidth: number }[]) => spans.map(({ offsetWidth }) => offsetWidth));
+        for (const each of widths) expect(each).toBeGreaterThan(90); // enough to tell whose it is
+      }
+    }
+  });
+
+  test('a long name breaks no short one in the columns beside it', async () => {
+    const long = `long-${'x'.repeat(90)}`;
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name: long, scopes: ['read'], org_id: 'globex' });
+    await gateway().call('POST', '/api/v1/usage', { agent: { org_id: 'globex', team_id: 'support', agent_id: long }, cost_usd: 1 });
+    await gateway().call('POST', '/api/v1/ops', { op_id: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', agent: { org_id: 'globex', team_id: 'support', agent_id: long } });
+    const page = await signedIn();
+    for (const width of [1440, 1024]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.getByRole('link', { name: 'Keys' }).click();
+      const key = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: long });
+      await key.waitFor();
+      expect(await lines(key.getByRole('cell', { name: 'globex', exact: true }))).toBe(1);
+      expect(await lines(key.getByRole('cell', { name: /^svc_/ }))).toBe(1);
+      await page.getByRole('link', { name: 'Audit', exact: true }).click();
+      const id = page.locator('td.what', { hasText: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7' }).first();
+      await id.waitFor();
+      expect(await lines(id)).toBe(width === 1440 ? 1 : 2);
+    }
+  });
+});
+
+/** On how many lines its text stands. */
+const lines = (cell: Locator): Promise<number> => cell.evaluate((element) => {
+  const range = (globalThis as any).document.createRange();
+  range.selectNodeContents(element);
+  return new Set([...range.getClientRects()].map(({ bottom }: { bottom: number }) => Math.round(bottom / 8))).size;
+});
