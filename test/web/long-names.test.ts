@@ -27,6 +27,22 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
+  test('agents with the most operations in one team can be told apart', async () => {
+    const page = await signedIn();
+    const names = ['crawler-101', 'crawler-102', 'crawler-103'];
+    for (const [nth, name] of names.entries()) {
+      for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `alike-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: 'research-and-development', agent_id: name } });
+    }
+    await page.getByLabel('Search').fill('acme/research-and-development');
+    const shown = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / research-and-development / ${name}${4 - nth}`)));
+    for (const width of [1440, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      const cut = await shown.locator('.name > bdi').evaluateAll((ends: { offsetWidth: number; scrollWidth: number }[]) => ends.map(({ offsetWidth, scrollWidth }) => scrollWidth > offsetWidth));
+      expect(cut).toEqual([false, false, false]);
+    }
+  });
+
   test('a long name breaks no short one in the columns beside it', async () => {
     const long = `long-${'x'.repeat(90)}`;
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: long, scopes: ['read'], org_id: 'globex' });

@@ -32,9 +32,15 @@ export function busiestAgents(choose) {
         const name = agentName({ org_id: orgId, team_id: teamId, agent_id: agentId });
         if (shown.name === name && shown.opCount === opCount) return;
         Object.assign(shown, { name, opCount });
-        replace(control, parts(name, SLASH), h('span', { class: 'tag number' }, count(opCount)));
+        replace(control, inTwoLines(name), h('span', { class: 'tag number' }, count(opCount)));
         control.title = name;
       });
     },
   };
+}
+
+/** Org and team above the agent, so that they leave it its room. @param {string} name */
+function inTwoLines(name) {
+  const end = name.lastIndexOf(SLASH);
+  return h('span', { class: 'name' }, h('span', null, parts(name.slice(0, end), SLASH), SLASH), h('bdi', null, name.slice(end + SLASH.length)));
 }

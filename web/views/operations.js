@@ -95,7 +95,7 @@ export function operationsView({ model, status, onChange }, asked) {
 /** The controls that say what is looked for. @param {URLSearchParams} asked @param {() => void} onInput */
 function filterBar(asked, onInput) {
   const boundTo = current()?.orgId ?? null;
-  const text = h('input', { type: 'search', placeholder: 'Operation, or org / team / agent', autocomplete: 'off', spellcheck: 'false' });
+  const text = h('input', { type: 'search', placeholder: 'ID or agent', autocomplete: 'off', spellcheck: 'false' });
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const orgs = h('datalist', { id: 'orgs' });
   const state = select('State', [['', 'All states'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
