@@ -17,6 +17,17 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
   });
 
+  test('the actor of an audit entry is found among the keys, also when it is the one in SVC_BOOTSTRAP_API_KEY', async () => {
+    const page = await signedIn();
+    const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-actor', scopes: ['read'] });
+    await gateway().call('POST', '/api/v1/auth/token', {}, created.key as string);
+    const { body } = await gateway().call('GET', '/api/v1/logs?event_type=TokenIssued&per_page=2');
+    const [minted, bootstrap] = (body.entries as { actor: string }[]).map(({ actor }) => actor.replace('key:', ''));
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('row', { name: 'key-actor' }).getByText(minted!).waitFor();
+    await page.getByRole('row', { name: 'SVC_BOOTSTRAP_API_KEY' }).getByText(bootstrap!).waitFor();
+  });
+
   test('a question goes with the view it was asked in, and a secret that is shown once stays', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Policies' }).click();

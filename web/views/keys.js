@@ -20,9 +20,10 @@ export function keysView() {
       const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.api_keys, next: page.next_cursor };
     },
+    // The audit log names a key by its id, which is a part of every key but the one in SVC_BOOTSTRAP_API_KEY.
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
       h('td', { class: 'strong' }, key.name, current()?.name === `key:${key.id}` ? h('span', { class: 'tag' }, 'yours') : null),
-      h('td', { class: 'mono key' }, key.hint),
+      h('td', { class: 'mono key' }, key.hint, key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`)),
       h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
       h('td', { class: 'org' }, key.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
