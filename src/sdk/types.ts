@@ -2,7 +2,7 @@
 
 /**
  * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. Each name has
- * 1 to 256 bytes, without white space, control characters or `/`.
+ * 1 to 256 bytes, without white space, control characters or `/`, and is not `.` or `..`. An organization is not `-` either.
  */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
@@ -25,9 +25,12 @@ export type Action = {
   readonly resource?: string | undefined;
   /** Anything that policy conditions may use. */
   readonly attributes?: JsonObject | undefined;
-  /** 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends. */
+  /**
+   * 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends, or until 10 minutes after its last check with an
+   * estimate.
+   */
   readonly estimatedCostUsd?: number | undefined;
-  /** For a call from one agent to another: who calls. */
+  /** For a call from one agent to another: who calls, in the words of this agent. No credential vouches for it. */
   readonly caller?: AgentId | undefined;
   /** First half of the operation's id. Left out: that of the operation whose body is running, else a new one. */
   readonly traceId?: string | undefined;
@@ -37,7 +40,7 @@ export type Action = {
 
 /** What `check` asks. */
 export type CheckRequest = Action & {
-  /** Evaluates and answers without registering an operation or reserving budget. */
+  /** Evaluates, records and answers without registering an operation or reserving budget. */
   readonly dryRun?: boolean | undefined;
 };
 
@@ -52,9 +55,12 @@ export type CheckAnswer = {
   readonly ruleId: string | undefined;
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
-  /** The current state of the operation; undefined when the gateway has none. */
+  /**
+   * The current state of the operation; undefined when the gateway has not told it, for instance because it has none, cannot record
+   * its decisions or was not reached: that says nothing of an operation that runs.
+   */
   readonly opState: OpState | undefined;
-  /** Number of the audit entry that records the decision; undefined when the gateway recorded none. */
+  /** Number of the audit entry that records the decision; undefined when none does, or its number is not known. */
   readonly auditId: number | undefined;
   /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
@@ -74,11 +80,11 @@ export type OpSignal = {
 
 /** Money that was spent. */
 export type Usage = {
-  /** 0 to 1,000,000 US dollars, to the micro-dollar. */
+  /** 0 to 1,000,000 US dollars. A fraction of a micro-dollar counts as a whole one. */
   readonly costUsd: number;
   /** The operation it was spent on. */
   readonly opId?: string | undefined;
-  /** Your own name for this record, up to 256 bytes: a record repeated under one name is counted once. Left out: a new one. */
+  /** Your own name for this record, 1 to 256 bytes: for a day, a record repeated under one name is counted once. Left out: a new one. */
   readonly usageId?: string | undefined;
 };
 

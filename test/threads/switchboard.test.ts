@@ -38,6 +38,19 @@ test('checks of a batch that could not be written are denied, and the operations
   expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
 });
 
+test('a check of a running operation that cannot be recorded is denied without a word of its state, and the operation runs on', async () => {
+  const { ask, write, refuse, replyTo, governor } = openSwitchboard();
+  ask(checkOf(CRAWLER, 't:1'));
+  write(1);
+  const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
+  refuse();
+  const [refused] = ask(checkOf(CRAWLER, 't:1'));
+  for (const id of [unwritten!, refused!]) {
+    expect(await replyTo(id)).toEqual({ ok: true, value: { decision: 'deny', reason: UNWRITABLE, policy: undefined, ruleId: undefined, opState: undefined } });
+  }
+  expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
+});
+
 test('a control that could not be recorded is answered 503, has no effect, and its signal reaches no agent', async () => {
   const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
   const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);

@@ -11,11 +11,13 @@ import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView, rfc3339 } from './views.ts';
 
+const USAGE_ID_MEANING = 'Your own name for this record, 1 to 256 bytes long: for a day, what is sent again under it is counted once. Without one, what was answered 503, or not at all, may have been counted, and is then counted twice.';
+
 const usage = z.strictObject({
   agent: agentIdentity,
   cost_usd: moneyUsd,
   op_id: optional(ruled((text) => parseOpId(text) !== undefined, OP_ID_RULE)),
-  usage_id: optional(ruled(isUsageId, USAGE_ID_RULE)),
+  usage_id: optional(ruled(isUsageId, USAGE_ID_RULE).meta({ description: USAGE_ID_MEANING })),
 });
 
 async function record({ principal, body }: Authorized<typeof usage>, link: Link): Promise<HttpReply> {

@@ -114,6 +114,17 @@ test('a batch is answered in order, and a malformed item fails it as a whole wit
   expect(scene.gateway.asked).toEqual([]);
 });
 
+test('a batch may have four times as many bytes as any other message, and each check of it as many as one that comes alone', async () => {
+  const batch = (sizes: number[]) => unary(`${POLICY}/BatchCheckActions`, 'BatchCheckActionsRequest', 'BatchCheckActionsResponse', {
+    requests: sizes.map((size, index) => check({ spanId: `s${index}`, attributes: { text: 'x'.repeat(size) } })),
+  });
+  expect((await batch([1_000_000, 1_000_000, 1_000_000, 1_000_000])).responses).toHaveLength(4);
+  scene.gateway.asked.length = 0;
+  expect(await refusal(batch([1, 1_100_000]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1]: is larger than a check may be that comes by itself' });
+  expect(await refusal(batch(Array.from({ length: 5 }, () => 1_000_000)))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  expect(scene.gateway.asked).toEqual([]);
+});
+
 test('registering needs the write scope; a token is minted once, or brought along', async () => {
   const register = (request: Partial<Messages['RegisterAgentRequest']>, metadata?: Metadata) =>
     unary(`${AGENT}/RegisterAgent`, 'RegisterAgentRequest', 'RegisterAgentResponse', { agent: crawler, credentialToken: '', parent: undefined, ...request }, metadata);
