@@ -13,6 +13,8 @@ export type Attempt =
   | { readonly kind: 'late' }
   | { readonly kind: 'refused'; readonly error: GatewayError };
 
+/** The fault by which the gateway says that it goes. Nobody knows whether it has decided before. */
+const LEAVING = 'shutting_down';
 /** The faults by which the gateway says that it cannot decide for the moment. */
 const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
 const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
@@ -29,6 +31,7 @@ export function attemptOnStream(answered: Answered): Attempt {
 
 export function attemptOfError(error: GatewayError): Attempt {
   const { code, fault, message, retryAfterMs } = error;
+  if (fault === LEAVING) return lostBy(error);
   if (fault !== undefined) return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
   switch (code) {
     case 'deadline_exceeded': return { kind: 'late' };
@@ -46,6 +49,7 @@ function attemptOfReply(reply: StreamCheckReply): Attempt {
   const { error } = reply;
   if (error == null) return { kind: 'answer', reply };
   const { code, message, retryAfterSecs } = error;
+  if (code === LEAVING) return { kind: 'lost', because: message, isUnsent: false };
   if (BUSY_FAULTS.has(code)) return { kind: 'busy', because: message, retryAfterMs: retryAfterSecs * 1000 };
   return { kind: 'refused', error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, { fault: code, retryAfterMs: retryAfterSecs * 1000 }) };
 }

@@ -38,8 +38,10 @@ export type AgentClient = {
    *
    *     const { decision, reason } = await agent.check({ action: 'file.read', resource: '/workspace/notes.md' });
    *
-   * Resolves within `deadlines.checkMs`, whatever happens to the gateway; see `onUnreachable`. Rejects with a GatewayError
-   * (`invalid_argument`) when the request is malformed, and when the API key is refused.
+   * Resolves within `deadlines.checkMs`, also when the gateway is away, leaves or has no room; see `onUnreachable`. Rejects with a
+   * GatewayError when the gateway, or a proxy before it, refuses the request for good: `invalid_argument` when it is malformed,
+   * `resource_exhausted` when it is over 1 MiB, `unauthenticated` or `permission_denied` when the API key does not hold, `internal`
+   * when the gateway fails over it.
    *
    * When `signal` is aborted before the answer, an action that is allowed nevertheless is completed, except under a `spanId` of
    * yours.
@@ -69,7 +71,8 @@ export type AgentClient = {
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
   /**
-   * Reports that an operation which `check` has allowed is done, and its cost in US dollars.
+   * Reports that an operation which `check` has allowed is done, and its cost in US dollars. For a day, the gateway counts the cost of
+   * one `opId` once: choose no `traceId` and `spanId` of yours twice.
    *
    *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd: 0.05 });
    *     if (decision === 'allow') await agent.complete(opId, { costUsd: await translate() });

@@ -1,6 +1,8 @@
 /** What the words of a gateway, or of a proxy before it, come to for the one who asked: where streams do not get through, so that each call is answered on its own. */
 import { expect, test } from 'vitest';
+import { attemptOnStream } from '../../src/sdk/attempts.ts';
 import { GatewayError } from '../../src/sdk/index.ts';
+import type { StreamCheckReply } from '../../src/sdk/schema.ts';
 import { scriptedAgent, scriptedGateway, type Answer } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
@@ -45,4 +47,20 @@ test('a completion of which it cannot be asked whether an attempt before has mad
   });
   await expect(scriptedAgent(gateway).complete('trace:span')).rejects.toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
   expect(asked).toBe(2);
+});
+
+test('a gateway that shuts down is none that has refused the check: it is asked again, and counts as one that cannot be reached when it stays away', async () => {
+  const leaving = { fails: 'UNAVAILABLE', fault: 'shutting_down', retryAfterSecs: 1 } as const;
+  let asked = 0;
+  const gateway = await scriptedGateway(({ method }) => {
+    if (method !== 'CheckAction') return undefined;
+    asked += 1;
+    return asked === 1 ? leaving : undefined;
+  });
+  expect(await scriptedAgent(gateway).check(SEARCH)).toMatchObject({ decision: 'allow', opState: 'running', unreachable: false });
+  expect(asked).toBe(2);
+  const agent = await agentWith(leaving, 'CheckAction', 200);
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', opState: undefined, unreachable: true });
+  const reply = { error: { code: 'shutting_down', message: 'this gateway is shutting down; connect again', retryAfterSecs: 1 } } as StreamCheckReply;
+  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({ kind: 'lost', because: 'this gateway is shutting down; connect again', isUnsent: false });
 });
