@@ -60,6 +60,14 @@ test('a check says allow with status 0 and deny with status 3, and why', async (
   expect(explained.stdout).toMatch(/^policy +none decided$/m);
   expect(explained.stdout).toMatch(/^starter {2}\(global, starter\.yaml\)\n {2}harmless-tools +allow +action does not match\n {2}models +allow +condition is false$/m);
   expect((await svc('ops show asks:3')).status).toBe(1);
+  const operationOf = async (words: string): Promise<string | undefined> =>
+    /^operation +(.*)$/m.exec((await svc(`check --explain --agent acme/search/asks --action tool.call ${words}`.trim())).stdout)?.[1];
+  expect(await operationOf('')).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}, not registered$/);
+  expect(await operationOf('--op asks:2')).toBe('asks:2, running');
+  // It runs, and an agent that is refused is not told so.
+  await svc('agents register acme/search/other');
+  const refused = await svc('check --explain --agent acme/search/other --action tool.call --op asks:2');
+  expect(refused.stdout).toMatch(/^operation +asks:2, its state is not told$/m);
 });
 
 test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {

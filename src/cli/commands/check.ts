@@ -17,17 +17,17 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   const api = await Api.of(invocation);
   const request = requestOf(options, env);
   const answer = answerOf(await api.post(CHECK_PATH, 'decision', request));
-  if (options.isSet('explain')) await showExplained(api, globals.output, answer, request);
+  if (options.isSet('explain')) await showExplained(api, globals.output, answer, request, options.text('op') === undefined);
   else await show(globals.output, answer, () => [summary(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
 }
 
 /** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
-async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest): Promise<void> {
+async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest, isFresh: boolean): Promise<void> {
   const explanation = await api.post('/api/v1/policies/explain', 'documents', {
     agent: wireAgent(agent), caller: caller && wireAgent(caller), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
   });
-  await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer), ...tracesIn(explanation).flatMap(documentLines)]);
+  await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer, isFresh), ...tracesIn(explanation).flatMap(documentLines)]);
 }
 
 type CheckRequest = ReturnType<typeof requestOf>;
@@ -100,12 +100,13 @@ const textOrNull = (value: unknown): string | null => (typeof value === 'string'
 
 const summary = ({ decision, reason, op_id: opId }: Answer): string => decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
-const explained = (answer: Answer): readonly string[] => [
+/** Of a fresh operation it is known that there is none; of another, a gateway that tells no state may have one. */
+const explained = (answer: Answer, isFresh: boolean): readonly string[] => [
   decisionLine(answer.decision, answer.reason ?? 'no reason given'),
   ...fieldLines([
     ['policy', answer.policy ?? 'none decided'],
     ['rule', answer.rule_id ?? 'none'],
-    ['operation', `${cellText(answer.op_id)}${answer.op_state === null ? ', not registered' : `, ${answer.op_state}`}`],
+    ['operation', `${cellText(answer.op_id)}, ${answer.op_state ?? (isFresh ? 'not registered' : 'its state is not told')}`],
     ['audit entry', answer.audit_id],
   ]),
 ];
