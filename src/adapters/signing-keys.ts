@@ -24,6 +24,7 @@ type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: strin
 
 /** How long a token that was signed a moment ago can be valid, at most. */
 const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
+const GIVEN = 'the signing key is given by SVC_JWT_PRIVATE_KEY: put another into its file and send SIGHUP or, where the setting holds the key itself, restart with another';
 
 /** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700). Rejects with the reason when a key is unusable. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
@@ -66,7 +67,7 @@ class KeyRing implements SigningKeys {
   rotate() {
     return this.#oneAtATime(async () => {
       if (this.#options.given !== undefined) {
-        return fail({ kind: 'conflict', detail: 'the signing key is given by SVC_JWT_PRIVATE_KEY: put a new key there and reload' } as const);
+        return fail({ kind: 'conflict', detail: GIVEN } as const);
       }
       const { active, retired } = this.#inForce();
       const next = generateSigningKey();

@@ -62,7 +62,8 @@ export type AgentClientOptions = AgentCredential & {
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
   /**
    * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation (registered by
-   * `check`), return true once you have acted on the signal: that acknowledges it; otherwise it is sent again.
+   * `check`), return true once you have acted on the signal: that acknowledges it; otherwise it is sent again whenever the channel
+   * opens anew.
    */
   readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
   /** Called with errors in the background, such as an operation that could not be reported complete. Default: `process.emitWarning`. */

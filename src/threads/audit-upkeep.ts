@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHECKPOINTS_FILE, createCheckpointer, loadCheckpointKey, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
+import { ANCHOR_FILE, CHECKPOINTS_FILE, createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
 import { spanOf } from '../adapters/audit/recovery.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
@@ -27,6 +27,8 @@ const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const LOST_KEY = `what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
+/** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
+const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} anew`;
 const UNSIGNED = 'had its end been cut off, nothing would tell. If the file was left out of a restore, stop the gateway and restore all parts from one backup';
 const NOT_SIGNED = 'the head of the audit log was not signed';
 
@@ -60,7 +62,8 @@ export class AuditUpkeep {
     const hasKey = existsSync(checkpointKeyPath);
     this.#key = loadCheckpointKey(checkpointKeyPath);
     const isSigned = readCheckpoints(directory).length > 0;
-    if (!hasKey && isSigned) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}`);
+    const isAnchored = readAnchor(directory) !== undefined;
+    if (!hasKey && (isSigned || isAnchored)) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`);
     if (!isSigned) this.#attempt('how old the audit log is cannot be told', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();

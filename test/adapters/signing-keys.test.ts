@@ -103,7 +103,8 @@ describe('a key that is given', () => {
 
   test('is not rotated here', async () => {
     const keys = await setUp().open(RFC_PEM);
-    expect(await keys.rotate()).toMatchObject({ ok: false, fault: { kind: 'conflict' } });
+    const detail = 'the signing key is given by SVC_JWT_PRIVATE_KEY: put another into its file and send SIGHUP or, where the setting holds the key itself, restart with another';
+    expect(await keys.rotate()).toEqual({ ok: false, fault: { kind: 'conflict', detail } });
   });
 
   test('another one in its place retires it, and so does taking it away', async () => {

@@ -1,9 +1,11 @@
+import { createPublicKey } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
 import { listSegments } from '../../src/adapters/audit/segments.ts';
+import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { AuditUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
 import { append, NOON_MS, openWriter } from '../adapters/audit/log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -190,6 +192,27 @@ test('a key of the checkpoints that is missing, as after half a restore, is made
   new AuditUpkeep(writer, options, note).stop();
   writer.close();
   expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing and is made anew: what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move checkpoints.ndjson away`]]);
+});
+
+test('with the key of a log from which retention has deleted, it is said what becomes of its anchor, and until when', async () => {
+  const { note, notes, ...paths } = scene();
+  const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
+  const grow = (): void => { for (let n = 0; n < 5; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]); };
+  const keep = (): void => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
+  const verified = () => verifyAuditLog(paths.directory, { checkpointKey: createPublicKey(readFileSync(paths.checkpointKeyPath)) });
+  grow();
+  keep();
+  rmSync(paths.checkpointKeyPath);
+  rmSync(join(paths.directory, 'checkpoints.ndjson'));
+  notes.length = 0;
+  keep();
+  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing and is made anew: what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json anew`]]);
+  expect(await verified()).toMatchObject({ ok: false, firstBroken: { problem: 'forged', segment: 'anchor.json' } });
+  expect(await verifyAuditLog(paths.directory)).toMatchObject({ ok: true });
+  grow();
+  keep();
+  expect(await verified()).toMatchObject({ ok: true });
+  writer.close();
 });
 
 test('a key of the checkpoints that a crash or a full disk cut short is named, with what to do, and is not replaced', () => {
