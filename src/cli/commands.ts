@@ -110,7 +110,7 @@ const OPERATIONS: readonly CommandRow[] = [
   },
   {
     synopsis: 'ops ls',
-    summary: 'list operations in flight',
+    summary: 'list operations in flight, and those that have ended lately',
     options: [{ flags: '--state <state>', meaning: 'only in this state', choices: OP_STATES }, ORG, TEAM, AGENT, LIMIT],
     example: 'svc ops ls --state running --org acme',
     load: async () => (await import('./commands/ops.ts')).ls,

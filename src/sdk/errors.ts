@@ -17,7 +17,10 @@ type GatewayErrorDetails = { readonly fault?: string | undefined; readonly retry
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: GatewayErrorCode;
-  /** The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when the gateway was not reached. */
+  /**
+   * The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when there is none: the gateway was
+   * not reached, has refused what it had not read, or a proxy before it has answered.
+   */
   readonly fault: string | undefined;
   /** After how many milliseconds the gateway suggests a retry; 0 when it suggests none. */
   readonly retryAfterMs: number;
@@ -55,7 +58,8 @@ export class ActionDeniedError extends Error {
 }
 
 /**
- * An operator has terminated the operation, or the policy has when the gateway came back from an outage: the body must not continue.
+ * An operator has terminated the operation, or policy or a budget has denied it when the gateway came back from an outage: the body
+ * must not continue.
  * Also the `reason` of the operation's AbortSignal.
  */
 export class OpTerminatedError extends Error {

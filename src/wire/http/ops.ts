@@ -57,7 +57,7 @@ const control = (trigger: ControlTrigger) => async ({ principal, params }: Autho
 
 export const opRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', answers: { 200: opShape, 201: opShape }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight', query: ['state', 'org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: opPage }, handle: list },
+  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight, and those that have ended lately', query: ['state', 'org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: opPage }, handle: list },
   { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', answers: { 200: opShape }, handle: get },
   { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', answers: { 200: opShape }, refusals: [409], handle: control('pause') },
   { method: 'post', path: '/api/v1/ops/:id/resume', access: { scope: 'write' }, summary: 'Resumes a paused operation', answers: { 200: opShape }, refusals: [409], handle: control('resume') },
