@@ -10,7 +10,7 @@ import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Speaker } from './identity.ts';
 import { effectsOfImpersonation } from './impersonation.ts';
-import { agentKeyOf, type OpId } from './ids.ts';
+import { agentKeyOf, usageIdOfCompletion, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
 import { pageOfOps } from './ops-page.ts';
@@ -196,7 +196,10 @@ export class Governor {
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
     const op = owned?.ok === true ? owned.value : undefined;
-    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, op }, nowMs);
+    // An agent may use the id of an operation again once that is forgotten: the completion of the later one is not the earlier one's.
+    const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
+    const isAnotherBeforeMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
+    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, isAnotherBeforeMs, op }, nowMs);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     // A retry may overtake the first record on its way to the disk, and must not be answered before it.
     if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };

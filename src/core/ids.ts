@@ -58,6 +58,9 @@ export function parseOpId(text: string): OpId | undefined {
   return colon === -1 ? undefined : opIdOf(text.slice(0, colon), text.slice(colon + 1));
 }
 
+/** The usage id of what a completion reports: named after its operation, so that a completion said again is not counted again. */
+export const usageIdOfCompletion = (opId: OpId): string => `complete:${opId}`;
+
 /** The key under which an agent is registered. The whole triple takes part, so equal names in two orgs never meet. */
 export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey => `${orgId}/${teamId}/${agentId}` as AgentKey;
 

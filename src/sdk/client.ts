@@ -71,8 +71,7 @@ export type AgentClient = {
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
   /**
-   * Reports that an operation which `check` has allowed is done, and its cost in US dollars. For a day, the gateway counts the cost of
-   * one `opId` once: choose no `traceId` and `spanId` of yours twice.
+   * Reports that an operation which `check` has allowed is done, and its cost in US dollars, which the gateway counts once.
    *
    *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd: 0.05 });
    *     if (decision === 'allow') await agent.complete(opId, { costUsd: await translate() });

@@ -4,7 +4,7 @@
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, invalid, type Fault } from '../core/fault.ts';
-import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId } from '../core/ids.ts';
+import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId, usageIdOfCompletion } from '../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
@@ -110,8 +110,7 @@ export function completionOf(request: CompleteOpRequest, principal: Principal | 
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
-  // Named after the operation, so that a repeated completion is not counted again.
-  return ok({ command, usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: `complete:${opId}` } });
+  return ok({ command, usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: usageIdOfCompletion(opId) } });
 }
 
 export function usageOf(request: RecordUsageRequest, principal: Principal | undefined): Result<CommandOf<'record-usage'>, Fault> {

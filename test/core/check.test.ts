@@ -195,6 +195,30 @@ describe('money', () => {
     expect(governor.apply<'record-usage'>(usage(1, 's:1'), 30)).toEqual({ reply: { ok: false, fault: { kind: 'not_owner', opId: 's:1' } }, effects: [] });
   });
 
+  test('what a completion costs counts once for each operation, also where a later one has the id of one that is forgotten', () => {
+    const governor = capped();
+    const spent = () => governor.budgets.spentUsd('acme', 500_000).daily;
+    const completed = (usd: number, atMs: number) => {
+      governor.apply<'record-usage'>(usage(usd, 't:1', 'complete:t:1'), atMs);
+      governor.apply<'complete-op'>({ type: 'complete-op', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, opId: 't:1' as CheckCommand['opId'] }, atMs);
+      return spent();
+    };
+    decide(ask(0), governor, 1_000);
+    expect(completed(1, 2_000)).toBe(1);
+    expect(completed(1, 3_000)).toBe(1);
+    governor.sweep(100_000);
+    expect(completed(1, 100_000)).toBe(1); // said again of an operation that is forgotten
+    decide(ask(0), governor, 101_000);
+    expect(completed(2, 101_000)).toBe(3);
+    expect(completed(2, 102_000)).toBe(3);
+    expect(governor.apply<'record-usage'>(usage(2, 't:1', 'u1'), 103_000).effects).toContainEqual({ kind: 'spend-changed' });
+    expect(spent()).toBe(5);
+    governor.sweep(200_000);
+    decide(ask(0), governor, 201_000);
+    governor.apply<'record-usage'>(usage(2, 't:1', 'u1'), 202_000);
+    expect(spent()).toBe(5); // the agent's own name for a record is its own to choose
+  });
+
   test('what policy denies is denied by policy, whatever it would cost', () => {
     for (const dryRun of [false, true]) {
       const { answer, draft } = decide(ask(11, { resource: 'forbidden', dryRun }), capped());
