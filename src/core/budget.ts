@@ -19,7 +19,7 @@ export type UsageOptions = {
   /** Makes a retry count once. */
   readonly usageId?: string | undefined;
   /** What was counted under the usage id before this time was another record. */
-  readonly isAnotherBeforeMs?: number | undefined;
+  readonly usageSinceMs?: number | undefined;
   /** The operation it was spent on, which holds that much less for it. */
   readonly op?: OpNumber | undefined;
 };
@@ -140,13 +140,13 @@ export class BudgetTracker {
    * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `op` it takes the place of
    * as much of that operation's reservation. The rest is held for what the operation may still spend.
    */
-  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, isAnotherBeforeMs = 0, op }: UsageOptions, nowMs: number): UsageOutcome {
+  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, usageSinceMs = 0, op }: UsageOptions, nowMs: number): UsageOutcome {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
     const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
     const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
-    if (known !== undefined && known.recordedAtMs >= isAnotherBeforeMs) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
+    if (known !== undefined && known.recordedAtMs >= usageSinceMs) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
     const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
     if (op !== undefined && held > 0) this.#reservations.lower(op, Math.max(0, held - costMicroUsd));
     const alerts = this.#add(envelope, costMicroUsd);

@@ -198,8 +198,8 @@ export class Governor {
     const op = owned?.ok === true ? owned.value : undefined;
     // An agent may use the id of an operation again once that is forgotten: the completion of the later one is not the earlier one's.
     const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
-    const isAnotherBeforeMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
-    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, isAnotherBeforeMs, op }, nowMs);
+    const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
+    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, usageSinceMs, op }, nowMs);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     // A retry may overtake the first record on its way to the disk, and must not be answered before it.
     if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };

@@ -4,7 +4,7 @@
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, invalid, type Fault } from '../core/fault.ts';
-import { isName, isOpHalf, isOrgName, parseOpId, type AgentIdentity, type OpId, usageIdOfCompletion } from '../core/ids.ts';
+import { isName, isOpHalf, isOrgName, parseOpId, usageIdOfCompletion, type AgentIdentity, type OpId } from '../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
