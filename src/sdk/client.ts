@@ -91,7 +91,8 @@ export type AgentClient = {
 
   /**
    * Takes no more calls, waits at most `deadlines.closeMs` for those in progress, aborts bodies that still run with a
-   * ClientClosedError, and disconnects. Afterwards the client does not keep the process alive.
+   * ClientClosedError, and disconnects: up to a second later, for these bodies to end and the last acknowledgements to be sent.
+   * Afterwards the client does not keep the process alive.
    */
   close(): Promise<void>;
 };

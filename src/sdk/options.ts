@@ -26,7 +26,7 @@ export type Deadlines = {
    * the loss of the connection: once it has been lost for longer, checks do not wait. Default 1,000; 0: never wait.
    */
   readonly outageMs?: number | undefined;
-  /** How long `close()` waits for work in progress. Default 5,000. */
+  /** How long `close()` waits for work in progress before it aborts it. Default 5,000. */
   readonly closeMs?: number | undefined;
 };
 
