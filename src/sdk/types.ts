@@ -2,7 +2,8 @@
 
 /**
  * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. Each name has
- * 1 to 256 bytes, without white space, control characters or `/`, and is not `.` or `..`. An organization is not `-` either.
+ * 1 to 256 bytes, without white space, `/`, and what Unicode calls control, format, private or unassigned characters, and is not `.`
+ * or `..`. An organization is not `-` either.
  */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
@@ -23,7 +24,7 @@ export type Action = {
   readonly action: string;
   /** The target: a tool, a model, a path, a host … Up to 2048 bytes. */
   readonly resource?: string | undefined;
-  /** Anything that policy conditions may use. */
+  /** Anything that policy conditions may use. Nested at most 32 deep, at most 1000 keys and 10,000 list items in all. */
   readonly attributes?: JsonObject | undefined;
   /**
    * 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends, or until 10 minutes after its last check with an
