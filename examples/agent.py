@@ -1,6 +1,7 @@
 # The agent of agent.mjs without an SDK: Python's standard library and the gateway's HTTP port. examples/README.md says how.
 #
 #   AGENT_API_KEY=<a key with write scope> python3 examples/agent.py
+import contextlib
 import json
 import os
 import sys
@@ -57,15 +58,25 @@ def main():
         sys.exit(answer['reason'])
     op_id = answer['opId']
     say(f'allowed, running as OP={op_id}')
-    for page in range(1, STEPS + 1):
-        # Asked again under its name, a running operation is allowed, and one that an operator has paused or ended is denied.
-        while (answer := ask('search', 'tool.call', 'web_search'))['decision'] != 'DECISION_ALLOW':
-            if answer.get('opState') != 'OP_STATE_PAUSED':
-                sys.exit(f'stopped: {answer["reason"]}')
+
+    def complete(**spent):
+        call('AgentService/CompleteOp', {'agent': AGENT, 'credentialToken': token, 'opId': op_id, **spent})
+
+    try:
+        for page in range(1, STEPS + 1):
+            # Asked again under its name, a running operation is allowed, and one that an operator has paused or ended is denied.
+            while (answer := ask('search', 'tool.call', 'web_search'))['decision'] != 'DECISION_ALLOW':
+                if answer.get('opState') != 'OP_STATE_PAUSED':
+                    sys.exit(f'stopped: {answer["reason"]}')
+                time.sleep(STEP_SECS)
             time.sleep(STEP_SECS)
-        time.sleep(STEP_SECS)
-        say(f'read page {page}')
-    call('AgentService/CompleteOp', {'agent': AGENT, 'credentialToken': token, 'opId': op_id, 'costUsd': 0.002})
+            say(f'read page {page}')
+    except BaseException:
+        # Nobody works on it any more, whatever the reason. One that was terminated is over without this.
+        with contextlib.suppress(GatewayError):
+            complete()
+        raise
+    complete(costUsd=0.002)
     say('done')
 
 

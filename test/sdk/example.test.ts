@@ -1,4 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -72,6 +74,37 @@ withPython('the example agent in Python waits while it is paused and stops when 
   } finally {
     example.agent.kill('SIGKILL');
     await gateway.stop();
+  }
+});
+
+withPython('the example agent in Python leaves no operation open when it is denied its next step, or interrupted', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-example-'));
+  const policy = join(folder, 'policy.yaml');
+  const write = (effect: 'allow' | 'deny'): void => writeFileSync(policy, `name: example\nscope: global\nrules:\n  - id: search\n    actions: ["tool.call"]\n    effect: ${effect}\n    reason: not in this test\n`);
+  write('allow');
+  const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policy } });
+  const stop = async (by: (agent: ChildProcess) => unknown) => {
+    const example = startExample('python3', 'agent.py', { AGENT_URL: gateway.url });
+    try {
+      await eventually(() => expect(example.pages()).toBeGreaterThan(2));
+      await by(example.agent);
+      const status = await example.ended;
+      const opId = /OP=(\S+)/.exec(example.log())?.[1];
+      return { status, state: (await gateway.call('GET', `/api/v1/ops/${opId}`)).body.state, log: example.log() };
+    } finally {
+      example.agent.kill('SIGKILL');
+    }
+  };
+  try {
+    expect(await stop((agent) => agent.kill('SIGINT'))).toMatchObject({ status: 130, state: 'completing' });
+    const denied = await stop(async () => {
+      write('deny');
+      await gateway.call('POST', '/api/v1/policies/reload');
+    });
+    expect(denied).toMatchObject({ status: 1, state: 'completing', log: expect.stringContaining('stopped: not in this test') });
+  } finally {
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
