@@ -129,7 +129,7 @@ const OPERATIONS: readonly CommandRow[] = [
     example: 'svc agents register acme/search/crawler',
     load: async () => (await import('./commands/agents.ts')).register,
   },
-  { synopsis: 'agents rm <agent>', summary: 'remove an agent; its token is no longer good, and its operations hear no more signals', example: 'svc agents rm acme/search/crawler', load: async () => (await import('./commands/agents.ts')).rm },
+  { synopsis: 'agents rm <agent>', summary: 'remove an agent; its token is no longer good, and it hears no more signals by it', example: 'svc agents rm acme/search/crawler', load: async () => (await import('./commands/agents.ts')).rm },
 ];
 
 const READING: readonly CommandRow[] = [
