@@ -58,6 +58,11 @@ test('the core knows no system: nothing of Node.js and no library that does inpu
   expect([...outside].sort()).toEqual(['@marcbachmann/cel-js', 're2js']);
 });
 
+test('what the doors share imports no door', () => {
+  const isDoor = (path: string): boolean => /^src\/wire\/(http|grpc|ws)\//.test(path);
+  expect(imports.filter(({ from, to }) => areaOf(from) === 'wire' && !isDoor(from) && isDoor(to)).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+});
+
 test('nothing imports itself in a circle', () => {
   const next = new Map(sources.map((path) => [path, imports.filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy).map(({ to }) => to)]));
   const circles: string[] = [];

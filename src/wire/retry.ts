@@ -1,6 +1,6 @@
 /** When a refused caller may try again. */
 import type { Fault } from '../core/fault.ts';
-import type { Header } from './http/route.ts';
+import type { Header } from './http-answer.ts';
 
 /** After how many seconds it makes sense to try again; 0 when it never does. */
 export const retryAfterSecs = (fault: Fault): number => ('retryAfterSecs' in fault ? fault.retryAfterSecs : fault.kind === 'audit_unavailable' ? 1 : 0);

@@ -1,6 +1,6 @@
 /** How faults become errors of gRPC and Connect. The HTTP API has a table of its own, in http/reply.ts. */
 import type { FaultKind } from '../core/fault.ts';
-import type { HttpStatus } from './http/status-text.ts';
+import type { HttpStatus } from './http-answer.ts';
 
 /** The status codes of gRPC by the names that Connect gives them, with Connect's HTTP status. */
 export const RPC_HTTP_STATUS = {

@@ -1,5 +1,6 @@
 /** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
-import type { Header, HttpResponse } from './route.ts';
+import type { Header } from '../http-answer.ts';
+import type { HttpResponse } from './route.ts';
 
 const NO_HEADERS: readonly Header[] = [];
 

@@ -1,10 +1,10 @@
 import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
+import { STATUS_LINE, type Header } from '../http-answer.ts';
 import type { DoorState } from './door-state.ts';
 import { GatheredBody, type BodyLimits } from './gathered-body.ts';
 import { problemOf } from './reply.ts';
-import type { Header, HttpResponse } from './route.ts';
-import { STATUS_LINE } from './status-text.ts';
+import type { HttpResponse } from './route.ts';
 
 /** No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);

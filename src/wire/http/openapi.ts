@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { OP_STATES, OP_TRIGGERS } from '../../core/op-state.ts';
 import { SCOPES } from '../../core/scope.ts';
+import { STATUS_TEXT, type HttpStatus } from '../http-answer.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import { REFRESH_COOKIE } from './refresh-cookie.ts';
 import { HTTP_STATUS } from './reply.ts';
 import type { Answer, Route } from './route.ts';
-import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /** The cookie that carries the refresh token (spec: Authentication 5). */
-import type { Header } from './route.ts';
+import type { Header } from '../http-answer.ts';
 
 export const REFRESH_COOKIE = 'svc_refresh';
 

@@ -1,8 +1,8 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
+import { STATUS_TEXT, type Header, type HttpStatus } from '../http-answer.ts';
 import { rateLimitHeaders, retryAfterSecs } from '../retry.ts';
-import type { Header, HttpResponse } from './route.ts';
-import { STATUS_TEXT, type HttpStatus } from './status-text.ts';
+import type { HttpResponse } from './route.ts';
 
 export const HTTP_STATUS = {
   invalid_argument: 400,

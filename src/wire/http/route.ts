@@ -4,8 +4,8 @@ import type { Fault } from '../../core/fault.ts';
 import type { Result } from '../../core/result.ts';
 import type { Principal, Scope } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
+import type { Header, HttpStatus } from '../http-answer.ts';
 import type { QueryName } from './query-names.ts';
-import type { HttpStatus } from './status-text.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -26,8 +26,6 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
 };
 
 export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
-
-export type Header = readonly [name: string, value: string];
 
 export type HttpResponse = {
   readonly status: HttpStatus;

@@ -5,6 +5,7 @@ import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout, type Principal } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import { FairQueue } from '../../gateway/fair-queue.ts';
+import type { Header } from '../http-answer.ts';
 import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, bearerOf, isAuthorizedTwice } from './authorization.ts';
@@ -14,7 +15,7 @@ import type { DoorState } from './door-state.ts';
 import { Exchange, type BodyResult, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
-import type { Crowding, Header, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+import type { Crowding, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */

@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { ok } from '../../core/result.ts';
-import type { Header, HttpReply, HttpRequest, Route } from './route.ts';
+import type { Header } from '../http-answer.ts';
+import type { HttpReply, HttpRequest, Route } from './route.ts';
 
 type Encoding = 'br' | 'gzip' | 'identity';
 type StaticFile = { readonly type: string; readonly hash: string; readonly content: Readonly<Record<Encoding, Uint8Array>> };

@@ -1,3 +1,5 @@
+/** What every answer over HTTP has, of the API as of Connect. */
+
 /** The statuses that the gateway answers with, in the words of RFC 9110: those of Node.js are older for 413 and 422. */
 export const STATUS_TEXT = {
   200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content', 304: 'Not Modified',
@@ -10,3 +12,5 @@ export type HttpStatus = keyof typeof STATUS_TEXT;
 /** `404 Not Found`, as the socket writes it. */
 export const STATUS_LINE =
   Object.fromEntries(Object.entries(STATUS_TEXT).map(([status, text]) => [status, `${status} ${text}`])) as Readonly<Record<HttpStatus, string>>;
+
+export type Header = readonly [name: string, value: string];
