@@ -10,7 +10,7 @@ import type { WirePorts } from './ports.ts';
 import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
-import type { BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, MessageName, Messages } from './proto/messages.ts';
+import type { BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, MessageName, Messages, MethodName } from './proto/messages.ts';
 import { acknowledgementOf, checkCommandOf, checkResponseOf, completionOf, identityOf, registrationOf, usageOf } from './requests.ts';
 
 /** Reads a request, from either format. */
@@ -26,7 +26,7 @@ export type UnaryMethod = {
 };
 
 /** The methods whose messages are named after them, and decoded as the schema says. */
-type SimpleName = 'CheckAction' | 'RegisterAgent' | 'DeregisterAgent' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl';
+type SimpleName = Exclude<MethodName, 'BatchCheckActions'>;
 
 type HandleOf<N extends SimpleName> = Handle<Messages[`${N}Request`], Messages[`${N}Response`]>;
 

@@ -57,7 +57,7 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
-const LARGE_ANSWERS = methodShapes.flatMap(({ name, path }) => (name === 'BatchCheckActions' ? [path] : []));
+const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) => (response.fields.some(({ repeated }) => repeated) ? [path] : []));
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 

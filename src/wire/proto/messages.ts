@@ -111,3 +111,5 @@ export type Messages = {
   AckOpControlResponse: AckOpControlResponse;
 };
 export type MessageName = keyof Messages;
+type MethodOf<Name> = Name extends `${infer Method}Request` ? Method : never;
+export type MethodName = MethodOf<MessageName>;

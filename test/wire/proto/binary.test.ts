@@ -2,17 +2,14 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../../src/wire/proto/messages.ts';
-import { messageShape, methodShapes, protoRoot, type FieldShape, type MessageShape } from '../../../src/wire/proto/schema.ts';
+import { messageShape, protoRoot, type FieldShape, type MessageShape } from '../../../src/wire/proto/schema.ts';
 import { messageOf } from './arbitrary.ts';
 
 const type = (name: string) => protoRoot.lookupType(`svc.governance.v1.${name}`);
 
-const NAMES = [
-  'AgentId', 'CheckActionRequest', 'CheckActionResponse', 'BatchCheckActionsRequest', 'BatchCheckActionsResponse',
-  'StreamCheckActionsRequest', 'StreamCheckActionsResponse', 'CheckError', 'RegisterAgentRequest', 'RegisterAgentResponse',
-  'DeregisterAgentRequest', 'DeregisterAgentResponse', 'CompleteOpRequest', 'CompleteOpResponse', 'RecordUsageRequest',
-  'RecordUsageResponse', 'OpControlStreamRequest', 'OpControlStreamResponse', 'AckOpControlRequest', 'AckOpControlResponse',
-] as const satisfies readonly MessageName[];
+/** Every message of the schema: of what it declares, only messages have fields. */
+const declared = (protoRoot.lookup('svc.governance.v1')?.toJSON() as { readonly nested: Readonly<Record<string, object>> }).nested;
+const NAMES = Object.keys(declared).filter((name) => 'fields' in declared[name]!) as MessageName[];
 
 /** What the reference library takes: enum numbers, no `undefined`, Struct as its own message. */
 function forReference(shape: MessageShape, message: Record<string, unknown>): Record<string, unknown> {
@@ -51,11 +48,6 @@ test.each(NAMES)('%s written by the gateway reads the same in another implementa
     expect(reference.toObject(reference.decode(bytes))).toEqual(reference.toObject(reference.decode(reference.encode(foreign).finish())));
     expect(codec.decode(reference.encode(foreign).finish())).toEqual({ ok: true, value: message });
   }), { numRuns: 60 });
-});
-
-test('every message of the schema has a codec and nothing else has', () => {
-  const declared = [...methodShapes.flatMap(({ request, response }) => [request.name, response.name]), 'AgentId', 'CheckError'];
-  expect([...NAMES].sort()).toEqual([...new Set(declared)].sort());
 });
 
 test('a stream of checks has the fields of the unary check, so that one codec serves both', () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { messageShape, methodShapes } from '../../../src/wire/proto/schema.ts';
@@ -38,9 +38,18 @@ test('the interface has the methods of the contract', () => {
   ]);
 });
 
+const source = readFileSync(join(root, 'src/wire/proto/messages.ts'), 'utf8');
+
+const declared = readdirSync(join(root, 'proto/svc/governance/v1')).flatMap((file) =>
+  [...readFileSync(join(root, 'proto/svc/governance/v1', file), 'utf8').matchAll(/^message (\w+)/gm)].map(([, name]) => name!));
+
+test('every message of the schema has a type, and nothing else has', () => {
+  expect([...source.matchAll(/^  (\w+): \1;$/gm)].map(([, name]) => name).sort()).toEqual(declared.sort());
+});
+
 test('the types of the messages have the fields of the schema, by the same names', () => {
-  const source = readFileSync(join(root, 'src/wire/proto/messages.ts'), 'utf8');
-  const typed = [...source.matchAll(/^export type (\w+(?:Request|Response|Error|Id)) = \{([^}]*)\};$/gm)].map(([, name, fields]) => [name!, [...fields!.matchAll(/readonly (\w+)\??:/g)].map(([, field]) => field)] as const);
+  const typed = [...source.matchAll(/^export type (\w+) = \{([^}]*)\};$/gm)].filter(([, name]) => declared.includes(name!))
+    .map(([, name, fields]) => [name!, [...fields!.matchAll(/readonly (\w+)\??:/g)].map(([, field]) => field)] as const);
   expect(typed.length).toBeGreaterThan(12); // the others are made of these, or empty
   for (const [name, fields] of typed) expect([name, fields]).toEqual([name, messageShape(name).fields.map((field) => field.name)]);
 });
