@@ -168,7 +168,7 @@ export const VARIABLES = {
   SVC_AUDIT_FSYNC: variable(oneOf('always', 'never'), '`always` or `never`', 'never',
     '`always`: entries survive a loss of power too, at the cost of a disk flush per batch'),
   SVC_AUDIT_ON_FAILURE: variable(oneOf('deny', 'allow'), '`deny` or `allow`', 'deny',
-    'the answer to checks while the audit log cannot be written, with 503 to all other changes; `allow` decides and changes as usual, without a record'),
+    'the answer to checks while the audit log cannot be written, with 503 to all other changes; `allow`: checks, operations, agents and usage go on as usual, without a record, and keys, tokens, accounts and reloads of policies are answered 503'),
   SVC_AUDIT_REDACT: variable(list, 'keys, separated by commas', '',
     'words, separated by commas: values of attributes under keys that end in one of them never reach the audit log, in addition to the built-in ones'),
   SVC_AUDIT_RETENTION_DAYS: countOf('days', 0, 36_500, '0', 'audit segments older than this are deleted; 0: never'),

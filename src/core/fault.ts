@@ -70,7 +70,7 @@ export function explain(fault: Fault): string {
     case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
     case 'store_unreachable': return 'the database cannot be reached or written at the moment; try again shortly';
-    case 'audit_unavailable': return 'the audit log cannot be written, so nothing is allowed until it can';
+    case 'audit_unavailable': return 'the audit log cannot be written, and what must be recorded is refused until it can';
     case 'shutting_down': return 'this gateway is shutting down; connect again';
     case 'overloaded': return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'method_not_allowed': return `this path takes ${fault.allowed.join(', ')}`;

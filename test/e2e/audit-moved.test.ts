@@ -18,7 +18,7 @@ test('while the audit log is not where it was, nothing is allowed and the log sa
   const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
   for (let round = 1; round <= 2; round += 1) {
     renameSync(audit, aside);
-    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written, so nothing is allowed until it can' }));
+    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written, and what must be recorded is refused until it can' }));
     expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 503, code: 'audit_unavailable' });
     await eventually(() => expect(gateway.output.stderr.match(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted: put it back, or restart the gateway to go on after what is left"/g)).toHaveLength(round));
     renameSync(aside, audit);

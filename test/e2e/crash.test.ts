@@ -197,7 +197,7 @@ describe('a thread', () => {
     await load.stop();
     expect(load.failed).not.toContain('TimeoutError');
     const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
-    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written, so nothing is allowed until it can') && decision !== 'unavailable')).toEqual([]);
+    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written, and what must be recorded is refused until it can') && decision !== 'unavailable')).toEqual([]);
     await expectAllRecorded(gateway, load.answered);
     expect(gateway.process.exitCode).toBeNull();
   });

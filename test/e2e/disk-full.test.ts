@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
 
-const UNWRITABLE = 'the audit log cannot be written, so nothing is allowed until it can';
+const UNWRITABLE = 'the audit log cannot be written, and what must be recorded is refused until it can';
 
 /** Mounts a small file system where the audit log belongs, or the store; undefined with the reason where that is not allowed. */
 function mountSmall(dataDir: string, size: string, part: 'audit' | 'store' = 'audit'): string | undefined {
@@ -118,6 +118,8 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     const metrics = (await gateway.call('GET', '/metrics')).body as string;
     expect(Number(/^svc_audit_entries_lost_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(300);
     expect(metrics).toMatch(/^svc_audit_writable 0$/m);
+    // What makes or revokes credentials is not done without a record.
+    expect(await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'unrecorded', scopes: ['read'] })).toMatchObject({ status: 503, body: { code: 'audit_unavailable', detail: UNWRITABLE } });
     // Ready for checks, and in words that a monitor can tell from being whole.
     expect(await gateway.call('GET', '/readyz', undefined, null)).toMatchObject({ status: 200, body: { status: 'degraded', audit: 'unwritable' } });
     makeRoom();
