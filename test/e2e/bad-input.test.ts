@@ -95,6 +95,11 @@ describe('ids', () => {
     expect((await gateway.call('POST', `/api/v1/ops/${id}/complete`)).status).toBe(200);
   });
 
+  test.each([['trace_id', 'a b', 's'], ['span_id', 't', 'a:b'], ['trace_id', '', '']])('the refusal of a registration names %s where %j and %j are the halves', async (field, trace_id, span_id) => {
+    const { status, body } = await postOp({ trace_id, span_id });
+    expect({ status, body }).toMatchObject({ status: 400, body: { field, detail: `${field}: must be 1 to 256 bytes without white space, control characters or :` } });
+  });
+
   test.each([['no colon', 'plain'], ['a second colon', 'a:b:c'], ['only a colon', ':'], ['nothing before the colon', ':s'], ['nothing after it', 't:']])('an op_id with %s is refused', async (_what, op_id) => {
     expect((await postOp({ op_id })).body).toMatchObject({ code: 'invalid_argument', field: 'op_id' });
     expect((await gateway.call('POST', `/api/v1/ops/${op_id}/pause`)).status).toBe(400);

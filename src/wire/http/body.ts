@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isOnCalendar } from '../../core/calendar.ts';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import { invalid, type Fault } from '../../core/fault.ts';
-import { isName, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
+import { isName, isOpHalf, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
@@ -68,9 +68,12 @@ export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   return opId === undefined ? invalid(field, OP_ID_RULE) : ok(opId);
 }
 
+const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or :';
+
+/** Fault: `invalid_argument`, which names the first half that is malformed. */
 export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {
   const opId = opIdOf(traceId, spanId);
-  return opId === undefined ? invalid('trace_id, span_id', OP_ID_RULE) : ok(opId);
+  return opId === undefined ? invalid(isOpHalf(traceId) ? 'span_id' : 'trace_id', OP_HALF_RULE) : ok(opId);
 }
 
 export const DEFAULT_PER_PAGE = 50;
