@@ -8,7 +8,7 @@ import { finish, type Steps } from './steps.ts';
 export const EFFECTS = ['allow', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** Its JSON is part of the version of the policies, so whatever a key says must be in it. */
+/** Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says must be in it. */
 export type Rule = {
   readonly id: string;
   /** Globs over the action; `['*']` when left out. */
@@ -20,6 +20,9 @@ export type Rule = {
   readonly effect: Effect;
   readonly reason: string | undefined;
 };
+
+/** Whether a rule that has this key may leave out some of the checks that its patterns match. */
+export const NARROWS = { id: false, actions: false, resources: false, when: true, effect: false, reason: false } as const satisfies Record<keyof Rule, boolean>;
 
 export type PolicyDocument = {
   readonly name: string;
@@ -36,7 +39,7 @@ const MAX_REASON_LENGTH = 512;
 const MAX_RULES = 10_000;
 
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
-const RULE_KEYS = ['id', 'actions', 'resources', 'when', 'effect', 'reason'] as const;
+const RULE_KEYS = Object.keys(NARROWS);
 
 /** `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without problems. */
 export type ParsedDocument = { readonly document: PolicyDocument | undefined; readonly problems: readonly DocumentProblem[] };

@@ -1,5 +1,5 @@
 /** Rules that certainly have no effect, for a warning to their author. */
-import type { PolicyDocument, Rule } from './policy-document.ts';
+import { NARROWS, type PolicyDocument, type Rule } from './policy-document.ts';
 import { compileGlob, type Glob } from './policy-glob.ts';
 import { covers, type PolicyScope } from './policy-scope.ts';
 
@@ -11,8 +11,6 @@ export type UnreachableAllow = {
   readonly deniedBy: { readonly rule: Rule; readonly policy: string };
 };
 
-/** Whether a rule that has this key may leave out some of the checks that its patterns match. */
-const NARROWS = { id: false, actions: false, resources: false, when: true, effect: false, reason: false } as const satisfies Record<keyof Rule, boolean>;
 const NARROWING = (Object.keys(NARROWS) as (keyof Rule)[]).filter((key) => NARROWS[key]);
 
 const deniesAllItMatches = (rule: Rule): boolean => rule.effect === 'deny' && NARROWING.every((key) => rule[key] === undefined);
