@@ -5,18 +5,15 @@
  * Dashboards are bare sockets in processes of their own that read as fast as they can; one more is a full client that
  * checks what it is told.
  */
-import { fork, spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { PACKAGE_ROOT } from '../src/package-files.ts';
-import { endingOf, scratchFolder } from './lib/ending.ts';
 import { isBrief, numbers } from './lib/options.ts';
 import { heading, line, median } from './lib/report.ts';
+import { ADMIN_KEY, startGateway } from './lib/subject.ts';
 
-const KEY = 'bench-key-0123456789-0123456789-0123456789';
 const BATCH = 500;
 
 if (process.send !== undefined) watch(process.argv[2]!, Number(process.argv[3]));
@@ -31,7 +28,7 @@ function watch(url: string, count: number): void {
   let bytes = 0;
   let open = 0;
   for (let at = 0; at < count; at += 1) {
-    const socket = connect(Number(port), hostname, () => socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`));
+    const socket = connect(Number(port), hostname, () => socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`));
     // The head may come in several pieces.
     let head: string | undefined = '';
     socket.on('data', (chunk) => {
@@ -49,21 +46,7 @@ function watch(url: string, count: number): void {
 }
 
 async function main(dashboards: number, perSecond: number, seconds: number): Promise<void> {
-  const folder = scratchFolder();
-  const gateway = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
-    env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: KEY, SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const stop = endingOf(gateway, folder);
-  const url = await new Promise<string>((resolve) => {
-    let said = '';
-    gateway.stdout.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      const found = /HTTP\s+(http:\S+)[^]*HTTP core/.exec(said)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-  });
-  const pid = gateway.pid!;
+  const { url, pid, stop } = await startGateway({ SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' });
   const watchers = await Promise.all([0, 1].map(() => new Promise<ReturnType<typeof fork>>((resolve, reject) => {
     const watcher = fork(fileURLToPath(import.meta.url), [url, String(dashboards / 2)]);
     watcher.once('message', () => resolve(watcher));
@@ -73,7 +56,7 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
   const told = new Map<string, string>();
   let frames = 0;
   let lost = 0;
-  const witness = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${KEY}` } });
+  const witness = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
   await new Promise((resolve) => witness.once('open', resolve));
   witness.on('message', (data) => {
     const { event_type, payload } = JSON.parse(String(data)) as { event_type: string; payload: { op_id: string; state: string; dropped: number } };
@@ -124,7 +107,7 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
 async function checkBatch(url: string, at: number): Promise<void> {
   const requests = Array.from({ length: BATCH }, (_, of) => ({ agent: { orgId: `org-${of % 20}`, teamId: 'team', agentId: `agent-${of}` }, traceId: `trace-${at}-${of}`, spanId: 's', action: 'tool.call', resource: 'web_search' }));
   const response = await fetch(`${url}/svc.governance.v1.PolicyService/BatchCheckActions`, {
-    method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` }, body: JSON.stringify({ requests }),
+    method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${ADMIN_KEY}` }, body: JSON.stringify({ requests }),
   });
   const text = await response.text();
   if (response.status !== 200 || text.includes('DECISION_DENY')) throw new Error(text.slice(0, 500));
