@@ -3,16 +3,8 @@
  *
  *     {"id","event_type","org_id","agent_id","timestamp","payload"}
  *
- * `id` is a string of its own for every frame. The payloads:
- *
- * | event_type   | payload |
- * |--------------|---------|
- * | `ops_change` | `op_id`, `state`, `updated_at`; with `lineage=true` also `team_id` |
- * | `violation`  | `reason`, `action`, `team_id`, `claimed_org_id`, `claimed_team_id`, `claimed_agent_id` |
- * | `budget`     | `tier`, `team_id`, `period`, `percent`, `spent_usd`, `limit_usd` |
- * | `agent`      | `change` (`registered`, `rotated`, `deregistered`), `team_id`, `key`, and `parent` unless deregistered |
- * | `account`    | `change`, `account_id`, `email`, `role` |
- * | `lagged`     | `dropped`; such a frame has no other fields |
+ * `id` is a string of its own for every frame. INTERFACES.md has the payload of each kind; a frame of the kind `lagged` has
+ * nothing but that and its payload.
  */
 import type { OpView } from '../../core/commands.ts';
 import type { GatewayEvent } from '../../gateway/events.ts';
