@@ -2,7 +2,7 @@
 import { parseAgentKey, type AgentIdentity } from './ids.ts';
 import { isMapping, MappingReader, type DocumentProblem, type Mapping } from './mapping.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
-import { EFFECTS, type Effect } from './policy-document.ts';
+import { RULE_EFFECTS, type RuleEffect } from './policy-document.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
 import type { PolicySet } from './policy.ts';
@@ -11,7 +11,7 @@ import { fail, ok, type Result } from './result.ts';
 export type PolicyCase = {
   readonly name: string;
   readonly subject: CheckSubject;
-  readonly expect: Effect;
+  readonly expect: RuleEffect;
   /** The id of the rule that must decide; undefined: any. */
   readonly rule: string | undefined;
 };
@@ -19,7 +19,7 @@ export type PolicyCase = {
 export type CaseOutcome = {
   readonly name: string;
   readonly passed: boolean;
-  readonly expected: { readonly kind: Effect; readonly ruleId: string | undefined };
+  readonly expected: { readonly kind: RuleEffect; readonly ruleId: string | undefined };
   readonly actual: PolicyDecision;
   /** What differs, in one sentence; undefined when nothing does. */
   readonly difference: string | undefined;
@@ -46,7 +46,7 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   const action = readText(from, 'action');
   const resource = readResource(from);
   const agent = raw.agent === undefined ? from.missing('agent') : readAgent(from, 'agent');
-  const expect = EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
+  const expect = RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
   const subject = { attributes: readAttributes(from), caller: readAgent(from, 'caller'), estimatedCostMicroUsd: readCost(from) };
   if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
@@ -94,7 +94,7 @@ export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]
     return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
   });
 
-function differenceOf(expect: Effect, rule: string | undefined, { kind, ruleId, reason }: PolicyDecision): string | undefined {
+function differenceOf(expect: RuleEffect, rule: string | undefined, { kind, ruleId, reason }: PolicyDecision): string | undefined {
   if (kind !== expect) return `expected ${expect}, got ${kind}: ${reason}`;
   if (rule !== undefined && ruleId !== rule) return `expected ${expect} by rule ${rule}, got it ${ruleId === undefined ? 'by no rule' : `by rule ${ruleId}`}: ${reason}`;
   return undefined;

@@ -5,8 +5,8 @@ import { MAX_GLOB_LENGTH } from './policy-glob.ts';
 import { parsePolicyScope, SCOPE_FORMS, type PolicyScope } from './policy-scope.ts';
 import { finish, type Steps } from './steps.ts';
 
-export const EFFECTS = ['allow', 'deny'] as const;
-export type Effect = (typeof EFFECTS)[number];
+export const RULE_EFFECTS = ['allow', 'deny'] as const;
+export type RuleEffect = (typeof RULE_EFFECTS)[number];
 
 /** Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says must be in it. */
 export type Rule = {
@@ -17,7 +17,7 @@ export type Rule = {
   readonly resources: readonly string[];
   /** Undefined: always. */
   readonly when: Condition | undefined;
-  readonly effect: Effect;
+  readonly effect: RuleEffect;
   readonly reason: string | undefined;
 };
 
@@ -133,10 +133,10 @@ function readCondition(rule: MappingReader): Condition | undefined {
   return undefined;
 }
 
-function readEffect(rule: MappingReader): Effect | undefined {
+function readEffect(rule: MappingReader): RuleEffect | undefined {
   const { effect } = rule.raw;
   if (effect === undefined) return rule.missing('effect');
-  return EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', 'must be allow or deny');
+  return RULE_EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', 'must be allow or deny');
 }
 
 const EVERYTHING: readonly string[] = ['*'];

@@ -1,5 +1,5 @@
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
-import type { Effect } from './policy-document.ts';
+import type { RuleEffect } from './policy-document.ts';
 import { covered, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { covers, formatPolicyScope } from './policy-scope.ts';
 import type { RuleOutcome } from './rule-outcome.ts';
@@ -7,7 +7,7 @@ import type { RuleOutcome } from './rule-outcome.ts';
 /** Why a rule did or did not take part. */
 export type RuleTrace = {
   readonly id: string;
-  readonly effect: Effect;
+  readonly effect: RuleEffect;
   readonly outcome: RuleOutcome;
   /** The outcome in words: `action does not match`, `condition failed: No such key: size`, `matched: allow`. */
   readonly detail: string;

@@ -1,11 +1,11 @@
 import { cutText } from './cut-text.ts';
-import type { Effect, PolicyDocument, Rule } from './policy-document.ts';
+import type { PolicyDocument, Rule, RuleEffect } from './policy-document.ts';
 import type { CheckSubject, ConditionVariables } from './policy-condition.ts';
 import { compileGlob, isLiteral, type Glob } from './policy-glob.ts';
 
 /** The answer to a check. A deny that no rule made has neither policy nor rule. */
 export type PolicyDecision = {
-  readonly kind: Effect;
+  readonly kind: RuleEffect;
   /** One sentence for the agent's author. Names the rule, if one decided. */
   readonly reason: string;
   readonly policy: string | undefined;
@@ -56,7 +56,7 @@ export function covered({ exact, globs }: Patterns, text: string): boolean {
 
 const nameOf = (rule: Rule, document: PolicyDocument): string => `rule ${rule.id} of policy ${document.name}`;
 
-const VERB = { allow: 'allowed', deny: 'denied' } as const satisfies Record<Effect, string>;
+const VERB = { allow: 'allowed', deny: 'denied' } as const satisfies Record<RuleEffect, string>;
 
 function reasonOf(rule: Rule, document: PolicyDocument): string {
   return rule.reason === undefined ? `${VERB[rule.effect]} by ${nameOf(rule, document)}` : `${rule.reason} (${nameOf(rule, document)})`;
