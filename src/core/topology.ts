@@ -29,7 +29,7 @@ export type Overview = AgentPage & { readonly orgCount: number; readonly teamCou
 export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
 export type Tree = { readonly roots: readonly TreeNode[]; readonly next: string | undefined };
 
-export type Lineage = {
+export type AgentLineage = {
   readonly agent: AgentView;
   /** The nearest first. */
   readonly ancestors: readonly AgentView[];
@@ -38,7 +38,7 @@ export type Lineage = {
   readonly isCut: boolean;
 };
 
-export type LineagePage = { readonly lineages: readonly Lineage[]; readonly next: string | undefined };
+export type LineagePage = { readonly lineages: readonly AgentLineage[]; readonly next: string | undefined };
 
 export type Stats = {
   readonly orgCount: number;
@@ -127,13 +127,13 @@ export function lineages(agents: AgentRegistry, { orgId, agentId, perPage, curso
   return ok({ lineages: items.map((agent) => lineageOf(agents, agent)), next });
 }
 
-function lineageOf(agents: AgentRegistry, agent: AgentEntry): Lineage {
+function lineageOf(agents: AgentRegistry, agent: AgentEntry): AgentLineage {
   const ancestors = ancestorsOf(agents, agent);
   const descendants = descendantsOf(agents, agent);
   return { agent: viewOfAgent(agent), ancestors: ancestors.shown, descendants: descendants.shown, isCut: ancestors.isCut || descendants.isCut };
 }
 
-function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: Lineage['ancestors']; readonly isCut: boolean } {
+function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: AgentLineage['ancestors']; readonly isCut: boolean } {
   const shown: AgentView[] = [];
   for (let above = parentOf(agents, agent); above !== undefined; above = parentOf(agents, above)) {
     if (shown.length === LINEAGE_LIMITS.ancestors) return { shown, isCut: true };
@@ -142,7 +142,7 @@ function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown
   return { shown, isCut: false };
 }
 
-function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: Lineage['descendants']; readonly isCut: boolean } {
+function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: AgentLineage['descendants']; readonly isCut: boolean } {
   const shown: { agent: AgentView; depth: number }[] = [];
   const queue = [{ agent, depth: 0 }];
   for (const { agent: parent, depth } of queue) { // which grows meanwhile

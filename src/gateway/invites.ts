@@ -9,7 +9,7 @@ import { holds, refuseWithout, SCOPES_OF_ROLE, seesOrg, type Principal, type Rol
 import type { AccountReads, Invite, StoredInvite } from './account-store.ts';
 import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
-import { digestOfPresented, mintSecret } from './secret-token.ts';
+import { digestIfIssued, mintSecret } from './secret-token.ts';
 
 export type InviteInput = {
   readonly principal: Principal;
@@ -72,7 +72,7 @@ export type AcceptInviteInput = { readonly inviteToken: string; readonly passwor
 
 /** Faults: `invalid_invite`, `weak_password` (the invite stays good), `email_taken`, and those of hashing, the store and the audit log. */
 export async function acceptInvite(context: AccountsContext, input: AcceptInviteInput): Promise<Result<Account, Fault>> {
-  const digest = digestOfPresented(input.inviteToken);
+  const digest = digestIfIssued(input.inviteToken);
   if (digest === undefined) return fail({ kind: 'invalid_invite' });
   // Checked before the password is hashed: guesses cost a query, not a hash.
   const found = await context.store.read(async (reads) => usable(context, reads, await reads.invite(digest)));

@@ -10,7 +10,7 @@ import { announce, auditEntry, ownActor, revokeTokens, type AccountsContext } fr
 import type { Backlog } from './backlog.ts';
 import type { Mail } from './ports.ts';
 import { hashNewPassword } from './registration.ts';
-import { digestOf, digestOfPresented, mintSecret } from './secret-token.ts';
+import { digestIfIssued, digestOf, mintSecret } from './secret-token.ts';
 
 /** How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded. */
 const MAX_OPEN_RESETS = 5;
@@ -82,7 +82,7 @@ export type ConfirmPasswordResetInput = { readonly resetToken: string; readonly 
  * `weak_password` (the token stays good), and those of hashing, the store and the audit log.
  */
 export async function confirmPasswordReset(context: AccountsContext, input: ConfirmPasswordResetInput): Promise<Result<void, Fault>> {
-  const digest = digestOfPresented(input.resetToken);
+  const digest = digestIfIssued(input.resetToken);
   if (digest === undefined) return invalidToken();
   const found = await context.store.read(async (reads) => {
     const reset = await reads.passwordReset(digest);

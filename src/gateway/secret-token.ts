@@ -20,4 +20,4 @@ export function mintSecret(): { readonly secret: string; readonly digest: Secret
 }
 
 /** The digest of a secret that a caller presents; undefined for a text that cannot have been issued. */
-export const digestOfPresented = (secret: string): SecretDigest | undefined => (SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined);
+export const digestIfIssued = (secret: string): SecretDigest | undefined => (SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined);

@@ -5,7 +5,7 @@ import { fail, ok, type Result } from '../core/result.ts';
 import type { AccountReads, AccountTransaction, RefreshToken, StoredAccount } from './account-store.ts';
 import { auditEntry, ownActor, unauthenticated, type AccountsContext } from './accounts-context.ts';
 import type { SignIn } from './login.ts';
-import { digestOfPresented, mintSecret } from './secret-token.ts';
+import { digestIfIssued, mintSecret } from './secret-token.ts';
 
 export type RefreshInput = { readonly refreshToken: string };
 export type LogoutInput = { readonly refreshToken: string | undefined };
@@ -22,7 +22,7 @@ type Standing =
  * moment (the cookie stays good), `overloaded`, and those of the store and the audit log.
  */
 export async function refresh(context: AccountsContext, { refreshToken }: RefreshInput): Promise<Result<SignIn, Fault>> {
-  const digest = digestOfPresented(refreshToken);
+  const digest = digestIfIssued(refreshToken);
   if (digest === undefined) return sessionEnded();
   const read = await context.store.read(async (reads) => standingOf(reads, await reads.refreshToken(digest), context.clock.nowMs()));
   if (!read.ok) return read;
@@ -64,7 +64,7 @@ const exchange = (context: AccountsContext, digest: RefreshToken['digest'], { to
 
 /** Ends the session of the cookie, which may be an exchanged one. Succeeds when there is nothing to end. */
 export async function logout(context: AccountsContext, { refreshToken }: LogoutInput): Promise<Result<void, Fault>> {
-  const digest = refreshToken === undefined ? undefined : digestOfPresented(refreshToken);
+  const digest = refreshToken === undefined ? undefined : digestIfIssued(refreshToken);
   if (digest === undefined) return ok(undefined);
   const ended = await endSessionOf(context, digest, 'logout');
   return ended.ok ? ok(undefined) : ended;

@@ -7,7 +7,7 @@ import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
 import { CallerQuota } from './caller-quota.ts';
 import type { Clock } from './ports.ts';
-import { digestOfPresented, mintSecret } from './secret-token.ts';
+import { digestIfIssued, mintSecret } from './secret-token.ts';
 import type { Authenticated } from './use-cases.ts';
 
 const TICKET_SECS = 30;
@@ -53,7 +53,7 @@ export class WsTickets {
 
   /** Who asked for the ticket. `unauthenticated` when it was used before, has expired, or its owner's credential has ended. */
   redeem(ticket: string): Result<Authenticated, Fault> {
-    const digest = digestOfPresented(ticket);
+    const digest = digestIfIssued(ticket);
     const found = digest === undefined ? undefined : this.#tickets.get(digest);
     if (digest === undefined || found === undefined) return NO_TICKET;
     this.#remove(digest);
