@@ -25,7 +25,11 @@ export type CaseOutcome = {
   readonly difference: string | undefined;
 };
 
-const CASE_KEYS: readonly string[] = ['name', 'agent', 'action', 'resource', 'attributes', 'caller', 'estimated_cost_usd', 'expect', 'rule'];
+/** In the order in which an author is told them. */
+const CASE_KEYS: readonly string[] = Object.values({
+  name: 'name', agent: 'agent', action: 'action', resource: 'resource', attributes: 'attributes', caller: 'caller', estimatedCostMicroUsd: 'estimated_cost_usd',
+  expect: 'expect', rule: 'rule',
+} satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>);
 
 /** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {

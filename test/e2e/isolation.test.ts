@@ -3,15 +3,14 @@
  * what is asked without an id is the same whatever goes on in globex; what names a thing of globex is answered as if there
  * were no globex; and globex never hears that it was asked.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { QUERY, type QueryName } from '../../src/wire/http/query-names.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
-import { messageShape } from '../../src/wire/proto/schema.ts';
+import { messageShape, methodShapes } from '../../src/wire/proto/schema.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 import { nameOf, ROWS } from '../support/routes.ts';
@@ -201,11 +200,7 @@ const RPC_PROBES: readonly RpcProbe[] = [
 const STREAMS = ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream'];
 
 test('every method of both services is probed', () => {
-  const methods = ['policy', 'agent'].flatMap((name) => {
-    const proto = readFileSync(join(PACKAGE_ROOT, 'proto/svc/governance/v1', `${name}_service.proto`), 'utf8');
-    const service = /^service (\w+)/m.exec(proto)?.[1];
-    return [...proto.matchAll(/^\s*rpc (\w+)/gm)].map(([, method]) => `${service}/${method}`);
-  });
+  const methods = methodShapes.map(({ path }) => path.replace('/svc.governance.v1.', ''));
   expect([...new Set([...RPC_PROBES.map(([method]) => method), ...STREAMS])].sort()).toEqual(methods.sort());
 });
 
