@@ -41,6 +41,13 @@ test('the log says what was done, to what, and of a check that names two agents 
   );
 });
 
+test('of what is no call of an agent the log says what it was about: which key was made, and with which scopes', async () => {
+  await svc('keys create deploy --scope read --scope write');
+  await svc('agents register acme/about/a1');
+  expect((await svc('logs --event ApiKeyCreated --limit 1')).stdout).toMatch(/ {2}ApiKeyCreated {2}key:\S+ {2}- {2}key_id [^ ,]+, name deploy, scopes read write\n$/);
+  expect((await svc('logs --team about')).stdout).toMatch(/ {2}AgentRegistered {2}acme\/about\/a1 {2}- {2}rotated false {2}by key:\S+\n$/);
+});
+
 test('the log is searched, and exported, for what one credential or agent did', async () => {
   await svc('agents register acme/actors/a1');
   const { actor } = (await json('logs --team actors --event AgentRegistered')).entries[0];

@@ -121,15 +121,26 @@ function lineOf(entry: Row): string {
   return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }
 
-/** What was to be done to what, and the other agent where the call named one. */
+/** What was to be done to what, and the other agent where the call named one; of events that are no calls, what their payload says. */
 function deedOf({ payload }: Row): readonly string[] {
   if (typeof payload !== 'object' || payload === null) return [];
   const { action, method, resource, caller, claimed_org_id: org_id, claimed_team_id: team_id, claimed_agent_id: agent_id } = payload as Row;
   const deed = [action ?? method, resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
   const [callerName, claimedName] = [agentText(caller), agentText({ org_id, team_id, agent_id })];
   return [
-    ...(deed === '' ? [] : [printable(deed)]),
+    ...[deed === '' ? wordsOf(payload as Row) : deed].filter((text) => text !== '').map(printable),
     ...(callerName === undefined ? [] : [`called by ${printable(callerName)}`]),
     ...(claimedName === undefined ? [] : [`as ${printable(claimedName)}`]),
   ];
 }
+
+const MAX_WORDS = 4;
+/** Ids that say nothing at a glance, and what is shown otherwise. */
+const NOT_AT_A_GLANCE = /^(account_id|session_id|token_id|caller|claimed_.*)$/;
+
+/** `name ci, scopes read write`: what is a word or a list of words, as the dashboard shows it. */
+const wordsOf = (payload: Row): string => Object.entries(payload)
+  .filter(([name, value]) => !NOT_AT_A_GLANCE.test(name) && (Array.isArray(value) ? value : [value]).every((word) => ['string', 'number', 'boolean'].includes(typeof word)))
+  .slice(0, MAX_WORDS)
+  .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : String(value)}`)
+  .join(', ');
