@@ -286,7 +286,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   test('a text that hides something, or turns what is beside it around, is shown with what it is made of', async () => {
     const page = await signedIn();
     await (await agent('acme', 'hidden', 'a1'))('hidden-1', 'web_\u202efdp\u2066.\u200bexe\u0007');
-    const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe\\u0007 · hidden-1:s';
+    const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe\\u0007 hidden-1:s';
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText(shown, { exact: true }).first().waitFor();
     await page.getByRole('row').filter({ hasText: shown }).getByRole('button').first().click();

@@ -57,7 +57,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       expect(await lines(key.getByRole('cell', { name: 'globex', exact: true }))).toBe(1);
       expect(await lines(key.getByRole('cell', { name: /^svc_/ }))).toBe(1);
       await page.getByRole('link', { name: 'Audit', exact: true }).click();
-      const id = page.locator('td.what', { hasText: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7' }).first();
+      const id = page.locator('td.what .id', { hasText: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7' }).first();
       await id.waitFor();
       expect(await lines(id)).toBe(width === 1440 ? 1 : 2);
     }

@@ -112,7 +112,7 @@ function entryRow(entry) {
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
     h('td', null, button(entry.event_type, open, { class: 'link', 'aria-label': `${entry.event_type}, entry ${entry.id}` })),
     h('td', null, who),
-    h('td', { class: 'what' }, what.length === 0 ? null : h('span', { class: 'mono' }, what.flatMap((part, index) => (index === 0 ? [part] : [' · ', part]))), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
+    h('td', { class: 'what' }, what.length === 0 ? null : h('span', { class: 'mono' }, what.flatMap((part, index) => (index === 0 ? [part] : [' ', part]))), entry.reason === null ? null : h('span', { class: 'reason' }, entry.reason)),
     h('td', null, entry.decision === null ? '' : h('span', { class: `state ${entry.decision}` }, entry.decision)));
 }
 
@@ -120,7 +120,7 @@ function entryRow(entry) {
 function whatOf({ payload, op_id: opId }) {
   const { action, resource } = payload;
   const said = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();
-  return [...(said === '' ? [] : [h('bdi', null, said)]), ...(opId === null ? [] : [parts(opId, ':')])];
+  return [...(said === '' ? [] : [h('bdi', null, said)]), ...(opId === null ? [] : [h('span', { class: 'id' }, parts(opId, ':'))])];
 }
 
 const MAX_WORDS = 4;
