@@ -21,8 +21,8 @@ export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
 const MAX_LABEL_BYTES = 256;
 
-const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or ":"';
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/", and not . or ..';
+const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or ":"';
+const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..';
 export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 
 // A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.

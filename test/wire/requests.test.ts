@@ -9,7 +9,7 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const WRITER: Principal = { subject: 'key:w', scopes: ['write'], orgId: null };
 const TOKEN = 't'.repeat(32);
 
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or "/", and not . or ..';
+const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..';
 const COST_RULE = 'must be a number from 0 to 1000000';
 
 const own = { agent: AGENT, credentialToken: TOKEN };

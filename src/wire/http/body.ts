@@ -43,7 +43,7 @@ export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().tra
 /** As `optional`, with the value that then holds. */
 export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
 
-export const NAME_RULE = 'must be 1 to 256 bytes without white space, control characters or /, and not . or ..';
+export const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or /, and not . or ..';
 
 /** A text that keeps to a rule, which the description of the API says too. */
 export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
@@ -60,7 +60,7 @@ export const agentIdentity = z
 /** US dollars, to be read with `usdToMicro`. */
 export const moneyUsd = z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).meta({ minimum: 0, maximum: MAX_COST_USD });
 
-export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control characters or :';
+export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or :';
 
 /** Fault: `invalid_argument`, which names `field`. */
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
@@ -68,7 +68,7 @@ export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   return opId === undefined ? invalid(field, OP_ID_RULE) : ok(opId);
 }
 
-const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control characters or :';
+const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or :';
 
 /** Fault: `invalid_argument`, which names the first half that is malformed. */
 export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {

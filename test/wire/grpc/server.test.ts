@@ -46,11 +46,12 @@ test('of two credentials none is picked', async () => {
 
 test.each([
   ['no agent', { agent: undefined }, 'agent: is required'],
-  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control characters or "/", and not . or ..'],
-  ['an empty trace', { traceId: '' }, 'trace_id: must be 1 to 256 bytes without white space, control characters or ":"'],
-  ['a colon in the span', { spanId: 'a:b' }, 'span_id: must be 1 to 256 bytes without white space, control characters or ":"'],
-  ['a control character', { spanId: 'a\u0007' }, 'span_id: must be 1 to 256 bytes without white space, control characters or ":"'],
-  ['a trace of 257 bytes', { traceId: 'x'.repeat(257) }, 'trace_id: must be 1 to 256 bytes without white space, control characters or ":"'],
+  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
+  ['an empty trace', { traceId: '' }, 'trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['a colon in the span', { spanId: 'a:b' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['a control character', { spanId: 'a\u0007' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['a zero-width space', { spanId: 'a\u200b' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['a trace of 257 bytes', { traceId: 'x'.repeat(257) }, 'trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
   ['no action', { action: '' }, 'action: is required'],
   ['an action of 258 bytes in 129 characters', { action: 'ä'.repeat(129) }, 'action: must be at most 256 bytes'],
   ['a huge resource', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
@@ -58,7 +59,7 @@ test.each([
   ['a negative cost', { estimatedCostUsd: -1 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['a cost that is no number', { estimatedCostUsd: NaN }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['an absurd cost', { estimatedCostUsd: 1_000_001 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
-  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without white space, control characters or "/", and not . or ..'],
+  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
 ])('a check with %s is refused before anything is asked', async (_what, fields, details) => {
   expect(await refusal(checkAction(check(fields)))).toEqual({ code: 'INVALID_ARGUMENT', details, word: 'invalid_argument', retryAfter: undefined });
   expect(scene.gateway.asked).toEqual([]);
@@ -108,7 +109,7 @@ test('a batch is answered in order, and a malformed item fails it as a whole wit
   expect(responses.map(({ correlationId }) => Number(correlationId))).toEqual(requests.map((_, index) => index));
   expect(responses.slice(0, 2)).toMatchObject([{ decision: 'allow', opId: 'trace:s0' }, { decision: 'deny', opId: 'trace:s1' }]);
   scene.gateway.asked.length = 0;
-  expect(await refusal(batch([check(), check({ traceId: '' })]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1].trace_id: must be 1 to 256 bytes without white space, control characters or ":"' });
+  expect(await refusal(batch([check(), check({ traceId: '' })]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1].trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"' });
   expect(await refusal(batch([]))).toMatchObject({ details: 'requests: must have 1 to 1000 items' });
   expect(await refusal(batch([...requests, check()]))).toMatchObject({ details: 'requests: must have 1 to 1000 items' });
   expect(scene.gateway.asked).toEqual([]);
