@@ -46,7 +46,8 @@ export class Supervisor {
   #startingAudit: Worker | undefined;
   #onAuditClosed: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
-  #isStopping = false;
+  /** Aborted when the shutdown begins. */
+  readonly #stopping = new AbortController();
   #recentFailures = 0;
   #lastFailureMs = 0;
   #restarts = 0;
@@ -58,7 +59,7 @@ export class Supervisor {
   }
 
   /** True from the moment the gateway takes no more requests. */
-  get isStopping(): boolean { return this.#isStopping; }
+  get isStopping(): boolean { return this.#stopping.signal.aborted; }
 
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
@@ -87,7 +88,7 @@ export class Supervisor {
         this.#auditWorker = undefined;
         this.#onAuditClosed?.();
         audit.disconnect();
-        if (!this.#isStopping) void this.#restart('the audit thread', failure, () => this.startAudit());
+        void this.#restart('the audit thread', failure, () => this.startAudit());
       });
       worker.on('message', (bytes: Uint8Array) => {
         const message = decode(bytes) as AuditToMain;
@@ -116,7 +117,7 @@ export class Supervisor {
 
   /** Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained. */
   async drainIo(graceMs: number): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     const drained = new Promise<void>((resolve) => { this.#onDrained = resolve; });
     this.#options.switchboard.broadcast({ type: 'drain', graceMs });
     if (this.#io.size > 0) await within(graceMs + DRAIN_LATE_MS, drained);
@@ -130,7 +131,7 @@ export class Supervisor {
 
   /** Writes what is on its way, and closes the log. */
   async closeAudit(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     await this.#startingAudit?.terminate(); // it was given nothing to write
     const worker = this.#auditWorker;
     if (worker === undefined) return;
@@ -177,13 +178,14 @@ export class Supervisor {
         this.#io.delete(io);
         switchboard.disconnect(io);
         reject(failure ?? new Error(`I/O thread ${place} ended before it listened`));
-        if (this.#isStopping) return this.#checkDrained();
+        if (this.isStopping) return this.#checkDrained();
         if (isListening) void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place));
       });
     });
   }
 
   async #restart(what: string, failure: Error | undefined, start: () => Promise<unknown>): Promise<void> {
+    if (this.isStopping) return;
     const nowMs = performance.now();
     if (nowMs - this.#lastFailureMs > STABLE_AFTER_MS) this.#recentFailures = 0;
     this.#lastFailureMs = nowMs;
@@ -191,8 +193,8 @@ export class Supervisor {
     this.#recentFailures += 1;
     this.#restarts += 1;
     this.#options.note('error', `${what} died and is started again`, { error: failure?.message, delayMs });
-    await sleep(delayMs);
-    if (this.#isStopping) return;
+    await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined); // rejects when the shutdown begins
+    if (this.isStopping) return;
     try {
       await start();
       this.#options.note('warn', `${what} runs again`);

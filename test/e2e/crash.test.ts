@@ -303,6 +303,18 @@ describe('a thread', () => {
     await eventually(() => expect(isLeft('audit.hold')).toBe(false));
     const ended = gateway.stop('SIGTERM');
     expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 11_000, 'still there'))])).toBe(0);
+    expect(gateway.output.stderr.match(/died and is started again/g)).toHaveLength(1); // the one that was ended did not die
+  });
+
+  test('SIGTERM does not wait until threads that keep dying would be started again', async () => {
+    const { gateway, breakThread, isLeft } = await breakable({ SVC_IO_THREADS: '8', SVC_SHUTDOWN_SECS: '1' });
+    for (let deaths = 1; deaths <= 7; deaths += 1) {
+      breakThread('io');
+      await eventually(() => expect(isLeft('io')).toBe(false));
+      await eventually(() => expect(gateway.output.stderr.match(/died and is started again/g)).toHaveLength(deaths));
+    }
+    expect(gateway.output.stderr).toContain('"delayMs":6400');
+    expect(await gateway.stop('SIGTERM')).toBe(0); // 'SIGTERM' if it had to be killed because it took too long
   });
 
   test('an I/O thread that stands still keeps nothing else from being closed in order', async () => {
