@@ -41,7 +41,9 @@ export class CryptoLane {
   readonly #options: LaneOptions;
   readonly #queue: Waiting[] = [];
   readonly #idle: CryptoThread[];
+  /** Batches that threads work on. */
   readonly #running = new Set<Promise<void>>();
+  #runningTasks = 0;
   #closed = false;
   #restarts = 0;
 
@@ -52,7 +54,7 @@ export class CryptoLane {
 
   /** Tasks waiting or being worked on. */
   get pending(): number {
-    return this.#queue.length + this.#running.size;
+    return this.#queue.length + this.#runningTasks;
   }
 
   /** Threads started in place of others. */
@@ -105,9 +107,11 @@ export class CryptoLane {
       const running = this.#perform(this.#idle.pop()!, live).then((thread) => {
         this.#idle.push(thread);
         this.#running.delete(running);
+        this.#runningTasks -= live.length;
         this.#dispatch();
       });
       this.#running.add(running);
+      this.#runningTasks += live.length;
     }
   }
 

@@ -102,6 +102,18 @@ describe('bounds', () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
+  test('each task of a batch that a thread works on counts as pending', async () => {
+    const filename = workerThat(`
+      if (tasks.length > 1) await new Promise((resolve) => setTimeout(resolve, 500));
+      return tasks.map(() => ({ ok: true, value: 'done' }));`);
+    const pool = startPool({ filename });
+    const asked = Array.from({ length: 21 }, () => pool.tokenLane.run({ type: 'sign-token', kid: 'k', privateKeyPem: '', claims: CLAIMS }));
+    await asked[0];
+    await eventually(() => expect(pool.pending().tokens).toBe(20)); // the others went to the thread together
+    await Promise.all(asked);
+    await eventually(() => expect(pool.pending().tokens).toBe(0));
+  });
+
   test('a token is verified within 5 ms while 50 passwords wait to be hashed', async () => {
     const pool = startPool({ cost: DEFAULT_COST });
     const { privateKeyPem, publicKeyPem } = keyPair();
