@@ -5,11 +5,14 @@
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, invalid, type Fault } from '../core/fault.ts';
 import { isName, isOpHalf, isOrgName, parseOpId, usageIdOfCompletion, type AgentIdentity, type OpId } from '../core/ids.ts';
-import { MAX_COST_USD, usdToMicro } from '../core/money.ts';
+import { usdToMicro } from '../core/money.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from './agent-credential.ts';
 import { digestOfPresented } from './credential-digests.ts';
+import {
+  COST_RULE, isLongerThan, isUsageId, MAX_ACTION_BYTES, MAX_LABEL_BYTES, MAX_RESOURCE_BYTES, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE, USAGE_ID_RULE,
+} from './field-rules.ts';
 import type {
   AckOpControlRequest, AgentId, CheckActionRequest, CheckActionResponse, CompleteOpRequest, OpControlStreamRequest,
   RecordUsageRequest, RegisterAgentRequest, StreamCheckActionsResponse,
@@ -17,19 +20,6 @@ import type {
 import { retryAfterSecs } from './retry.ts';
 
 const MAX_TOKEN_BYTES = 1024;
-export const MAX_ACTION_BYTES = 256;
-export const MAX_RESOURCE_BYTES = 2048;
-const MAX_LABEL_BYTES = 256;
-
-const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or ":"';
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..';
-export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
-
-// A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
-const isLongerThan = (text: string, bytes: number): boolean => text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
-
-export const USAGE_ID_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
-export const isUsageId = (text: string): boolean => text !== '' && !isLongerThan(text, MAX_LABEL_BYTES);
 
 /** `principal` is the bearer's, already known to hold the write scope. */
 export function checkCommandOf(request: CheckActionRequest, principal: Principal | undefined): Result<CheckCommand, Fault> {
@@ -105,7 +95,7 @@ export function completionOf(request: CompleteOpRequest, principal: Principal | 
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   const opId = parseOpId(request.opId);
-  if (opId === undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  if (opId === undefined) return invalid('op_id', OP_ID_RULE);
   const command = { type: 'complete-op', opId, ...voucher.value } as const;
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
@@ -120,7 +110,7 @@ export function usageOf(request: RecordUsageRequest, principal: Principal | unde
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
   const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
-  if (opId === undefined && request.opId !== undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  if (opId === undefined && request.opId !== undefined) return invalid('op_id', OP_ID_RULE);
   const { usageId } = request;
   if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
   return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
@@ -136,7 +126,7 @@ export function acknowledgementOf(request: AckOpControlRequest, principal: Princ
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   const opId = parseOpId(request.opId);
-  if (opId === undefined) return invalid('op_id', 'must be <trace_id>:<span_id>');
+  if (opId === undefined) return invalid('op_id', OP_ID_RULE);
   if (request.sequence === 0) return invalid('sequence', 'is required');
   return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
 }
@@ -152,7 +142,7 @@ function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | u
 
 function problemOfIdentity(agent: AgentId | undefined, field: string): Result<never, Fault> | undefined {
   if (agent === undefined) return invalid(field, 'is required');
-  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, `${NAME_RULE}, nor - alone`);
+  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, ORG_RULE);
   if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
   if (!isName(agent.agentId)) return invalid(`${field}.agent_id`, NAME_RULE);
   return undefined;

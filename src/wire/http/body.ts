@@ -7,7 +7,7 @@ import { isName, isOpHalf, isOrgName, opIdOf, parseOpId, type AgentIdentity, typ
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { COST_RULE } from '../requests.ts';
+import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../field-rules.ts';
 import type { Authorized, HttpReply } from './route.ts';
 
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
@@ -43,14 +43,10 @@ export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().tra
 /** As `optional`, with the value that then holds. */
 export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
 
-export const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or /, and not . or ..';
-
 /** A text that keeps to a rule, which the description of the API says too. */
 export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
 
 export const name = ruled(isName, NAME_RULE);
-
-const ORG_RULE = `${NAME_RULE}, nor - alone`;
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z
@@ -60,15 +56,11 @@ export const agentIdentity = z
 /** US dollars, to be read with `usdToMicro`. */
 export const moneyUsd = z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).meta({ minimum: 0, maximum: MAX_COST_USD });
 
-export const OP_ID_RULE = 'must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or :';
-
 /** Fault: `invalid_argument`, which names `field`. */
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
   const opId = parseOpId(text);
   return opId === undefined ? invalid(field, OP_ID_RULE) : ok(opId);
 }
-
-const OP_HALF_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or :';
 
 /** Fault: `invalid_argument`, which names the first half that is malformed. */
 export function readOpHalves(traceId: string, spanId: string): Result<OpId, Fault> {

@@ -4,15 +4,15 @@ import { usdToMicro } from '../../core/money.ts';
 import type { RuleTrace } from '../../core/policy-explain.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
+import { isLongerThan, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../field-rules.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
-import { MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../requests.ts';
 import { agentIdentity, moneyUsd, optional, optionalOr, readPage, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
 import { cursorView, rfc3339 } from './views.ts';
 
-const textOf = (bytes: number) => ruled((text) => Buffer.byteLength(text) <= bytes, `must be at most ${bytes} bytes`);
+const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `must be at most ${bytes} bytes`);
 
 const check = z.strictObject({
   agent: agentIdentity,

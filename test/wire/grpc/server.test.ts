@@ -144,7 +144,7 @@ test('registering needs the write scope; a token is minted once, or brought alon
 test('completing an operation records what it did cost under a name of its own', async () => {
   expect(await unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 })).toEqual({ opId: 't:s', opState: 'completing' });
   expect(scene.gateway.asked).toMatchObject([{ type: 'record-usage', agent: crawler, costMicroUsd: 500_000, opId: 't:s', usageId: 'complete:t:s' }, { type: 'complete-op', opId: 't:s' }]);
-  expect(await refusal(unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 'x', costUsd: undefined }))).toMatchObject({ details: 'op_id: must be <trace_id>:<span_id>' });
+  expect(await refusal(unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 'x', costUsd: undefined }))).toMatchObject({ details: 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or ":"' });
 });
 
 test('an operation whose cost could not be recorded is not completed, so that its agent says both again', async () => {
