@@ -6,7 +6,7 @@ import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
 import type { OpRecord } from './ops.ts';
 import type { OpState } from './op-state.ts';
 import type { Result } from './result.ts';
-import type { AgentPage, LineagePage, Overview, Stats, Tree } from './topology.ts';
+import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './topology.ts';
 import type { Principal } from './scope.ts';
 
 /**
@@ -109,7 +109,7 @@ export type Replies = ForEveryCommand<{
   'topology-overview': Result<Overview, Fault>;
   'topology-tree': Result<Tree, Fault>;
   'topology-stats': Result<Stats, Fault>;
-  'topology-team': Result<AgentPage, Fault>;
+  'topology-team': Result<AgentsWithTeams, Fault>;
   'topology-lineage': Result<LineagePage, Fault>;
   'record-usage': Result<UsageAnswer, Fault>;
   'list-budgets': Result<Page<BudgetStatusRow>, Fault>;

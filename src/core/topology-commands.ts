@@ -3,7 +3,7 @@ import type { CommandOf, CommandType, Replies } from './commands.ts';
 import type { OpCounts } from './op-state.ts';
 import { assertNever, fail } from './result.ts';
 import { orgInReach } from './scope.ts';
-import { agentPage, lineages, overview, stats, tree } from './topology.ts';
+import { agentsWithTeams, lineages, overview, stats, tree } from './topology.ts';
 
 export type TopologyCommand = CommandOf<Extract<CommandType, `topology-${string}`>>;
 
@@ -17,7 +17,7 @@ export function answerTopology(agents: AgentRegistry, ops: Readonly<OpCounts>, c
     case 'topology-tree': return tree(agents, { ...command, orgId });
     case 'topology-stats': return stats(agents, ops, { ...command, orgId }, nowMs);
     case 'topology-team': {
-      const found = agentPage(agents, { ...command, orgId }, nowMs);
+      const found = agentsWithTeams(agents, { ...command, orgId }, nowMs);
       return found.ok && found.value.agents.length === 0 && command.cursor === undefined ? fail({ kind: 'not_found', what: `team ${command.teamId}` }) : found;
     }
     case 'topology-lineage': {

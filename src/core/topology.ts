@@ -17,13 +17,13 @@ export type GroupStats = {
   readonly ops: OpCounts;
 };
 
-export type AgentPage = {
+export type AgentsWithTeams = {
   /** The teams of these agents, each with the numbers of the whole team. */
   readonly teams: readonly GroupStats[];
   readonly agents: readonly AgentView[];
   readonly next: string | undefined;
 };
-export type Overview = AgentPage & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
+export type Overview = AgentsWithTeams & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
 
 /** An agent and its descendants. `isCut`: it has more children than are shown; its lineage lists them. */
 export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
@@ -61,7 +61,7 @@ type Asked = PageRequest & { readonly orgId: string | undefined };
 
 /** How many orgs, teams and agents are registered, with a page of the agents. Fault: `invalid_argument` for the cursor, as of all these views. */
 export function overview(agents: AgentRegistry, asked: Asked, nowMs: number): Paged<Overview> {
-  const listed = agentPage(agents, { ...asked, teamId: undefined }, nowMs);
+  const listed = agentsWithTeams(agents, { ...asked, teamId: undefined }, nowMs);
   if (!listed.ok) return listed;
   return ok({ ...countsOf(agents, asked.orgId), ...listed.value });
 }
@@ -76,7 +76,7 @@ function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | un
 }
 
 /** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
-export function agentPage(agents: AgentRegistry, { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined }, nowMs: number): Paged<AgentPage> {
+export function agentsWithTeams(agents: AgentRegistry, { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined }, nowMs: number): Paged<AgentsWithTeams> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.registration, registration: agent.registration }));

@@ -8,13 +8,13 @@ import { authenticateWriter, voucherPrincipal } from './bearer.ts';
 import type { Answer, Caller, Handle } from './handle.ts';
 import { MAX_BATCH_ITEMS } from './limits.ts';
 import type { WirePorts } from './ports.ts';
-import type { Batch } from './proto/batch.ts';
+import type { CheckBatch } from './proto/batch.ts';
 import type { BatchCheckActionsResponse, CheckActionRequest, StreamCheckActionsResponse } from './proto/messages.ts';
 import { checkCommandOf, checkResponseOf, undecided } from './requests.ts';
 
 const TOO_MANY_LARGE = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the number of large batches' } as const);
 
-export function batchHandler(ports: WirePorts): Handle<Batch, BatchCheckActionsResponse> {
+export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckActionsResponse> {
   return async (batch, authorization, caller) => {
     const [readFirst, ...rest] = batch.slices;
     if (readFirst === undefined) return invalid('requests', `must have 1 to ${MAX_BATCH_ITEMS} items`);

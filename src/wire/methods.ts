@@ -7,7 +7,7 @@ import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.
 import type { Answer, Handle } from './handle.ts';
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from './limits.ts';
 import type { WirePorts } from './ports.ts';
-import { binaryBatch, jsonBatch, type Batch } from './proto/batch.ts';
+import { binaryBatch, jsonBatch, type CheckBatch } from './proto/batch.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
 import type { BatchCheckActionsResponse, CheckActionRequest, CheckActionResponse, MessageName, Messages, MethodName } from './proto/messages.ts';
@@ -33,10 +33,10 @@ type HandleOf<N extends SimpleName> = Handle<Messages[`${N}Request`], Messages[`
 const method = <N extends SimpleName>(name: N, handle: HandleOf<N>): UnaryMethod =>
   ({ name, decode: { json: jsonCodec(`${name}Request`).decode, binary: binaryCodec(`${name}Request`).decode }, response: `${name}Response`, maxBytes: MAX_MESSAGE_BYTES, handle });
 
-const batchMethod = (handle: Handle<Batch, BatchCheckActionsResponse>): UnaryMethod =>
+const batchMethod = (handle: Handle<CheckBatch, BatchCheckActionsResponse>): UnaryMethod =>
   ({ name: 'BatchCheckActions', decode: BATCH, response: 'BatchCheckActionsResponse', maxBytes: MAX_BATCH_BYTES, handle });
 
-const BATCH: Decoders<Batch> = { json: jsonBatch(), binary: binaryBatch() };
+const BATCH: Decoders<CheckBatch> = { json: jsonBatch(), binary: binaryBatch() };
 
 /** The table of methods. */
 export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [

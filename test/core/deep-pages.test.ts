@@ -4,7 +4,7 @@ import { AgentRegistry } from '../../src/core/agents.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf, type SecretDigest } from '../../src/core/ids.ts';
-import { agentPage, lineages, overview, stats, tree } from '../../src/core/topology.ts';
+import { agentsWithTeams, lineages, overview, stats, tree } from '../../src/core/topology.ts';
 import { ADMIN, openGovernor } from '../support/governor.ts';
 
 const AGENTS = 100_000;
@@ -60,7 +60,7 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
   ['all agents', (cursor) => list(undefined, cursor), String(lastNamed)],
   ['the overview of one org', (cursor) => overview(agents, { orgId: 'huge', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
   ['the overview of all orgs', (cursor) => overview(agents, { orgId: undefined, perPage: 10, cursor }, 0), place(hugeOrg.registration + 2 * AGENTS - 100, 0)],
-  ['a team', (cursor) => agentPage(agents, { orgId: 'huge', teamId: 'wide', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
+  ['a team', (cursor) => agentsWithTeams(agents, { orgId: 'huge', teamId: 'wide', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
   ['the tree', (cursor) => tree(agents, { orgId: 'huge', perPage: 10, cursor }), place(hugeOrg.registration, lastOfHuge)],
   ['the lineages of one name', (cursor) => lineages(agents, { orgId: undefined, agentId: 'worker', perPage: 10, cursor }), String(lastNamed)],
   ['the numbers of all orgs', (cursor) => stats(agents, NO_OPS, { orgId: undefined, perPage: 10, cursor }, 0), String(AGENTS)],

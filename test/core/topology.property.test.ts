@@ -4,7 +4,7 @@ import { AgentRegistry } from '../../src/core/agents.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type OpId, type SecretDigest } from '../../src/core/ids.ts';
 import { OpsRegistry, type OpSlot } from '../../src/core/ops.ts';
 import { nextState, OP_STATES, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
-import { agentPage, lineages, overview, stats, tree, type Tree, type TreeNode } from '../../src/core/topology.ts';
+import { agentsWithTeams, lineages, overview, stats, tree, type Tree, type TreeNode } from '../../src/core/topology.ts';
 import { HASH_KEY } from '../support/governor.ts';
 
 const MINUTE_MS = 60_000;
@@ -151,7 +151,7 @@ test('the topology says what plain lists would say, after any history, at any pa
     expect(ofOneOrg).toEqual(keys.filter((key) => key.startsWith('acme/'))); // in the order of registration
 
     const ofTeam = all(perPage, (cursor) => {
-      const { agents: items, next } = valueOf(agentPage(agents, { orgId, teamId: 'a', perPage, cursor }, nowMs));
+      const { agents: items, next } = valueOf(agentsWithTeams(agents, { orgId, teamId: 'a', perPage, cursor }, nowMs));
       return { items, next };
     });
     expect(ofTeam.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual(keys.filter((key) => key.split('/')[1] === 'a').sort());

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server, ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
-import { Reader } from '../proto/reader.ts';
+import { BinaryReader } from '../proto/binary-reader.ts';
 import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
 
 export function addReflection(server: Server): void {
@@ -38,7 +38,7 @@ const withBackpressure = (handle: Handle): Handle => (call) => {
 /** The files of a FileDescriptorSet: its only field, number 1, repeats a message. */
 function readDescriptors(name: string): readonly Buffer[] {
   const bytes = readFileSync(join(protoFolder(), name));
-  const reader = new Reader(bytes);
+  const reader = new BinaryReader(bytes);
   const files: Buffer[] = [];
   while (reader.position < reader.end) {
     reader.uint32();

@@ -6,7 +6,7 @@ import { STATUS_TEXT, type HttpStatus } from '../http-answer.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import { REFRESH_COOKIE } from './refresh-cookie.ts';
 import { HTTP_STATUS } from './reply.ts';
-import type { Answer, Route } from './route.ts';
+import type { AnswerShape, Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -153,9 +153,9 @@ function responsesOf(row: Route): Json {
   };
 }
 
-const ANYTHING: Answer = z.unknown();
+const ANYTHING: AnswerShape = z.unknown();
 
-function responseOf(answer: Answer): Json {
+function responseOf(answer: AnswerShape): Json {
   if (answer === 'empty') return { description: 'Done' };
   if ('mediaTypes' in answer) return { description: 'Text', content: Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { type: 'string' } }])) };
   return { description: 'The answer', content: { 'application/json': { schema: schemaOf(answer, 'output') } } };

@@ -41,7 +41,7 @@ export type HttpResponse = {
 export type HttpReply = Result<HttpResponse, Fault>;
 
 /** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
-export type Answer = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
+export type AnswerShape = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
 /** How many requests of a row an I/O thread passes on at once, at most half of them from one address; `what` names the limit in the refusal. */
 export type Crowding = { readonly limit: number; readonly what: string };
@@ -61,7 +61,7 @@ type Common = {
   readonly body?: z.ZodType;
   readonly query?: readonly QueryName[];
   /** The successful answers by status. */
-  readonly answers?: Readonly<Record<number, Answer>>;
+  readonly answers?: Readonly<Record<number, AnswerShape>>;
   /** Headers of its successful answers. */
   readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */

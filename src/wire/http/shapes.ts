@@ -86,11 +86,11 @@ const opCounts = z.strictObject({ pending: z.int(), running: z.int(), paused: z.
 const groupFields = { org_id: z.string(), agent_count: z.int(), agents_seen: z.int().meta({ description: 'In the last five minutes.' }), active_ops: z.int(), ops: opCounts };
 const teamShape = z.strictObject({ team_id: z.string(), ...groupFields });
 
-const agentPageFields = { teams: z.array(teamShape).meta({ description: 'The teams of the agents on this page.' }), agents: z.array(agentShape), next_cursor: nextCursor };
+const agentsWithTeams = { teams: z.array(teamShape).meta({ description: 'The teams of the agents on this page.' }), agents: z.array(agentShape), next_cursor: nextCursor };
 const counts = { org_count: z.int(), team_count: z.int(), agent_count: z.int() };
 
-export const topologyOverview = z.strictObject({ ...counts, ...agentPageFields });
-export const topologyTeam = z.strictObject(agentPageFields);
+export const topologyOverview = z.strictObject({ ...counts, ...agentsWithTeams });
+export const topologyTeam = z.strictObject(agentsWithTeams);
 
 const treeNode: z.ZodType = z.strictObject({
   ...agentFields,

@@ -5,6 +5,7 @@
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS, MAX_MESSAGE_BYTES } from '../limits.ts';
+import { BinaryReader, WIRE_BYTES } from './binary-reader.ts';
 import { binaryCodec, readItem } from './binary.ts';
 import { readCheckActionRequestJson } from './check-json.ts';
 import { jsonCodec } from './json.ts';
@@ -12,9 +13,8 @@ import { cutList, type ItemSpan } from './json-list.ts';
 import { parseJsonText, textOf } from './json-body.ts';
 import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
-import { Reader, WIRE_BYTES } from './reader.ts';
 
-export type Batch = {
+export type CheckBatch = {
   /** Each reads its part of the checks; none where there are no checks. A batch of usual size is a single slice, and read already. */
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
 };
@@ -24,7 +24,7 @@ const USUAL_BYTES = 256 * 1024;
 /** A larger one is worked on in slices of about this size: a few milliseconds each, even where every attribute has a name of its own. */
 const SLICE_BYTES = 64 * 1024;
 
-export type BatchDecode = (body: Buffer) => Result<Batch, Fault>;
+export type BatchDecode = (body: Buffer) => Result<CheckBatch, Fault>;
 
 /** Only tests give other sizes. */
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
@@ -46,14 +46,14 @@ export const binaryBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES):
 
 const usual = { json: jsonCodec('BatchCheckActionsRequest').decode, binary: binaryCodec('BatchCheckActionsRequest').decode };
 
-function whole(message: ReturnType<typeof usual.json>): Result<Batch, Fault> {
+function whole(message: ReturnType<typeof usual.json>): Result<CheckBatch, Fault> {
   if (!message.ok) return message;
   const { requests } = message.value;
   return ok({ slices: requests.length === 0 ? [] : [() => ok(requests)] });
 }
 
-function inSlices(items: readonly ItemSpan[], sliceBytes: number, read: (item: ItemSpan, index: number) => CheckActionRequest): Batch {
-  const slices: Batch['slices'][number][] = [];
+function inSlices(items: readonly ItemSpan[], sliceBytes: number, read: (item: ItemSpan, index: number) => CheckActionRequest): CheckBatch {
+  const slices: CheckBatch['slices'][number][] = [];
   for (let first = 0; first < items.length;) {
     const start = first;
     let end = start + 1;
@@ -72,7 +72,7 @@ const REQUESTS = (1 << 3) | WIRE_BYTES;
 
 /** Refuses a list that is too long before its end: a message may hold two million empty checks. */
 function spansOf(body: Buffer): readonly ItemSpan[] {
-  const reader = new Reader(body);
+  const reader = new BinaryReader(body);
   const spans: ItemSpan[] = [];
   while (reader.position < reader.end) {
     const tag = reader.uint32();

@@ -4,15 +4,15 @@
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS } from '../limits.ts';
+import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
+import { BinaryWriter } from './binary-writer.ts';
 import {
   readCheckActionRequest, readCheckActionResponse, writeCheckActionRequest, writeCheckActionResponse, writeStreamCheckActionsResponse,
 } from './check-binary.ts';
 import { Malformed, malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
-import { Reader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './reader.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
-import { Writer } from './writer.ts';
 
 type Message = Record<string, unknown>;
 
@@ -43,10 +43,10 @@ export function emptyMessage(shape: MessageShape): Message {
   return message;
 }
 
-const writer = new Writer();
+const writer = new BinaryWriter();
 
-type Write = (to: Writer, message: never) => void;
-const HAND_WRITTEN: Readonly<Partial<Record<string, { readonly read?: (reader: Reader) => object; readonly write: Write }>>> = {
+type Write = (to: BinaryWriter, message: never) => void;
+const HAND_WRITTEN: Readonly<Partial<Record<string, { readonly read?: (reader: BinaryReader) => object; readonly write: Write }>>> = {
   CheckActionRequest: { read: readCheckActionRequest, write: writeCheckActionRequest },
   StreamCheckActionsRequest: { read: readCheckActionRequest, write: writeCheckActionRequest },
   CheckActionResponse: { read: readCheckActionResponse, write: writeCheckActionResponse },
@@ -61,12 +61,12 @@ export type BinaryCodec<T> = {
 
 export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Messages[N]> {
   const shape = messageShape(name);
-  const read = (HAND_WRITTEN[name]?.read ?? ((reader) => readFields(reader, shape, emptyMessage(shape), ''))) as (reader: Reader) => Messages[N];
-  const write = writerOf(shape) as (to: Writer, message: Messages[N]) => void;
+  const read = (HAND_WRITTEN[name]?.read ?? ((reader) => readFields(reader, shape, emptyMessage(shape), ''))) as (reader: BinaryReader) => Messages[N];
+  const write = writerOf(shape) as (to: BinaryWriter, message: Messages[N]) => void;
   return {
     decode: (bytes) => {
       try {
-        const reader = new Reader(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+        const reader = new BinaryReader(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
         const message = read(reader);
         reader.finish();
         return ok(message);
@@ -82,7 +82,7 @@ export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Message
   };
 }
 
-function readFields(reader: Reader, shape: MessageShape, message: Message, path: string): Message {
+function readFields(reader: BinaryReader, shape: MessageShape, message: Message, path: string): Message {
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     const field = shape.byNumber.get(tag >>> 3);
@@ -101,7 +101,7 @@ function readFields(reader: Reader, shape: MessageShape, message: Message, path:
   return message;
 }
 
-function readValue(reader: Reader, field: FieldShape, known: unknown, path: string): unknown {
+function readValue(reader: BinaryReader, field: FieldShape, known: unknown, path: string): unknown {
   switch (field.kind) {
     case 'string': return reader.string(path);
     case 'bool': return reader.bool();
@@ -114,7 +114,7 @@ function readValue(reader: Reader, field: FieldShape, known: unknown, path: stri
   }
 }
 
-function readMessage(reader: Reader, shape: MessageShape, known: Message | undefined, path: string): object {
+function readMessage(reader: BinaryReader, shape: MessageShape, known: Message | undefined, path: string): object {
   const read = HAND_WRITTEN[shape.name]?.read;
   if (read === undefined) return readFields(reader, shape, known ?? emptyMessage(shape), `${path}.`);
   return at(path, () => read(reader));
@@ -122,7 +122,7 @@ function readMessage(reader: Reader, shape: MessageShape, known: Message | undef
 
 /** A check that lies at `path` in a larger message, whose bytes are given. */
 export function readItem(bytes: Buffer, path: string): CheckActionRequest {
-  const reader = new Reader(bytes);
+  const reader = new BinaryReader(bytes);
   const request = at(path, () => readCheckActionRequest(reader));
   reader.finish();
   return request;
@@ -137,7 +137,7 @@ function at<T>(path: string, read: () => T): T {
   }
 }
 
-function inside<T>(reader: Reader, read: () => T): T {
+function inside<T>(reader: BinaryReader, read: () => T): T {
   const outer = reader.open();
   const value = read();
   reader.close(outer);
@@ -145,9 +145,9 @@ function inside<T>(reader: Reader, read: () => T): T {
 }
 
 const writerOf = (shape: MessageShape): Write =>
-  HAND_WRITTEN[shape.name]?.write ?? ((to: Writer, message: Message) => writeFields(to, shape, message));
+  HAND_WRITTEN[shape.name]?.write ?? ((to: BinaryWriter, message: Message) => writeFields(to, shape, message));
 
-function writeFields(to: Writer, shape: MessageShape, message: Message): void {
+function writeFields(to: BinaryWriter, shape: MessageShape, message: Message): void {
   for (const field of shape.fields) {
     const value = message[field.name];
     if (field.repeated) for (const item of value as readonly unknown[]) writeField(to, field, item);
@@ -155,7 +155,7 @@ function writeFields(to: Writer, shape: MessageShape, message: Message): void {
   }
 }
 
-function writeField(to: Writer, field: FieldShape, value: unknown): void {
+function writeField(to: BinaryWriter, field: FieldShape, value: unknown): void {
   to.uint32((field.number << 3) | WIRE_TYPE[field.kind]);
   switch (field.kind) {
     case 'string': return to.string(value as string);
@@ -169,7 +169,7 @@ function writeField(to: Writer, field: FieldShape, value: unknown): void {
   }
 }
 
-function nested(to: Writer, write: () => void): void {
+function nested(to: BinaryWriter, write: () => void): void {
   const start = to.open();
   write();
   to.close(start);

@@ -2,27 +2,27 @@
  * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain JSON and is
  * held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
  */
+import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
+import type { BinaryWriter } from './binary-writer.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
-import { Reader } from './reader.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
-import type { Writer } from './writer.ts';
 
 const tag = (field: number, wireType: number): number => (field << 3) | wireType;
-const AGENT = tag(1, 2);
-const CREDENTIAL_TOKEN = tag(2, 2);
-const TRACE_ID = tag(3, 2);
-const SPAN_ID = tag(4, 2);
-const ACTION = tag(5, 2);
-const RESOURCE = tag(6, 2);
-const ATTRIBUTES = tag(7, 2);
-const ESTIMATED_COST_USD = tag(8, 1);
-const CALLER = tag(9, 2);
-const DRY_RUN = tag(10, 0);
-const REQUEST_CORRELATION_ID = tag(11, 2);
+const AGENT = tag(1, WIRE_BYTES);
+const CREDENTIAL_TOKEN = tag(2, WIRE_BYTES);
+const TRACE_ID = tag(3, WIRE_BYTES);
+const SPAN_ID = tag(4, WIRE_BYTES);
+const ACTION = tag(5, WIRE_BYTES);
+const RESOURCE = tag(6, WIRE_BYTES);
+const ATTRIBUTES = tag(7, WIRE_BYTES);
+const ESTIMATED_COST_USD = tag(8, WIRE_FIXED64);
+const CALLER = tag(9, WIRE_BYTES);
+const DRY_RUN = tag(10, WIRE_VARINT);
+const REQUEST_CORRELATION_ID = tag(11, WIRE_BYTES);
 
 /** Reads up to the end of the reader. */
-export function readCheckActionRequest(reader: Reader): CheckActionRequest {
+export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest {
   let agent: AgentId | undefined;
   let credentialToken = '';
   let traceId = '';
@@ -60,7 +60,7 @@ export function readCheckActionRequest(reader: Reader): CheckActionRequest {
  */
 export function correlationIdOf(bytes: Buffer): string | undefined {
   try {
-    const reader = new Reader(bytes);
+    const reader = new BinaryReader(bytes);
     let correlationId: string | undefined;
     while (reader.position < reader.end) {
       const tag = reader.uint32();
@@ -75,7 +75,7 @@ export function correlationIdOf(bytes: Buffer): string | undefined {
 }
 
 /** A field that comes twice is merged, as the format demands. */
-function readAgentId(reader: Reader, known: AgentId | undefined, field: string): AgentId {
+function readAgentId(reader: BinaryReader, known: AgentId | undefined, field: string): AgentId {
   let orgId = known?.orgId ?? '';
   let teamId = known?.teamId ?? '';
   let agentId = known?.agentId ?? '';
@@ -93,14 +93,14 @@ function readAgentId(reader: Reader, known: AgentId | undefined, field: string):
   return { orgId, teamId, agentId };
 }
 
-function readAttributes(reader: Reader, known: JsonObject | undefined): JsonObject {
+function readAttributes(reader: BinaryReader, known: JsonObject | undefined): JsonObject {
   const outer = reader.open();
   const attributes = readStruct(reader, allowanceFor('attributes'), 1, known);
   reader.close(outer);
   return attributes;
 }
 
-export function writeCheckActionRequest(writer: Writer, request: CheckActionRequest): void {
+export function writeCheckActionRequest(writer: BinaryWriter, request: CheckActionRequest): void {
   if (request.agent !== undefined) writeAgentId(writer, AGENT, request.agent);
   writeText(writer, CREDENTIAL_TOKEN, request.credentialToken);
   writeText(writer, TRACE_ID, request.traceId);
@@ -126,7 +126,7 @@ export function writeCheckActionRequest(writer: Writer, request: CheckActionRequ
   writeText(writer, REQUEST_CORRELATION_ID, request.correlationId);
 }
 
-function writeAgentId(writer: Writer, tag: number, agent: AgentId): void {
+function writeAgentId(writer: BinaryWriter, tag: number, agent: AgentId): void {
   writer.uint32(tag);
   const start = writer.open();
   writeText(writer, 10, agent.orgId);
@@ -135,26 +135,26 @@ function writeAgentId(writer: Writer, tag: number, agent: AgentId): void {
   writer.close(start);
 }
 
-const DECISIONS = ['unspecified', 'allow', 'deny'] as const;
-const OP_STATES = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
+const DECISION_BY_NUMBER = ['unspecified', 'allow', 'deny'] as const;
+const OP_STATE_BY_NUMBER = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
 
-const DECISION = tag(1, 0);
-const REASON = tag(2, 2);
-const POLICY = tag(3, 2);
-const RULE_ID = tag(4, 2);
-const OP_ID = tag(5, 2);
-const OP_STATE = tag(6, 0);
-const AUDIT_ID = tag(7, 0);
-const RESPONSE_CORRELATION_ID = tag(8, 2);
-const ERROR = tag(9, 2);
+const DECISION = tag(1, WIRE_VARINT);
+const REASON = tag(2, WIRE_BYTES);
+const POLICY = tag(3, WIRE_BYTES);
+const RULE_ID = tag(4, WIRE_BYTES);
+const OP_ID = tag(5, WIRE_BYTES);
+const OP_STATE = tag(6, WIRE_VARINT);
+const AUDIT_ID = tag(7, WIRE_VARINT);
+const RESPONSE_CORRELATION_ID = tag(8, WIRE_BYTES);
+const ERROR = tag(9, WIRE_BYTES);
 
-export function writeCheckActionResponse(writer: Writer, response: CheckActionResponse): void {
-  writeChoice(writer, DECISION, DECISIONS.indexOf(response.decision));
+export function writeCheckActionResponse(writer: BinaryWriter, response: CheckActionResponse): void {
+  writeChoice(writer, DECISION, DECISION_BY_NUMBER.indexOf(response.decision));
   writeText(writer, REASON, response.reason);
   writeText(writer, POLICY, response.policy);
   writeText(writer, RULE_ID, response.ruleId);
   writeText(writer, OP_ID, response.opId);
-  writeChoice(writer, OP_STATE, OP_STATES.indexOf(response.opState));
+  writeChoice(writer, OP_STATE, OP_STATE_BY_NUMBER.indexOf(response.opState));
   if (response.auditId !== 0) {
     writer.uint32(AUDIT_ID);
     writer.uint64(response.auditId);
@@ -162,12 +162,12 @@ export function writeCheckActionResponse(writer: Writer, response: CheckActionRe
   writeText(writer, RESPONSE_CORRELATION_ID, response.correlationId);
 }
 
-export function writeStreamCheckActionsResponse(writer: Writer, response: StreamCheckActionsResponse): void {
+export function writeStreamCheckActionsResponse(writer: BinaryWriter, response: StreamCheckActionsResponse): void {
   writeCheckActionResponse(writer, response);
   if (response.error !== undefined) writeCheckError(writer, response.error);
 }
 
-function writeCheckError(writer: Writer, error: CheckError): void {
+function writeCheckError(writer: BinaryWriter, error: CheckError): void {
   writer.uint32(ERROR);
   const start = writer.open();
   writeText(writer, 10, error.code);
@@ -177,7 +177,7 @@ function writeCheckError(writer: Writer, error: CheckError): void {
 }
 
 /** Reads up to the end of the reader. A decision of a newer schema reads as `unspecified`, which allows nothing. */
-export function readCheckActionResponse(reader: Reader): CheckActionResponse {
+export function readCheckActionResponse(reader: BinaryReader): CheckActionResponse {
   let decision: CheckActionResponse['decision'] = 'unspecified';
   let reason = '';
   let policy = '';
@@ -189,12 +189,12 @@ export function readCheckActionResponse(reader: Reader): CheckActionResponse {
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case DECISION: decision = DECISIONS[reader.uint32()] ?? 'unspecified'; break;
+      case DECISION: decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified'; break;
       case REASON: reason = reader.string('reason'); break;
       case POLICY: policy = reader.string('policy'); break;
       case RULE_ID: ruleId = reader.string('rule_id'); break;
       case OP_ID: opId = reader.string('op_id'); break;
-      case OP_STATE: opState = OP_STATES[reader.uint32()] ?? 'unspecified'; break;
+      case OP_STATE: opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified'; break;
       case AUDIT_ID: auditId = reader.uint64('audit_id'); break;
       case RESPONSE_CORRELATION_ID: correlationId = reader.string('correlation_id'); break;
       default: reader.skip(tag);
@@ -203,13 +203,13 @@ export function readCheckActionResponse(reader: Reader): CheckActionResponse {
   return { decision, reason, policy, ruleId, opId, opState, auditId, correlationId };
 }
 
-function writeText(writer: Writer, tag: number, text: string): void {
+function writeText(writer: BinaryWriter, tag: number, text: string): void {
   if (text === '') return;
   writer.uint32(tag);
   writer.string(text);
 }
 
-function writeChoice(writer: Writer, tag: number, number: number): void {
+function writeChoice(writer: BinaryWriter, tag: number, number: number): void {
   if (number <= 0) return;
   writer.uint32(tag);
   writer.uint32(number);

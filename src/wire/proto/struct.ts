@@ -1,11 +1,13 @@
 /**
  * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can hand the
  * policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in all.
+ *
+ * The numbers without a name in the code are tags: the number of a field times 8, plus its wire type.
  */
+import type { BinaryReader } from './binary-reader.ts';
+import type { BinaryWriter } from './binary-writer.ts';
 import { Malformed } from './malformed.ts';
 import type { JsonObject } from './messages.ts';
-import type { Reader } from './reader.ts';
-import type { Writer } from './writer.ts';
 
 const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
@@ -29,25 +31,25 @@ export function takeItem(allowance: Allowance): void {
 }
 
 /** Reads the content of a Struct up to the end of the reader, into `known` where the field came before. */
-export function readStruct(reader: Reader, allowance: Allowance, depth = 1, known?: JsonObject): JsonObject {
+export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1, known?: JsonObject): JsonObject {
   enter(allowance, depth);
   const struct: Record<string, unknown> = known === undefined ? {} : { ...known };
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag !== 10) reader.skip(tag);
+    if (tag !== 10) reader.skip(tag); // fields
     else readEntry(reader, struct, allowance, depth);
   }
   return struct;
 }
 
-function readEntry(reader: Reader, struct: Record<string, unknown>, allowance: Allowance, depth: number): void {
+function readEntry(reader: BinaryReader, struct: Record<string, unknown>, allowance: Allowance, depth: number): void {
   const outer = reader.open();
   let key = '';
   let value: unknown;
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag === 10) key = reader.string(allowance.field);
-    else if (tag === 18) value = readValue(reader, allowance, depth);
+    if (tag === 10) key = reader.string(allowance.field); // key
+    else if (tag === 18) value = readValue(reader, allowance, depth); // value
     else reader.skip(tag);
   }
   reader.close(outer);
@@ -56,18 +58,18 @@ function readEntry(reader: Reader, struct: Record<string, unknown>, allowance: A
   struct[key] = value;
 }
 
-function readValue(reader: Reader, allowance: Allowance, depth: number): unknown {
+function readValue(reader: BinaryReader, allowance: Allowance, depth: number): unknown {
   const outer = reader.open();
   let value: unknown;
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 8: reader.uint32(); value = null; break;
-      case 17: value = finite(reader.double(), allowance); break;
-      case 26: value = reader.string(allowance.field); break;
-      case 32: value = reader.bool(); break;
-      case 42: value = readNested(reader, allowance, depth, readStruct); break;
-      case 50: value = readNested(reader, allowance, depth, readList); break;
+      case 8: reader.uint32(); value = null; break; // null_value
+      case 17: value = finite(reader.double(), allowance); break; // number_value
+      case 26: value = reader.string(allowance.field); break; // string_value
+      case 32: value = reader.bool(); break; // bool_value
+      case 42: value = readNested(reader, allowance, depth, readStruct); break; // struct_value
+      case 50: value = readNested(reader, allowance, depth, readList); break; // list_value
       default: reader.skip(tag);
     }
   }
@@ -75,19 +77,19 @@ function readValue(reader: Reader, allowance: Allowance, depth: number): unknown
   return value;
 }
 
-function readNested<T>(reader: Reader, allowance: Allowance, depth: number, read: (reader: Reader, allowance: Allowance, depth: number) => T): T {
+function readNested<T>(reader: BinaryReader, allowance: Allowance, depth: number, read: (reader: BinaryReader, allowance: Allowance, depth: number) => T): T {
   const outer = reader.open();
   const value = read(reader, allowance, depth + 1);
   reader.close(outer);
   return value;
 }
 
-function readList(reader: Reader, allowance: Allowance, depth: number): unknown[] {
+function readList(reader: BinaryReader, allowance: Allowance, depth: number): unknown[] {
   enter(allowance, depth);
   const list: unknown[] = [];
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag !== 10) {
+    if (tag !== 10) { // values
       reader.skip(tag);
       continue;
     }
@@ -105,7 +107,7 @@ function finite(value: number, allowance: Allowance): number {
 }
 
 /** Writes the content of a Struct. `undefined` properties are left out, as JSON does. */
-export function writeStruct(writer: Writer, struct: JsonObject, allowance: Allowance, depth = 1): void {
+export function writeStruct(writer: BinaryWriter, struct: JsonObject, allowance: Allowance, depth = 1): void {
   enter(allowance, depth);
   for (const [key, value] of Object.entries(struct)) {
     if (value === undefined) continue;
@@ -120,27 +122,27 @@ export function writeStruct(writer: Writer, struct: JsonObject, allowance: Allow
   }
 }
 
-function writeValue(writer: Writer, value: unknown, allowance: Allowance, depth: number): void {
+function writeValue(writer: BinaryWriter, value: unknown, allowance: Allowance, depth: number): void {
   const start = writer.open();
   if (value === null) {
-    writer.uint32(8);
+    writer.uint32(8); // null_value
     writer.uint32(0);
   } else if (typeof value === 'number') {
-    writer.uint32(17);
+    writer.uint32(17); // number_value
     writer.double(finite(value, allowance));
   } else if (typeof value === 'string') {
-    writer.uint32(26);
+    writer.uint32(26); // string_value
     writer.string(value);
   } else if (typeof value === 'boolean') {
-    writer.uint32(32);
+    writer.uint32(32); // bool_value
     writer.uint32(value ? 1 : 0);
   } else if (Array.isArray(value)) {
-    writer.uint32(50);
+    writer.uint32(50); // list_value
     const list = writer.open();
     writeList(writer, value, allowance, depth + 1);
     writer.close(list);
   } else if (typeof value === 'object') {
-    writer.uint32(42);
+    writer.uint32(42); // struct_value
     const nested = writer.open();
     writeStruct(writer, value as JsonObject, allowance, depth + 1);
     writer.close(nested);
@@ -150,7 +152,7 @@ function writeValue(writer: Writer, value: unknown, allowance: Allowance, depth:
   writer.close(start);
 }
 
-function writeList(writer: Writer, list: readonly unknown[], allowance: Allowance, depth: number): void {
+function writeList(writer: BinaryWriter, list: readonly unknown[], allowance: Allowance, depth: number): void {
   enter(allowance, depth);
   for (const item of list) {
     takeItem(allowance);

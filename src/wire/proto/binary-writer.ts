@@ -4,7 +4,7 @@ const FIRST_SIZE = 16 * 1024;
 /** Strings up to this length are copied by hand: a native call costs more than their few characters. */
 const SHORT = 48;
 
-export class Writer {
+export class BinaryWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_SIZE);
   #position = 0;
 

@@ -16,7 +16,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const truncated = (): Malformed => new Malformed('message', 'is truncated or has a wrong length');
 
-export class Reader {
+export class BinaryReader {
   position = 0;
   #bytes: Buffer;
   #end: number;
