@@ -31,10 +31,14 @@ export type ConnectRequest = Caller & {
 
 export type ConnectReply = {
   readonly status: HttpStatus;
-  readonly contentType: 'application/json' | 'application/proto';
+  readonly contentType: 'application/json' | 'application/proto' | StreamType;
   readonly content: string | Buffer;
   readonly headers: readonly Header[];
 };
+
+/** Of a body in envelopes, as clients of streams send and read it. */
+const STREAM_TYPES = ['application/connect+json', 'application/connect+proto'] as const;
+type StreamType = (typeof STREAM_TYPES)[number];
 
 type Respond = (reply: ConnectReply) => void;
 
@@ -146,13 +150,30 @@ const errorReply = (code: RpcCode, status: HttpStatus, message: string, headers:
 const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', [['svc-code', 'deadline_exceeded']]);
 const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'this is called with POST', [['svc-code', 'method_not_allowed'], ['allow', 'POST']]);
 const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', [['svc-code', 'unsupported_media_type']]);
-const STREAM = errorReply('unimplemented', 501, 'this is a stream; call it over gRPC', [['svc-code', 'unimplemented']]);
+const CALL_OVER_GRPC = 'this is a stream; call it over gRPC';
+const STREAM = errorReply('unimplemented', 501, CALL_OVER_GRPC, [['svc-code', 'unimplemented']]);
 const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [
   ['svc-code', 'unsupported_media_type'], ['accept-post', 'application/json, application/proto'],
 ]);
 
+/** A stream that ends with an error before its first message: a client that asks for a stream reads no error in any other answer. */
+function endOfStream(contentType: StreamType): ConnectReply {
+  const end = Buffer.from(`{"error":{"code":"unimplemented","message":${quote(CALL_OVER_GRPC)}}}`);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(IS_LAST_ENVELOPE);
+  prefix.writeUInt32BE(end.length, 1);
+  return { status: 200, contentType, content: Buffer.concat([prefix, end]), headers: NO_HEADERS };
+}
+
+/** The bit in the first byte of an envelope: it ends the stream. */
+const IS_LAST_ENVELOPE = 2;
+
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {
   maxBytes: MAX_MESSAGE_BYTES,
-  answer: ({ method }, reply) => reply(method === 'POST' ? STREAM : METHOD_NOT_ALLOWED),
+  answer: (request, reply) => {
+    if (request.method !== 'POST') return reply(METHOD_NOT_ALLOWED);
+    const type = STREAM_TYPES.find((known) => known === request.header('content-type'));
+    reply(type === undefined ? STREAM : endOfStream(type));
+  },
 };

@@ -284,6 +284,15 @@ test('what an operator does here counts as on the HTTP API, and what agents do t
   expect(gateway.asked).toEqual([]);
 });
 
+test.each(['json', 'proto'])('a client of streams in %s learns that it has to call over gRPC', async (format) => {
+  for (const method of ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream']) {
+    const reply = await call(`/svc.governance.v1.${method}`, '\0\0\0\0\x02{}', { 'content-type': `application/connect+${format}` });
+    expect([reply.status, reply.contentType]).toEqual([200, `application/connect+${format}`]);
+    // One envelope: the flag of the last one, 82 bytes of JSON in either format.
+    expect(reply.content.toString()).toBe('\x02\0\0\0\x52{"error":{"code":"unimplemented","message":"this is a stream; call it over gRPC"}}');
+  }
+});
+
 test('other methods, types, versions and encodings are refused before the body is read', async () => {
   const body = JSON.stringify(request);
   const get = await call(CHECK, '', {}, 'GET');
