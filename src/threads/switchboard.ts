@@ -175,7 +175,7 @@ export class Switchboard {
     }
   }
 
-  /** The refusal of a command whose change could not be recorded; undefined where it may go on. */
+  /** The refusal of a change that could not be recorded, and of a check beyond its limit; undefined where the command may be applied. */
   #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
     if (!CHANGES[command.type]) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
@@ -251,21 +251,21 @@ export class Switchboard {
     });
   }
 
-  /** For a batch of a single command, which a store has to save first. */
+  /** For a batch of a single command, which a store has to save first: a registration, which can be undone, or spend, which cannot. */
   async #recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
-    const { bodies, undos } = batch;
-    if (undos.length > 0) this.#saving.push(batch);
+    const isRegistration = batch.undos.length > 0;
+    if (isRegistration) this.#saving.push(batch);
     try {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
-      if (batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
+      if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
       return this.#answerAll(io, batch.replies, () => refusalOf(error));
     }
     const { refusal } = batch;
     if (refusal !== undefined) return this.#answerAll(io, batch.replies, () => refusal);
-    if (undos.length > 0) this.#saving.splice(this.#saving.indexOf(batch), 1);
-    if (bodies.length > 0) return this.#record(io, batch);
+    if (isRegistration) this.#saving.splice(this.#saving.indexOf(batch), 1);
+    if (batch.bodies.length > 0) return this.#record(io, batch);
     this.#answerAll(io, batch.replies);
   }
 

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
-import type { AgentStore } from '../../src/gateway/ports.ts';
+import type { AgentStore, BudgetStore } from '../../src/gateway/ports.ts';
 import { RateLimiter } from '../../src/gateway/rate-limit.ts';
 import type { UseCases } from '../../src/gateway/use-cases.ts';
 import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
@@ -10,10 +10,10 @@ import { Switchboard } from '../../src/threads/switchboard.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
 
-type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly maxUnrecorded?: number; readonly nowMs?: () => number; readonly checksAMinute?: number };
+type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly budgets?: Pick<BudgetStore, 'save'>; readonly maxUnrecorded?: number; readonly nowMs?: () => number; readonly checksAMinute?: number };
 
 /** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
-export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrecorded = 100, nowMs = () => 1_000, checksAMinute }: Options = {}) {
+export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, budgets = { save: () => Promise.resolve() }, maxUnrecorded = 100, nowMs = () => 1_000, checksAMinute }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
   const defects: unknown[] = [];
@@ -34,7 +34,7 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, maxUnrec
     governor, audit, onAuditFailure, maxUnrecorded, clock,
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
     agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
-    budgets: { save: () => Promise.resolve() } as never,
+    budgets: budgets as BudgetStore,
     useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
     onError: (error) => void defects.push(error),
   });

@@ -274,6 +274,22 @@ test('an agent that could not be stored is answered with an error, and not recor
   expect(defects).toHaveLength(1);
 });
 
+test('spend that could not be stored refuses no registration that waits for its store', async () => {
+  let saved: () => void = () => {};
+  const { ask, replyTo, governor, batches } = openSwitchboard({
+    agents: { save: () => new Promise((resolve) => { saved = resolve; }) },
+    budgets: { save: () => Promise.reject(new Error('the disk is gone')) },
+  });
+  const [registration] = ask(register);
+  const [usage] = ask({ type: 'record-usage', principal: ADMIN, agent: CRAWLER, credential: undefined, costMicroUsd: 1, opId: undefined, usageId: undefined });
+  expect(await replyTo(usage!)).toEqual({ ok: false, fault: { kind: 'internal' } });
+  saved();
+  await eventually(() => expect(batches).toHaveLength(1));
+  const { replies } = batches[0]!;
+  expect(decodeToIo(replies!)).toMatchObject([{ id: registration, reply: { ok: true, value: { agent: { identity: register.agent } } } }]);
+  expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);
+});
+
 test('more than may wait for the log is refused at once, until it has caught up', async () => {
   const { ask, replyTo, write, governor } = openSwitchboard({ maxUnrecorded: 3 });
   const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
