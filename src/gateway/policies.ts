@@ -65,7 +65,8 @@ export class PolicyKeeper {
   /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
   reload(actor: string): Promise<Result<Reloaded, Fault>> {
     const reloaded = this.#reloading.then(() => this.#reload(actor));
-    this.#reloading = reloaded.catch(() => {}); // reported to the caller; the next reload starts afresh
+    // Why it was rejected is reported to the caller; the next reload starts afresh.
+    this.#reloading = reloaded.catch(() => { this.reloads.failed += 1; });
     return reloaded;
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
 import { ok } from '../../src/core/result.ts';
-import { PolicyKeeper } from '../../src/gateway/policies.ts';
+import { PolicyKeeper, type LoadPolicies } from '../../src/gateway/policies.ts';
 import { ACME_ADMIN, ADMIN, faultOf, must, testAudit, testClock } from './harness.ts';
 
 const FIRST_PAGE = { perPage: 10, cursor: undefined };
@@ -15,12 +15,12 @@ function policiesOf(scopes: readonly string[]): PolicySet {
   return compiled.value;
 }
 
-function scene(before: readonly string[], after: readonly string[]) {
+function scene(before: readonly string[], after: readonly string[], load: LoadPolicies = async () => ok({ policies: policiesOf(after), warnings: [] })) {
   const audit = testAudit();
   const installed: string[][] = [];
   const namesOf = (policies: PolicySet): string[] => policies.summary().documents.map(({ name }) => name);
   const keeper = new PolicyKeeper({
-    policies: policiesOf(before), load: async () => ok({ policies: policiesOf(after), warnings: [] }), install: (policies) => void installed.push(namesOf(policies)),
+    policies: policiesOf(before), load, install: (policies) => void installed.push(namesOf(policies)),
     audit, clock: testClock(), log: { info: () => undefined, error: () => undefined },
   });
   const shown = (principal = ADMIN): string[] => must(keeper.list(principal, FIRST_PAGE)).items.map(({ name }) => name);
@@ -36,6 +36,15 @@ test('policies that the audit log cannot hold do not come into force; a later re
   expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
   expect([installed, shown(), keeper.reloads]).toEqual([[['org:acme', 'org:globex']], ['org:acme', 'org:globex'], { done: 1, failed: 1 }]);
   expect(audit.drafts).toMatchObject([{ eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } }]);
+});
+
+test('a reload whose files could not even be read counts as failed, and the next one goes on', async () => {
+  const loads = [() => Promise.reject(new Error('the thread died')), async () => ok({ policies: policiesOf(['global']), warnings: [] })];
+  const { installed, keeper } = scene(['global'], [], () => loads.shift()!());
+  await expect(keeper.reload('gateway')).rejects.toThrow('the thread died');
+  expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
+  expect(must(await keeper.reload('gateway'))).toMatchObject({ documents: 1 });
+  expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
 });
 
 test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
