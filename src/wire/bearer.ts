@@ -1,8 +1,13 @@
-/** Who is behind the bearer of a call, which must have write scope. */
+/** The bearer of a call, over any protocol; and who is behind that of a call over gRPC or Connect, which must have write scope. */
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
 import type { WirePorts } from './ports.ts';
+
+/** The credential of an Authorization header or metadata; undefined when there is none of the Bearer kind. */
+export const bearerOf = (authorization: string | undefined): string | undefined => (authorization === undefined ? undefined : BEARER.exec(authorization)?.[1]);
+
+const BEARER = /^bearer +(\S+) *$/i;
 
 /** The bearer that vouches for an agent which presents no token of its own; undefined when there is none either. */
 export const voucherPrincipal = (ports: WirePorts, credentialToken: string, authorization: string | undefined): Promise<Result<Principal | undefined, Fault>> =>
@@ -20,10 +25,8 @@ export async function requireOperator(ports: WirePorts, authorization: string | 
   return permit.ok ? principal : permit;
 }
 
-const BEARER = /^bearer +(\S+)$/i;
-
 export async function authenticateWriter(ports: WirePorts, authorization: string): Promise<Result<Principal, Fault>> {
-  const bearer = BEARER.exec(authorization)?.[1];
+  const bearer = bearerOf(authorization);
   if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'the authorization must be the word Bearer and a credential' });
   const principal = await ports.authenticate(bearer);
   return principal.ok ? refuseWithout('write', principal.value) ?? principal : principal;

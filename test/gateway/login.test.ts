@@ -15,7 +15,7 @@ test('the right password signs in: a token, its scopes, and a refresh token for 
   const scene = await openScene(await newDatabase());
   const owner = await registerOwner(scene);
   const session = valueOf(await signIn(scene, 'owner@example.com'));
-  expect(session.access).toEqual({ token: `${owner.id} owner 0`, expiresAtSecs: 1_893_456_900, scopes: ['read', 'write', 'admin'] });
+  expect(session.access).toEqual({ token: `${owner.id}:owner:0`, expiresAtSecs: 1_893_456_900, scopes: ['read', 'write', 'admin'] });
   expect(session.refreshToken).toMatch(/^[\w-]{43}$/);
   expect(session.refreshLifetimeMs).toBe(43_200_000);
   expect(eventTypes(scene)).toEqual(['AccountRegistered', 'LoginSucceeded']);

@@ -50,7 +50,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     passwords: cheapPasswords(memoryKib, hashed),
     tokens: {
       mintForAccount: async ({ id, role, tokenEpoch }) =>
-        ok({ token: `${id} ${role} ${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
+        ok({ token: `${id}:${role}:${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
     },
     revocations: { revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`) },
     isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),

@@ -10,9 +10,3 @@ export function isAuthorizedTwice(req: Pick<UwsRequest, 'forEach'>): boolean {
 }
 
 export const AUTHORIZED_TWICE: Fault = { kind: 'invalid_argument', field: 'Authorization', problem: 'must not be sent more than once' };
-
-/** The credential of the header; undefined when there is none of the Bearer kind. */
-export function bearerOf(authorization: string | undefined): string | undefined {
-  if (authorization?.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
-  return authorization.slice(7).trim() || undefined;
-}

@@ -52,7 +52,7 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
 function principalBehind(bearer: string) {
   if (bearer === 'admin-key') return ok(ADMIN_KEY);
   if (bearer === 'read-key') return ok<Principal>({ subject: 'key:r', scopes: ['read'], orgId: null });
-  const [id, role] = bearer.split(' ') as [string, keyof typeof SCOPES_OF_ROLE];
+  const [id, role] = bearer.split(':') as [string, keyof typeof SCOPES_OF_ROLE];
   return role in SCOPES_OF_ROLE ? ok<Principal>({ subject: `account:${id}`, role, scopes: SCOPES_OF_ROLE[role], orgId: null }) : fail({ kind: 'unauthenticated', detail: 'unknown' } as const);
 }
 

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { bearerOf } from '../../src/wire/bearer.ts';
+
+test.each([
+  ['Bearer svc_key', 'svc_key'],
+  ['bearer   svc_key ', 'svc_key'],
+  ['BEARER a.b.c', 'a.b.c'],
+  ['', undefined],
+  ['Bearer', undefined],
+  ['Bearer ', undefined],
+  ['Basic svc_key', undefined],
+  ['Bearersvc_key', undefined],
+  ['Bearer two words', undefined],
+  ['Bearer one, Bearer other', undefined],
+])('the credential of %j is %j', (authorization, credential) => {
+  expect(bearerOf(authorization)).toBe(credential);
+});
