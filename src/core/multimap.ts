@@ -1,9 +1,13 @@
-/** Several values under one key, each once. A key without values takes no memory. */
+/** Several values under one key, each once. A key is there as long as it has values. */
 export class Multimap<K, V> {
   readonly #sets = new Map<K, Set<V>>();
 
   /** In the order in which they were added. */
   of(key: K): ReadonlySet<V> { return this.#sets.get(key) ?? (NONE as ReadonlySet<V>); }
+
+  has(key: K): boolean { return this.#sets.has(key); }
+
+  keys(): Iterable<K> { return this.#sets.keys(); }
 
   add(key: K, value: V): void {
     const values = this.#sets.get(key);

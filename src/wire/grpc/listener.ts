@@ -1,6 +1,7 @@
 /** The listening socket of the gRPC door, apart from the server so that several I/O threads can have one each on the same port. */
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { assert } from '../../core/result.ts';
+import { throttle } from '../../gateway/throttle.ts';
 
 export type GrpcListener = {
   readonly port: number;
@@ -37,7 +38,9 @@ export function listenForGrpc({ host, port, isShared, maxConnections, onConnecti
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
   const server = createServer({ noDelay: true }, onConnection);
   server.maxConnections = maxConnections;
-  tellOfDropped(server, maxConnections, onError);
+  // A client that opens too many connections opens very many.
+  const reportDrop = throttle({ nowMs: () => performance.now() }, () => onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`)));
+  server.on('drop', () => reportDrop());
   const options: object = { host, port, reusePort: isShared };
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -48,17 +51,5 @@ export function listenForGrpc({ host, port, isShared, maxConnections, onConnecti
       assert(address !== null && typeof address === 'object', 'a TCP server has a port');
       resolve({ port: address.port, close: () => new Promise((closed) => { server.close(() => closed()); }) });
     });
-  });
-}
-
-const TELL_EVERY_MS = 60_000;
-
-/** At most one report a minute: a client that opens too many connections opens very many. */
-function tellOfDropped(server: Server, maxConnections: number, onError: (error: Error) => void): void {
-  let toldMs = -Infinity;
-  server.on('drop', () => {
-    if (performance.now() - toldMs < TELL_EVERY_MS) return;
-    toldMs = performance.now();
-    onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`));
   });
 }

@@ -2,6 +2,7 @@
 import type { OpView, OrgFilter, Page, PageRequest } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
+import { Multimap } from '../../core/multimap.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
 import type { GatewayEvent, Interest } from '../../gateway/events.ts';
@@ -43,7 +44,7 @@ export class FanOut {
   readonly #quota: CallerQuota;
   readonly #channels = new Map<string, Channel>();
   /** The channels by the org they are about; null: every org. */
-  readonly #byOrg = new Map<string | null, Set<Channel>>();
+  readonly #byOrg = new Multimap<string | null, Channel>();
   /** For each form, the kept entry with the newest state of each operation. */
   readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
   /** Channels with something to send, each with the readers whose turn is still to come. */
@@ -133,11 +134,9 @@ export class FanOut {
     if (known !== undefined) return known;
     const channel = new Channel(interest, this.#release);
     this.#channels.set(key, channel);
-    const siblings = this.#byOrg.get(interest.orgId);
-    if (siblings === undefined) {
-      this.#byOrg.set(interest.orgId, new Set([channel]));
-      this.#tellInterest();
-    } else siblings.add(channel);
+    const isNewOrg = !this.#byOrg.has(interest.orgId);
+    this.#byOrg.add(interest.orgId, channel);
+    if (isNewOrg) this.#tellInterest();
     return channel;
   }
 
@@ -146,9 +145,8 @@ export class FanOut {
     // Each form is encoded once, on first demand, and dropped with the last channel that keeps it.
     let bare: Entry | undefined;
     let full: Entry | undefined;
-    for (const channels of [this.#byOrg.get(null), event.orgId === null ? undefined : this.#byOrg.get(event.orgId)]) {
-      if (channels === undefined) continue;
-      for (const channel of channels) {
+    for (const orgId of event.orgId === null ? [null] : [null, event.orgId]) {
+      for (const channel of this.#byOrg.of(orgId)) {
         if (channel.readers.size === 0 || !channel.wants(event)) continue;
         if (event.kind === 'ops_change' && channel.interest.lineage) channel.push(full ??= this.#entryOf(event, true));
         else channel.push(bare ??= this.#entryOf(event, false));
@@ -285,11 +283,8 @@ export class FanOut {
       channel.clear();
       this.#channels.delete(channel.key);
       this.#passes.delete(channel);
-      const siblings = this.#byOrg.get(channel.interest.orgId);
-      siblings?.delete(channel);
-      if (siblings?.size !== 0) continue;
-      this.#byOrg.delete(channel.interest.orgId);
-      isFewer = true;
+      this.#byOrg.delete(channel.interest.orgId, channel);
+      isFewer ||= !this.#byOrg.has(channel.interest.orgId);
     }
     if (isFewer) this.#tellInterest();
   }
