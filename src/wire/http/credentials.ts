@@ -84,6 +84,6 @@ export const credentialRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/auth/token', access: 'public', credentials: ['bearer'], summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, refusals: [401, 403], handle: exchange },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
-  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Makes a new key sign access tokens; the one before verifies on', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },
+  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Rotates the key that signs access tokens; the one before still verifies', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },
   { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'The public keys that verify access tokens', answers: { 200: jwkSet }, handle: jwks },
 ];

@@ -42,8 +42,8 @@ const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metr
 
 /** `rows` is the whole table as it is described, these rows among it. */
 export const monitoringRoutes = ({ httpHost }: MonitoringRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
-  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Alive', answers: { 200: liveness }, handle: health },
-  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Ready for checks, and what is away; 503 says why not', answers: { 200: readiness }, refusals: [503], handle: ready },
+  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Liveness: answers as long as the process runs', answers: { 200: liveness }, handle: health },
+  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Readiness for checks, and which parts are away; 503 says why it is not ready', answers: { 200: readiness }, refusals: [503], handle: ready },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },

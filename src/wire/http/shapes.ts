@@ -7,7 +7,7 @@ import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
 import { ROLES, SCOPES } from '../../core/scope.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
-const nextCursor = z.string().nullable().meta({ description: 'Goes on from here; null at the end.' });
+const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
 const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) => z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
 
 export const usageStatus = z.union([
