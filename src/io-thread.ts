@@ -164,7 +164,7 @@ class IoThread {
   /** Takes no new connections, answers what comes on open ones, and refuses what is left shortly before `graceMs` are over. */
   async #drain(graceMs: number): Promise<void> {
     const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
-    this.#http.takeLeave();
+    this.#http.drain();
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();

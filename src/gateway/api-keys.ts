@@ -130,7 +130,7 @@ export class ApiKeys {
     return ok({ ...page, items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
   }
 
-  /** By the clock that the times of keys are of. */
+  /** The time, by the clock that sets the times of keys. */
   get nowMs(): number { return this.#deps.clock.nowMs(); }
 
   /** All keys in memory. */

@@ -36,7 +36,7 @@ export class FairQueue {
     return this.#runInTurn(caller, work);
   }
 
-  /** For a further piece of work that has begun. It takes a place and waits for its turn, but is never refused. */
+  /** For a later piece of work that has already begun: it takes a place and waits for its turn, but is never refused. */
   runFurther<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     this.#quota.acquireAnyway(caller);
     this.#taken += 1;

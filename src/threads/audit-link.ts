@@ -136,7 +136,7 @@ export class AuditLink implements AuditLog {
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
         this.#isWritable = false;
         this.#loseAll();
-        // Once for each failure: another one could arrive between the next failure and the word of it.
+        // One for each failure and no more: a second could arrive after the next failure, and end it before this thread has heard of it.
         return this.#onFailure === 'allow' ? this.#resume() : undefined;
       case 'writable':
         this.#isWritable = true;

@@ -82,7 +82,7 @@ export class AuditReaderLink implements AuditReads {
   }
 }
 
-/** Of an export, which waits for each piece before it asks for the next. It is refused at its start or not at all: half of it is of no use. */
+/** A later piece of an export. Half an export is of no use, so it is refused at its start or not at all; it asks for one piece at a time. */
 const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } as const);

@@ -124,7 +124,7 @@ class AuditThread {
     }
   }
 
-  /** Told before anything is to be written: an idle gateway would say that it is ready, and deny whatever comes. */
+  /** Notices that the log was moved or deleted though nothing is written: an idle gateway would say that it is ready, and deny the next check. */
   #lookForLog(): void {
     this.#writer.look();
     const { displacement } = this.#writer;

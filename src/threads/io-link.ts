@@ -21,7 +21,7 @@ export type IoLinkOptions = {
   readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
 };
 
-/** Stands for the time of asking where nobody measures how long the answer takes. */
+/** In place of the time of asking, for requests whose duration nobody measures. */
 const UNTIMED = 0;
 
 type Settle = (recorded: Recorded<unknown>) => void;
@@ -88,12 +88,12 @@ export class IoLink implements Link {
   tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
 
   /**
-   * Answers every waiting request with this fault, and each that comes from now on: the rest of a batch would wait for ever. Their
-   * replies, if any still come, are dropped.
+   * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait for ever.
+   * Replies that still come are dropped.
    */
   refuseAll(fault: Fault): void {
     this.#lastWord = { reply: fail(fault), auditId: undefined };
-    this.#openPlaces = 0; // so that every request meets the check of it
+    this.#openPlaces = 0; // from now on every request takes the path that looks at it
     for (const settle of this.#waiting.takeAll()) settle(this.#lastWord);
   }
 
@@ -128,7 +128,10 @@ export class IoLink implements Link {
     return agent === undefined ? null : this.#credentials.orgOf(credential) ?? STRANGERS;
   }
 
-  /** The first check of a batch is enough to know, sooner or later, who is busy here. When places are scarce, each is looked at. */
+  /**
+   * Whether the answer is used to learn of which org the credential is. The first check of each batch is enough to know, sooner or
+   * later, whoever is busy here; when places are scarce, every check is used.
+   */
   #learnsFrom(command: Command, isFirst: boolean): boolean {
     if (command.type !== 'check') return false;
     return this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined);

@@ -6,7 +6,7 @@ import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
 import type { DurationCounts } from './durations.ts';
 
-/** Of an I/O thread, and never reused: a message for one that died must not reach its successor, which numbers its requests from 1 again. */
+/** Identifies an I/O thread. Never reused: a message for one that died must not reach its successor, which numbers its requests from 1 again. */
 export type IoId = number;
 
 export type IoToMain =
@@ -34,7 +34,7 @@ export type IoNotice =
   | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly httpImplementation: 'native' | 'javascript' }
   | { readonly type: 'cannot-listen'; readonly reason: string }
   | { readonly type: 'drained' }
-  /** An answer that had begun could not go on because of something outside of the gateway: no defect. */
+  /** An answer that had begun could not be finished, for a reason that is no defect of the gateway. */
   | { readonly type: 'cut'; readonly doing: string; readonly reason: string }
   | { readonly type: 'error'; readonly doing: string; readonly message: string };
 
@@ -83,7 +83,7 @@ export type AuditToMain =
   | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'closed' };
 
-/** What one I/O thread reports about itself, for the metrics: how many there are now, and how many there were since it started. */
+/** What one I/O thread reports about itself, for the metrics. The first three say how many there are now; the others count since it started. */
 export type IoStats = {
   readonly pendingRequests: number;
   readonly webSockets: number;

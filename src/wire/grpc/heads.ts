@@ -5,9 +5,9 @@ import { assert } from '../../core/result.ts';
 import { LONGEST_TIMER_MS } from '../limits.ts';
 
 /**
- * As HTTP/2 counts them: names, values and 32 bytes for each field. Clients are told, so most of them fail a larger call by
- * themselves; of others it is ended. A single value over 64 KiB the HTTP/2 library cannot read: it ends the connection with all calls.
- * A head is kept as long as its call, and a stream may be open without a word for as long as it likes: so it is not more.
+ * As HTTP/2 counts them: names, values and 32 bytes for each field. The limit is low because a head is kept as long as its call, and
+ * a stream may stay open and silent for as long as it likes. Clients are told the limit, so most of them fail a larger call themselves;
+ * that of any other client is ended. The HTTP/2 library cannot read a single value over 64 KiB: it ends the connection with all its calls.
  */
 const MAX_HEAD_BYTES = 16 * 1024;
 const FIELD_BYTES = 32;
@@ -55,8 +55,9 @@ function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly strin
 }
 
 /**
- * The library unpacks 4 MiB out of as many kilobytes, for every call at once and whoever sends it. Over HTTP nothing compressed is
- * read either. It refuses a compressed message by the name of its encoding, and reads one that is not compressed.
+ * The library would unpack 4 MiB out of as many kilobytes, for any caller and in all calls at once. So it is shown an encoding that
+ * it does not know: it refuses messages that are compressed, quoting that name, and still reads those that are not. HTTP takes no
+ * compressed bodies either.
  */
 function readUncompressed(headers: IncomingHttpHeaders): void {
   if (headers['grpc-encoding'] !== 'identity') headers['grpc-encoding'] = 'any; send messages uncompressed';
@@ -64,7 +65,7 @@ function readUncompressed(headers: IncomingHttpHeaders): void {
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
 
-/** The library counts milliseconds in 32 bits: a deadline in more than 24 days would have passed at once. Its client keeps it, too. */
+/** The library counts milliseconds in 32 bits: a deadline more than 24 days away would pass at once. The client still keeps its own. */
 function dropLongDeadline(headers: IncomingHttpHeaders, timeout: string): void {
   const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
   if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS) headers['grpc-timeout'] = undefined;

@@ -27,7 +27,7 @@ export type GrpcServer = {
    * Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
-  /** Whether the one message of a call is still being sent, or an answer of more than a window read. */
+  /** Whether a unary request is still being received, or a large answer still being read. */
   readonly isBusy: () => boolean;
   /** Ends the streams whose bearer is not valid any longer. Call it after a revocation, and periodically for expiry. */
   readonly recheckBearers: () => void;

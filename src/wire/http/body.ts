@@ -37,13 +37,13 @@ function explainType(issue: { readonly code?: string | undefined; readonly expec
 
 const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
 
-/** A field that may be left out. Many clients write null for what they have not: it is the same. */
+/** A field that may be left out. Null is the same: many clients send it for what they do not have. */
 export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
 
 /** As `optional`, with the value that then holds. */
 export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
 
-/** A text that keeps to a rule, which the description of the API says too. */
+/** A text that must keep a rule, which becomes its description in the OpenAPI document, too. */
 export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
 
 export const name = ruled(isName, NAME_RULE);
@@ -113,7 +113,7 @@ const TIME_RULE = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
 const YEAR_10000_MS = Date.UTC(10_000, 0);
 const YEAR_0_MS = Date.parse('0000-01-01T00:00:00Z');
 
-/** In milliseconds; undefined for what is no RFC 3339 time, or of a year that cannot be answered as one. */
+/** In milliseconds; undefined for a text that is no RFC 3339 time, or whose year, in UTC, no such time can have. */
 function timeIn(text: string): number | undefined {
   const ms = RFC_3339.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
   return ms >= YEAR_0_MS && ms < YEAR_10000_MS ? ms : undefined;

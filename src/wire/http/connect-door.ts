@@ -1,4 +1,4 @@
-/** Hangs the Connect methods on the HTTP server. The hottest path there is: read what is needed, hand it over, write the answer. */
+/** Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the answer. */
 import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { connectError, type ConnectHeader, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
 import { AUTHORIZED_TWICE } from './authorization.ts';

@@ -17,7 +17,7 @@ export class DoorState {
   /** When a piece of an incomplete body came last. */
   lastPieceMs = -Infinity;
   /** Each answer asks its client to close the connection: what came on it next could be cut off. */
-  isLeaving = false;
+  isDraining = false;
 
   /** `maxBodyBytes`: memory for all incomplete bodies together. */
   constructor(maxBodyBytes: number) {

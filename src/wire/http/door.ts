@@ -36,10 +36,10 @@ export class HttpDoor {
 
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined> { return this.#http.listen(host, port, isShared); }
 
-  /** Takes no new connection, and asks for the end of the open ones as it answers on them. */
-  takeLeave(): void {
+  /** Accepts no new connections. Each answer on an open one asks its client to close it. */
+  drain(): void {
     this.#http.stopListening();
-    this.#state.isLeaving = true;
+    this.#state.isDraining = true;
   }
 
   /** Whether a body is still being sent, or an answer read. */

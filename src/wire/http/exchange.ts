@@ -63,9 +63,9 @@ export class Exchange {
   remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
 
   /**
-   * Asks for the body of a client that waits to be asked, whatever the answer will be: Java 17 waits for ever when anything else
-   * comes first. The library does so itself only where the word is in lower case, which Java's client does not write (RFC 9110,
-   * 10.1.1: case is of no meaning). That takes the only status line it writes: see `#beginHead`.
+   * Asks for the body of a client that sent `Expect: 100-continue`, whatever the answer will be: Java 17 waits for ever when
+   * anything else comes first. The library does so itself only where the value is in lower case, which Java's client does not write
+   * (RFC 9110, 10.1.1: its case has no meaning). The library writes one status line for each request, and this is it: see `#beginHead`.
    */
   askForBody(expectation: string | undefined): void {
     if (expectation === undefined || expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
@@ -122,7 +122,7 @@ export class Exchange {
     this.#res.cork(() => {
       if (this.#hasContinued) this.#beginHead('200 OK');
       this.#res.writeHeader('Content-Type', contentType);
-      if (this.#door.isLeaving) this.#res.writeHeader('Connection', 'close');
+      if (this.#door.isDraining) this.#res.writeHeader('Connection', 'close');
       if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) this.#end(content);
       else this.#res.end(content);
     });
@@ -182,7 +182,7 @@ export class Exchange {
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, sending);
     const { type, content } = contentOf(response);
     const isBodiless = isHead || BODILESS.has(response.status);
-    const isLast = (isBodiless || !content) && !this.#door.isLeaving && !('readsOnlyWhenRead' in this.#res) && this.#door.endsAfterContentless();
+    const isLast = (isBodiless || !content) && !this.#door.isDraining && !('readsOnlyWhenRead' in this.#res) && this.#door.endsAfterContentless();
     this.#isOver = !isLast; // `close` has still to close it
     this.#res.cork(() => {
       this.#writeHead(response, type, headers);
@@ -196,7 +196,7 @@ export class Exchange {
     if (isLast) setTimeout(() => this.close(), LINGER_MS);
   }
 
-  /** The library writes one status line. Where `askForBody` has taken it, this one goes out as the beginning of a header that says nothing. */
+  /** Where `askForBody` has used up the library's status line, this one is written in front of a header that says nothing. */
   #beginHead(statusLine: string): void {
     if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
     else this.#res.writeStatus(statusLine);
@@ -208,7 +208,7 @@ export class Exchange {
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);
     for (const [name, value] of shared) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
-    if (this.#door.isLeaving) this.#res.writeHeader('Connection', 'close');
+    if (this.#door.isDraining) this.#res.writeHeader('Connection', 'close');
   }
 
   /**

@@ -43,15 +43,15 @@ export type HttpReply = Result<HttpResponse, Fault>;
 /** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
 export type AnswerShape = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
-/** How many requests of a row an I/O thread passes on at once, at most half of them from one address; `what` names the limit in the refusal. */
-export type Crowding = { readonly limit: number; readonly what: string };
+/** How many requests of a row may be in progress at once in an I/O thread, at most half of them from one address; `what` names it in the refusal. */
+export type ConcurrencyLimit = { readonly limit: number; readonly what: string };
 
 type Common = {
   readonly method: Method;
   readonly path: `/${string}`;
   readonly limit?: Limit;
   /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
-  readonly atOnce?: Crowding;
+  readonly atOnce?: ConcurrencyLimit;
   /** Its answers may take the main thread long: they are asked for one at a time, from a fair queue of orgs, so that checks come in between. */
   readonly isQueued?: true;
   // From here on: the description of the row in the API description.

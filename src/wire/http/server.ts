@@ -2,11 +2,12 @@ import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
 import { networkOf } from '../../core/client-address.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
-import { refuseWithout, type Principal } from '../../core/scope.ts';
+import { refuseWithout } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import { FairQueue } from '../../gateway/fair-queue.ts';
 import { bearerOf } from '../bearer.ts';
 import type { Header } from '../http-answer.ts';
+import type { WirePorts } from '../ports.ts';
 import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
@@ -16,7 +17,7 @@ import type { DoorState } from './door-state.ts';
 import { Exchange, type BodyResult, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
-import type { Crowding, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
+import type { ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
@@ -24,13 +25,11 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** One listing at a time: a second would double how long checks wait for this thread, which has more work with a page than the main thread. */
 const LISTINGS = { atOnce: 1, places: 1024 };
 
-export type Authenticate = (bearer: string) => Promise<Result<Principal, Fault>>;
-
 export type RouteServerOptions = {
   readonly door: DoorState;
   readonly link: Link;
   readonly routes: readonly Route[];
-  readonly authenticate: Authenticate;
+  readonly authenticate: WirePorts['authenticate'];
   readonly corsOrigins: readonly string[];
   /** The address of a request's client, for the limits of callers without a credential. Default: the peer of the connection. */
   readonly addressOf?: AddressOf;
@@ -63,23 +62,23 @@ type Parsed = Result<unknown, Fault>;
 type Respond = (reply: HttpReply) => void;
 
 /** The requests of one row in progress. None waits: there are as many places as may run at once. */
-type Crowd = { readonly places: FairQueue; readonly refusal: HttpReply };
+type InProgress = { readonly places: FairQueue; readonly refusal: HttpReply };
 
 const overloaded = (what: string): HttpReply => fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
-const crowdOf = ({ limit, what }: Crowding): Crowd => ({ places: new FairQueue({ atOnce: limit, places: limit }), refusal: overloaded(what) });
+const inProgressOf = ({ limit, what }: ConcurrencyLimit): InProgress => ({ places: new FairQueue({ atOnce: limit, places: limit }), refusal: overloaded(what) });
 
 class RouteServer {
   readonly #options: RouteServerOptions;
   readonly #router: Router<Route>;
-  /** Requests in progress, of rows with a bound of their own. */
-  readonly #crowds: ReadonlyMap<Route, Crowd>;
+  /** Of the rows with a limit of their own. */
+  readonly #inProgress: ReadonlyMap<Route, InProgress>;
   /** Requests of queued rows that run or wait. */
   readonly #queue = new FairQueue(LISTINGS);
 
   constructor(options: RouteServerOptions) {
     this.#options = options;
     this.#router = new Router(options.routes);
-    this.#crowds = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, crowdOf(route.atOnce)]])));
+    this.#inProgress = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, inProgressOf(route.atOnce)]])));
   }
 
   answer(exchange: Exchange, req: UwsRequest): void {
@@ -96,8 +95,8 @@ class RouteServer {
     if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
     if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
     if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
-    const crowd = this.#crowds.get(match.route);
-    if (crowd?.places.isFull === true) return respond(crowd.refusal);
+    const inProgress = this.#inProgress.get(match.route);
+    if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
     const take = (body: BodyResult): void => this.#take(match.route, { ...head, params: match.params }, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
@@ -117,9 +116,9 @@ class RouteServer {
   #take(route: Route, request: Unparsed, body: BodyResult, respond: Respond): void {
     // Parsed while its bytes are valid; the result is used only once the caller is known.
     const answer = (): Promise<void> => this.#answerRow(route, request, parseBody(body, request.headers)).then(respond);
-    const crowd = this.#crowds.get(route);
-    if (crowd === undefined) return void answer();
-    if (crowd.places.run(networkOf(request.remoteAddress), answer) === undefined) respond(crowd.refusal);
+    const inProgress = this.#inProgress.get(route);
+    if (inProgress === undefined) return void answer();
+    if (inProgress.places.run(networkOf(request.remoteAddress), answer) === undefined) respond(inProgress.refusal);
   }
 
   async #answerRow(route: Route, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
@@ -152,7 +151,7 @@ class RouteServer {
     if (refused !== undefined) return refused;
     if (!parsed.ok) return parsed;
     const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
-    return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? CROWDED) : await answer();
+    return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS) : await answer();
   }
 }
 
@@ -194,7 +193,7 @@ function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Resu
 
 const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
 
-const CROWDED = overloaded('the number of listings');
+const TOO_MANY_LISTINGS = overloaded('the number of listings');
 
 const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
 

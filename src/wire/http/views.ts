@@ -4,13 +4,13 @@ import type { AgentIdentity } from '../../core/ids.ts';
 
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** Of what has not happened, or never will. */
+/** Null for what has not happened yet, or never will. */
 export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));
 
-/** Where a listing goes on; null at its end (contract: Errors, lists, times). */
+/** The cursor of the next page; null on the last one (contract: Errors, lists, times). */
 export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
 
-/** A page of a listing: what is on it, under a name of its own, and where it goes on. */
+/** A page of a listing: its items under `name`, and the cursor of the next page. */
 export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => object) => ({ [name]: page.items.map(view), ...cursorView(page) });
 
 const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });

@@ -23,7 +23,7 @@ const STREAM_PATH = '/api/v1/stream';
 export type StreamOptions = {
   readonly door: DoorState;
   readonly link: Link;
-  /** Says to the main thread whose events this thread has readers for. It must arrive before any later request. */
+  /** Tells the main thread whose events this thread has readers for. It must arrive before any later request. */
   readonly tellInterest: (interest: Interest) => void;
   readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
   /** Origins whose pages may open streams, beside the gateway's own. */

@@ -35,7 +35,7 @@ test.each([['the native library or its stand-in', createHttpApp], ['node:http', 
 test.each([['the native library or its stand-in', createHttpApp], ['node:http', createNodeApp]] as const)('over %s, from the shutdown on, each answer to a call asks its client to close the connection', async (_, create) => {
   const door = new DoorState(Infinity);
   const gateway = await serve(create(unexpected), (_request, reply) => void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })), door);
-  door.isLeaving = true;
+  door.isDraining = true;
   const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
   expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
 });
