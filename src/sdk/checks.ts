@@ -133,6 +133,7 @@ export class Checker {
         }
         case 'late':
           reach.failed();
+          if (inquiry.isUncertain) this.#abandon(inquiry);
           return this.#unreachable(body, `no answer within ${this.#options.settings.checkMs} ms`);
         case 'refused':
           reach.succeeded();

@@ -8,26 +8,45 @@ import { Underway } from '../../src/sdk/underway.ts';
 const CHECK = checkBodyOf({ action: 'tool.call' }, { orgId: '', teamId: 't', agentId: 'a' }, { traceId: 'trace', spanId: 'span' });
 const ALLOW = { decision: 1, reason: 'fine', policy: 'p', ruleId: 'r', opId: 'trace:span', opState: 2, auditId: 1, correlationId: '1', error: null };
 
-/** A checker whose answers come as those of a socket do: they lie ready while the agent computes, and are read once it is done. */
-function checkerOf(checkMs: number): Checker {
+type Event = readonly [name: 'data' | 'error', value: object];
+
+/** A checker to which this happens as to a socket: it lies ready while the agent computes, and is read once that is done. */
+function checkerOf(checkMs: number, [name, value]: Event) {
+  const orphans: string[] = [];
   const openChecks = (): EventEmitter => {
     const call = new EventEmitter();
-    return Object.assign(call, { write: () => stat('.', () => call.emit('data', ALLOW)) });
+    return Object.assign(call, { write: () => stat('.', () => call.emit(name, value)) });
   };
-  return new Checker({
+  const checker = new Checker({
     settings: { checkMs, maxInFlight: 10, onUnreachable: 'deny', address: 'gateway:50051' },
     transport: { openChecks },
     credential: { current: 'token', canRenew: false },
     reach: { succeeded: () => {}, failed: () => {}, isLost: false },
     underway: new Underway(),
-    onOrphan: () => {},
+    onOrphan: (opId: string) => void orphans.push(opId),
   } as unknown as CheckerOptions);
+  return { checker, orphans };
+}
+
+/** Lets the event loop wait. */
+function computeFor(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
 }
 
 test('a check that was answered in time is allowed, also when the agent itself computed for longer than a check may take', async () => {
-  const checker = checkerOf(100);
+  const { checker, orphans } = checkerOf(100, ['data', ALLOW]);
   const answer = checker.check(CHECK, { isFresh: true });
-  const end = performance.now() + 500;
-  while (performance.now() < end);
+  computeFor(500);
   expect(await answer).toMatchObject({ decision: 'allow', unreachable: false });
+  expect(orphans).toEqual([]);
+});
+
+test('a check that was cut off at its deadline may have been allowed, and its operation is completed', async () => {
+  const cut = Object.assign(new Error('14 UNAVAILABLE'), { code: 14, details: 'read ECONNRESET' });
+  const { checker, orphans } = checkerOf(100, ['error', cut]);
+  const answer = checker.check(CHECK, { isFresh: true });
+  computeFor(500);
+  expect(await answer).toMatchObject({ decision: 'deny', unreachable: true });
+  expect(orphans).toEqual(['trace:span']);
 });
