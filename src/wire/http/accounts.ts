@@ -6,7 +6,7 @@ import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { SignIn } from '../../gateway/login.ts';
-import { name, optional, optionalOr, readListing, withBody } from './body.ts';
+import { name, optional, optionalOr, withBody, withListing, type Listing } from './body.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refresh-cookie.ts';
 import { problemOf } from './reply.ts';
@@ -98,10 +98,8 @@ async function acceptInvite({ body }: HttpRequest<typeof acceptance>, link: Link
   return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
 }
 
-async function listInvites(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const listed = await link.call('listInvites', asked.value);
+async function listInvites(listing: Listing, link: Link): Promise<HttpReply> {
+  const listed = await link.call('listInvites', listing);
   return listed.ok ? ok({ status: 200, body: pageView('invites', listed.value, inviteView) }) : listed;
 }
 
@@ -128,10 +126,8 @@ async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
   return found.ok ? ok({ status: 200, body: { account: accountView(found.value), scopes: principal.scopes } }) : found;
 }
 
-async function list(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const listed = await link.call('listAccounts', asked.value);
+async function list(listing: Listing, link: Link): Promise<HttpReply> {
+  const listed = await link.call('listAccounts', listing);
   return listed.ok ? ok({ status: 200, body: pageView('accounts', listed.value, accountView) }) : listed;
 }
 
@@ -167,13 +163,13 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, credentials: ['refresh_cookie', 'none'], summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, headers: ['Set-Cookie'], refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', answers: { 201: createdInvite }, refusals: [409], ...withBody(invitation, invite) },
   { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Accepts an invite: creates its account, with a password', answers: { 201: createdAccount }, refusals: [409, 422], ...withBody(acceptance, acceptInvite) },
-  { method: 'get', path: '/api/v1/auth/invites', access: ADMIN, summary: 'Lists open invites', query: ['org_id', 'per_page', 'cursor'], answers: { 200: invitePage }, handle: listInvites },
+  { method: 'get', path: '/api/v1/auth/invites', access: ADMIN, summary: 'Lists open invites', answers: { 200: invitePage }, ...withListing([], listInvites) },
   { method: 'post', path: '/api/v1/auth/invites/:id/revoke', access: ADMIN, summary: 'Revokes an open invite', answers: { 204: 'empty' }, refusals: [409], handle: revokeInvite },
   { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', answers: { 202: 'empty' }, ...withBody(resetRequest, requestPasswordReset) },
   { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', answers: { 204: 'empty' }, refusals: [422], ...withBody(resetConfirmation, confirmPasswordReset) },
   { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'Shows the account of the caller', answers: { 200: ownAccount }, refusals: [404], handle: me },
   { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the caller out everywhere', answers: { 204: 'empty' }, refusals: [404], handle: revokeSessions },
-  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', query: ['org_id', 'per_page', 'cursor'], answers: { 200: accountPage }, handle: list },
+  { method: 'get', path: '/api/v1/accounts', access: ADMIN, summary: 'Lists accounts', answers: { 200: accountPage }, ...withListing([], list) },
   { method: 'get', path: '/api/v1/accounts/:id', access: ADMIN, summary: 'Shows an account', answers: { 200: shownAccount }, handle: get },
   { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Changes the role of an account', answers: { 200: shownAccount }, refusals: [409], ...withBody(roleChange, changeRole) },
   { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Disables an account', answers: { 200: shownAccount }, refusals: [409], handle: setDisabled(true) },

@@ -5,7 +5,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
-import { agentIdentity, optional, readListing, readNames, ruled, withBody } from './body.ts';
+import { agentIdentity, optional, readNames, ruled, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView, pageView } from './views.ts';
@@ -24,13 +24,11 @@ async function register({ principal, body }: Authorized<typeof registration>, li
   return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
 }
 
-async function list(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
+async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
   const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask({ type: 'list-agents', teamId, agentId, ...asked.value });
+  const { reply } = await link.ask({ type: 'list-agents', teamId, agentId, ...listing });
   return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
 }
 
@@ -45,6 +43,6 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
 
 export const agentRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', answers: { 200: agentRegistered, 201: agentRegistered }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, isQueued: true, summary: 'Lists registered agents', query: ['org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: agentPage }, handle: list },
+  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, isQueued: true, summary: 'Lists registered agents', answers: { 200: agentPage }, ...withListing(['team_id', 'agent_id'], list) },
   { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', answers: { 204: 'empty' }, handle: deregister },
 ];

@@ -8,6 +8,7 @@ import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../field-rules.ts';
+import type { QueryName } from './query-names.ts';
 import type { Authorized, HttpReply } from './route.ts';
 
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
@@ -80,11 +81,21 @@ export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
 
-/** What listings have in common: who asks, for which org, and for which page. Fault: `invalid_argument`. */
-export function readListing({ principal, query }: Authorized): Result<OrgFilter & PageRequest, Fault> {
-  const page = readPage(query);
-  return page.ok ? ok({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }) : page;
-}
+/** What listings have in common: who asks, for which org, and for which page. */
+export type Listing = OrgFilter & PageRequest;
+
+/**
+ * The part of a row that makes it a listing: it names the query parameters, and reads the org and the page before the handler is
+ * asked. `more`: parameters of this listing alone, which its handler reads.
+ */
+export const withListing = (more: readonly QueryName[], handle: (listing: Listing, link: Link, request: Authorized) => Promise<HttpReply>) => ({
+  query: ['org_id', ...more, 'per_page', 'cursor'] as const,
+  handle: async (request: Authorized, link: Link): Promise<HttpReply> => {
+    const { principal, query } = request;
+    const page = readPage(query);
+    return page.ok ? handle({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }, link, request) : page;
+  },
+});
 
 /**
  * Query parameters that name something; undefined where they are not given. Fault: `invalid_argument` for an empty one. Nothing

@@ -6,7 +6,7 @@ import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../field-rules.ts';
-import { agentIdentity, moneyUsd, optional, readListing, ruled, withBody } from './body.ts';
+import { agentIdentity, moneyUsd, optional, ruled, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView, rfc3339 } from './views.ts';
@@ -34,10 +34,8 @@ async function record({ principal, body }: Authorized<typeof usage>, link: Link)
   return reply.ok ? ok({ status: 200, body: reply.value }) : reply;
 }
 
-async function list(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const { reply } = await link.ask({ type: 'list-budgets', ...asked.value });
+async function list(listing: Listing, link: Link): Promise<HttpReply> {
+  const { reply } = await link.ask({ type: 'list-budgets', ...listing });
   return reply.ok ? ok({ status: 200, body: pageView('budgets', reply.value, budgetView) }) : reply;
 }
 
@@ -60,5 +58,5 @@ const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: Pe
 
 export const budgetRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', answers: { 200: usageStatus }, ...withBody(usage, record) },
-  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, the widest tier first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: budgetPage }, handle: list },
+  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, the widest tier first', answers: { 200: budgetPage }, ...withListing([], list) },
 ];

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, readListing, time, withBody } from './body.ts';
+import { name, optional, readBody, time, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
@@ -49,10 +49,8 @@ async function create({ principal, body }: Authorized<typeof keyRequest>, link: 
   return created.ok ? ok({ status: 201, body: { key: created.value.key, ...keyView(created.value.record) } }) : created;
 }
 
-async function list(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const listed = await link.call('listApiKeys', asked.value);
+async function list(listing: Listing, link: Link): Promise<HttpReply> {
+  const listed = await link.call('listApiKeys', listing);
   return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 
@@ -76,7 +74,7 @@ const ADMIN = { scope: 'admin' } as const;
 /** The specification names these paths without the version, the contract with it: both are served. */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
   { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', answers: { 201: createdKeyShape }, refusals: [409], ...withBody(keyRequest, create) },
-  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', query: ['org_id', 'per_page', 'cursor'], answers: { 200: keyPage }, handle: list },
+  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', answers: { 200: keyPage }, ...withListing([], list) },
   { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', answers: { 204: 'empty' }, handle: revoke },
 ];
 

@@ -5,7 +5,7 @@ import { invalid, type Fault } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { agentIdentity, optional, readListing, readNames, readOpHalves, readOpId, readWord, withBody } from './body.ts';
+import { agentIdentity, optional, readNames, readOpHalves, readOpId, readWord, withBody, withListing, type Listing } from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
@@ -29,15 +29,13 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
   return readOpHalves(trace_id, span_id);
 }
 
-async function list(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
+async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
   const state = readWord(request.query, 'state', QUERY.state.options);
   if (!state.ok) return state;
   const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;
   const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask({ type: 'list-ops', teamId, agentId, state: state.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'list-ops', teamId, agentId, state: state.value, ...listing });
   return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 
@@ -57,7 +55,7 @@ const control = (trigger: ControlTrigger) => async ({ principal, params }: Autho
 
 export const opRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', answers: { 200: opShape, 201: opShape }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight, and those that have ended lately', query: ['state', 'org_id', 'team_id', 'agent_id', 'per_page', 'cursor'], answers: { 200: opPage }, handle: list },
+  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight, and those that have ended lately', answers: { 200: opPage }, ...withListing(['state', 'team_id', 'agent_id'], list) },
   { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', answers: { 200: opShape }, handle: get },
   { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', answers: { 200: opShape }, refusals: [409], handle: control('pause') },
   { method: 'post', path: '/api/v1/ops/:id/resume', access: { scope: 'write' }, summary: 'Resumes a paused operation', answers: { 200: opShape }, refusals: [409], handle: control('resume') },

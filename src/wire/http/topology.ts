@@ -5,7 +5,7 @@ import { ok, type Result } from '../../core/result.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
 import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE } from '../field-rules.ts';
-import { readListing } from './body.ts';
+import { withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
 import { agentView, cursorView } from './views.ts';
@@ -14,39 +14,31 @@ function readName(field: string, text: string): Result<string, Fault> {
   return isName(text) ? ok(text) : invalid(field, NAME_RULE);
 }
 
-async function overview(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const { reply } = await link.ask({ type: 'topology-overview', ...asked.value });
+async function overview(listing: Listing, link: Link): Promise<HttpReply> {
+  const { reply } = await link.ask({ type: 'topology-overview', ...listing });
   if (!reply.ok) return reply;
   const { orgCount, teamCount, agentCount, teams, agents } = reply.value;
   return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
 }
 
-async function team(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
+async function team(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
   const teamId = readName('team_id', request.params.team_id ?? '');
   if (!teamId.ok) return teamId;
-  const { reply } = await link.ask({ type: 'topology-team', teamId: teamId.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-team', teamId: teamId.value, ...listing });
   if (!reply.ok) return reply;
   const { teams, agents } = reply.value;
   return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
 }
 
-async function tree(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const { reply } = await link.ask({ type: 'topology-tree', ...asked.value });
+async function tree(listing: Listing, link: Link): Promise<HttpReply> {
+  const { reply } = await link.ask({ type: 'topology-tree', ...listing });
   return reply.ok ? ok({ status: 200, body: { orgs: orgsOf(reply.value.roots), ...cursorView(reply.value) } }) : reply;
 }
 
-async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
+async function lineage(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
   const agentId = readName('agent_id', request.params.agent_id ?? '');
   if (!agentId.ok) return agentId;
-  const { reply } = await link.ask({ type: 'topology-lineage', agentId: agentId.value, ...asked.value });
+  const { reply } = await link.ask({ type: 'topology-lineage', agentId: agentId.value, ...listing });
   if (!reply.ok) return reply;
   const lineages = reply.value.lineages.map(({ agent, ancestors, descendants, isCut }) => ({
     agent: agentView(agent),
@@ -59,10 +51,8 @@ async function lineage(request: Authorized, link: Link): Promise<HttpReply> {
 
 export type TopologyRouteOptions = { /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number };
 
-const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (request: Authorized, link: Link): Promise<HttpReply> => {
-  const asked = readListing(request);
-  if (!asked.ok) return asked;
-  const { reply } = await link.ask({ type: 'topology-stats', ...asked.value });
+const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (listing: Listing, link: Link): Promise<HttpReply> => {
+  const { reply } = await link.ask({ type: 'topology-stats', ...listing });
   if (!reply.ok) return reply;
   const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
   return ok({
@@ -117,12 +107,11 @@ function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyM
 }
 
 const READ = { scope: 'read' } as const;
-const QUERY = ['org_id', 'per_page', 'cursor'] as const;
 
 export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
-  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts of orgs, teams and agents, and the agents', query: QUERY, answers: { 200: topologyOverview }, handle: overview },
-  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Agents below their org, team and parent', query: QUERY, answers: { 200: topologyTree }, handle: tree },
-  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Operations and agents in numbers, per org, or per team of one org', query: QUERY, answers: { 200: topologyStats }, handle: stats(options) },
-  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'The teams of this name, and their agents', query: QUERY, answers: { 200: topologyTeam }, handle: team },
-  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Ancestors and descendants of the agents of this name', query: QUERY, answers: { 200: topologyLineage }, handle: lineage },
+  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts of orgs, teams and agents, and the agents', answers: { 200: topologyOverview }, ...withListing([], overview) },
+  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Agents below their org, team and parent', answers: { 200: topologyTree }, ...withListing([], tree) },
+  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Operations and agents in numbers, per org, or per team of one org', answers: { 200: topologyStats }, ...withListing([], stats(options)) },
+  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'The teams of this name, and their agents', answers: { 200: topologyTeam }, ...withListing([], team) },
+  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Ancestors and descendants of the agents of this name', answers: { 200: topologyLineage }, ...withListing([], lineage) },
 ];
