@@ -6,7 +6,7 @@ import { fail } from './core/result.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
 
-/** A reload that could not be recorded is tried again after this. */
+/** A reload that could not be recorded, or found too many waiting, is tried again after this. */
 const RELOAD_RETRY_MS = 5_000;
 
 /** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
@@ -53,7 +53,7 @@ export async function reloadChanged(keeper: PolicyKeeper, onError: (error: unkno
   try {
     const reloaded = await keeper.reload('gateway');
     // The watcher does not report this change again.
-    if (!reloaded.ok && reloaded.fault.kind === 'audit_unavailable') setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
+    if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded')) setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
   } catch (error) {
     onError(error, 'reloading policies');
   }

@@ -8,6 +8,7 @@ import type { Explanation } from '../core/policy-explain.ts';
 import type { DocumentSummary, PolicySet } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
+import { FairQueue } from './fair-queue.ts';
 import type { AuditLog, Clock } from './ports.ts';
 
 /** Problems are sentences that name file, line and column. */
@@ -27,11 +28,15 @@ export type PolicyKeeperDeps = {
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
 };
 
+/** Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files. */
+const MAX_RELOADS = 64;
+const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'reloading policies', retryAfterSecs: 1 } as const);
+
 export class PolicyKeeper {
   readonly #deps: PolicyKeeperDeps;
   #policies: PolicySet;
   #loadedAtMs: number;
-  #reloading: Promise<unknown> = Promise.resolve();
+  readonly #queue = new FairQueue({ atOnce: 1, places: MAX_RELOADS });
   readonly reloads = { done: 0, failed: 0 };
 
   constructor(deps: PolicyKeeperDeps) {
@@ -64,9 +69,9 @@ export class PolicyKeeper {
 
   /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
   reload(actor: string): Promise<Result<Reloaded, Fault>> {
-    const reloaded = this.#reloading.then(() => this.#reload(actor));
-    // Why it was rejected is reported to the caller; the next reload starts afresh.
-    this.#reloading = reloaded.catch(() => { this.reloads.failed += 1; });
+    const reloaded = this.#queue.run(null, () => this.#reload(actor));
+    if (reloaded === undefined) return Promise.resolve(TOO_MANY_RELOADS);
+    reloaded.catch(() => { this.reloads.failed += 1; }); // why is reported to the caller
     return reloaded;
   }
 

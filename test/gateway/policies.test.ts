@@ -4,6 +4,7 @@ import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
 import { ok } from '../../src/core/result.ts';
 import { PolicyKeeper, type LoadPolicies } from '../../src/gateway/policies.ts';
+import { eventually } from '../support/eventually.ts';
 import { ACME_ADMIN, ADMIN, faultOf, must, testAudit, testClock } from './harness.ts';
 
 const FIRST_PAGE = { perPage: 10, cursor: undefined };
@@ -45,6 +46,23 @@ test('a reload whose files could not even be read counts as failed, and the next
   expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
   expect(must(await keeper.reload('gateway'))).toMatchObject({ documents: 1 });
   expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
+});
+
+test('reloads are done one after the other, and one more than may wait is refused at once', async () => {
+  const ends: (() => void)[] = [];
+  const { keeper, installed } = scene(['global'], [], () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))));
+  const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
+  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'overloaded', what: 'reloading policies', retryAfterSecs: 1 });
+  for (let done = 1; done <= 64; done += 1) {
+    await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
+    ends.pop()!();
+    must(await reloads[done - 1]!);
+    expect([installed.length, keeper.reloads]).toEqual([done, { done, failed: 0 }]);
+  }
+  const next = keeper.reloadFor(ADMIN);
+  await eventually(() => expect(ends).toHaveLength(1));
+  ends.pop()!();
+  expect(must(await next)).toMatchObject({ documents: 1 });
 });
 
 test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
