@@ -3,6 +3,8 @@ import { digestOf } from '../gateway/secret-token.ts';
 
 /** How many digests one thread remembers: enough for the agents that are busy at the same time. */
 const MAX_REMEMBERED = 10_000;
+/** In characters: as long as an agent's token may be, and longer than access tokens are. Anybody can present longer ones, and fill the memory with them. */
+const MAX_LENGTH = 1_024;
 
 const remembered = new Map<string, SecretDigest>();
 
@@ -11,6 +13,7 @@ export function digestOfPresented(token: string): SecretDigest {
   const known = remembered.get(token);
   if (known !== undefined) return known;
   const digest = digestOf(token);
+  if (token.length > MAX_LENGTH) return digest;
   if (remembered.size >= MAX_REMEMBERED) {
     const oldest = remembered.keys().next();
     if (oldest.done !== true) remembered.delete(oldest.value);
