@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { within } from '../adapters/within.ts';
@@ -56,6 +57,7 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#ports = options.ports;
+    setMaxListeners(0, this.#stopping.signal); // each thread that waits to be started again is one
   }
 
   /** True from the moment the gateway takes no more requests. */

@@ -31,3 +31,9 @@ export async function authenticateWriter(ports: WirePorts, authorization: string
   const principal = await ports.authenticate(bearer);
   return principal.ok ? refuseWithout('write', principal.value) ?? principal : principal;
 }
+
+/** Why a bearer that was valid is so no longer; undefined while it is, or while nobody can tell. */
+export async function endOfBearer(ports: WirePorts, authorization: string): Promise<Fault | undefined> {
+  const principal = await authenticateWriter(ports, authorization);
+  return !principal.ok && principal.fault.kind === 'unauthenticated' ? principal.fault : undefined;
+}

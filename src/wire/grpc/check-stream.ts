@@ -2,7 +2,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
 import { fail, type Result } from '../../core/result.ts';
-import { voucherPrincipal } from '../bearer.ts';
+import { endOfBearer } from '../bearer.ts';
 import { MAX_MESSAGE_BYTES } from '../limits.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
@@ -67,9 +67,9 @@ export class CheckStream {
 
   /** Closes the stream when the bearer that vouches for its agents is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
-    if (!this.#needsBearer || this.#isOver) return;
-    const principal = await voucherPrincipal(ports, '', this.#authorization);
-    if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
+    if (!this.#needsBearer || this.#authorization === undefined || this.#isOver) return;
+    const ended = await endOfBearer(ports, this.#authorization);
+    if (ended !== undefined) this.close(ended);
   }
 
   #receive(bytes: Buffer): void {

@@ -4,7 +4,7 @@ import type { SignalMessage } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import { agentKeyOf } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
-import { voucherPrincipal } from '../bearer.ts';
+import { endOfBearer, voucherPrincipal } from '../bearer.ts';
 import type { ControlSwitch } from '../control-switch.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
@@ -67,8 +67,8 @@ export class ControlStream {
   /** Ends the stream when the bearer that opened it is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
     if (this.#authorization === undefined || this.#isOver) return;
-    const principal = await voucherPrincipal(ports, '', this.#authorization);
-    if (!principal.ok && principal.fault.kind === 'unauthenticated') this.close(principal.fault);
+    const ended = await endOfBearer(ports, this.#authorization);
+    if (ended !== undefined) this.close(ended);
   }
 
   async #open(ports: WirePorts): Promise<void> {
