@@ -8,9 +8,9 @@ import { KnownCredentials } from '../gateway/known-credentials.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
 import { CallerQuota } from '../gateway/caller-quota.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
+import { Batcher } from './batcher.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
 import { Durations } from './durations.ts';
-import { Outbox } from './outbox.ts';
 import { Pending } from './pending.ts';
 import type { AuditToIo, IoToMain, MainToIo, Reply } from './protocol.ts';
 
@@ -38,7 +38,7 @@ const BEARERS = '/bearers';
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
 export class IoLink implements Link {
-  readonly #outbox: Outbox<IoToMain>;
+  readonly #batcher: Batcher<IoToMain>;
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
   /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of an org is half of all. */
@@ -57,7 +57,7 @@ export class IoLink implements Link {
     this.#options = options;
     this.#openPlaces = Math.ceil(options.maxPending / 4);
     this.#quota = new CallerQuota(2 * this.#openPlaces);
-    this.#outbox = new Outbox(main, encodeToMain);
+    this.#batcher = new Batcher(main, encodeToMain);
     this.#listenTo(audit);
     main.on('message', (message: Uint8Array | MessagePort) => {
       if (message instanceof Uint8Array) this.#receive(decodeToIo(message));
@@ -71,7 +71,7 @@ export class IoLink implements Link {
   get refused(): number { return this.#refused; }
 
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
-    const isFirst = this.#outbox.isEmpty;
+    const isFirst = this.#batcher.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
     const learnsFrom = this.#learnsFrom(command as Command, isFirst);
     const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED);
@@ -85,7 +85,7 @@ export class IoLink implements Link {
   }
 
   /** Sends a message that has no answer. */
-  tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#outbox.send(message); }
+  tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#batcher.send(message); }
 
   /**
    * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait for ever.
@@ -103,7 +103,7 @@ export class IoLink implements Link {
 
   #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
     if (this.#waiting.size >= this.#openPlaces) return this.#requestWithinQuota(this.#orgOf(asked), messageOf, askedMs);
-    return new Promise((resolve) => this.#outbox.send(messageOf(this.#waiting.add(resolve, askedMs))));
+    return new Promise((resolve) => this.#batcher.send(messageOf(this.#waiting.add(resolve, askedMs))));
   }
 
   #requestWithinQuota(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
@@ -117,7 +117,7 @@ export class IoLink implements Link {
         this.#quota.release(orgId);
         resolve(recorded);
       };
-      this.#outbox.send(messageOf(this.#waiting.add(settle, askedMs)));
+      this.#batcher.send(messageOf(this.#waiting.add(settle, askedMs)));
     });
   }
 

@@ -13,13 +13,13 @@ import type { RateLimiter } from '../gateway/rate-limit.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
+import { Batcher } from './batcher.ts';
 import { checkedOps, newBatch, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
 import { EventBoard } from './event-board.ts';
 import { leftBy, NO_STATS } from './io-stats.ts';
-import { Outbox } from './outbox.ts';
 import type { IoId, IoStats, IoToMain, MainToIo } from './protocol.ts';
 import { AUDIT_UNAVAILABLE, unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
@@ -39,7 +39,7 @@ export type SwitchboardOptions = {
 };
 
 type Thread = {
-  readonly outbox: Outbox<MainToIo>;
+  readonly batcher: Batcher<MainToIo>;
   stats: IoStats | undefined;
   /** The latest message of events. Further events are added to it as long as no other message comes after it. */
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
@@ -66,7 +66,7 @@ export class Switchboard {
   }
 
   connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
-    this.#threads.set(io, { outbox: new Outbox<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
+    this.#threads.set(io, { batcher: new Batcher<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
   }
 
   /** Call it when the thread is gone, with its sockets, readers and streams. */
@@ -83,7 +83,7 @@ export class Switchboard {
   get stats(): readonly IoStats[] { return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])]; }
 
   broadcast(message: MainToIo): void {
-    for (const { outbox } of this.#threads.values()) outbox.send(message);
+    for (const { batcher } of this.#threads.values()) batcher.send(message);
   }
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
@@ -97,7 +97,7 @@ export class Switchboard {
       else this.#receiveOther(io, message);
     }
     if (batch.replies.length > 0) this.#record(io, batch);
-    this.#threads.get(io)?.outbox.flush();
+    this.#threads.get(io)?.batcher.flush();
   }
 
   /** Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at once. */
@@ -309,10 +309,10 @@ export class Switchboard {
   #tell(io: IoId, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
     if (thread === undefined) return;
-    if (thread.events !== undefined && thread.outbox.last === thread.events.message) return void thread.events.list.push(event);
+    if (thread.events !== undefined && thread.batcher.last === thread.events.message) return void thread.events.list.push(event);
     const list = [event];
     thread.events = { message: { type: 'events', events: list }, list };
-    thread.outbox.send(thread.events.message);
+    thread.batcher.send(thread.events.message);
   }
 
   /** With the reply itself, or with what `instead` makes of it. */
@@ -326,7 +326,7 @@ export class Switchboard {
   }
 
   #send(io: IoId, message: MainToIo): void {
-    this.#threads.get(io)?.outbox.send(message);
+    this.#threads.get(io)?.batcher.send(message);
   }
 }
 

@@ -215,16 +215,18 @@ export class FanOut {
     for (let visits = 1; ; visits += 1) {
       const next = pass.readers.next();
       if (next.done === true) return true;
-      if (this.#attend(next.value)) pass.isAgain = true;
+      if (this.#sendTo(next.value)) pass.isAgain = true;
       if (visits % VISITS_PER_LOOK_AT_THE_CLOCK === 0 && performance.now() >= untilMs) return false;
     }
   }
 
+  /** Sends to this reader now; what is left waits for the turns of its channel. */
   #visit(reader: Reader): void {
-    if (this.#attend(reader)) this.#schedule(reader.channel);
+    if (this.#sendTo(reader)) this.#schedule(reader.channel);
   }
 
-  #attend(reader: Reader): boolean {
+  /** Sends as much as one turn allows, and asks for the next page of its snapshot where that is due. True when there is more to send. */
+  #sendTo(reader: Reader): boolean {
     const hasMore = reader.visit(performance.now());
     if (reader.snapshot?.wantsPage === true && !reader.isOver) {
       this.#pageQueue.add(reader);

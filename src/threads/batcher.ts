@@ -7,7 +7,7 @@ const MAX_BATCH = 64;
  * Sends messages over a port in batches: everything said within one turn of the event loop crosses as one buffer, whose
  * memory is handed over rather than copied. Waking another thread costs far more than what a message holds.
  */
-export class Outbox<M> {
+export class Batcher<M> {
   readonly #port: Pick<MessagePort, 'postMessage'>;
   readonly #encode: (messages: readonly M[]) => Uint8Array<ArrayBuffer>;
   readonly #flush = (): void => this.flush();
