@@ -86,13 +86,15 @@ export class CheckStream {
     if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
     const { correlationId, credentialToken } = request.value;
     if (credentialToken === '') this.#needsBearer = true;
-    this.#options.check(request.value, this.#authorization).then(
-      (answer) => this.#answer(correlationId, answer),
-      (error: unknown) => {
-        this.#options.onDefect(error);
-        this.#answer(correlationId, INTERNAL);
-      },
-    );
+    const onError = (error: unknown): void => {
+      this.#options.onDefect(error);
+      this.#answer(correlationId, INTERNAL);
+    };
+    try {
+      this.#options.check(request.value, this.#authorization).then((answer) => this.#answer(correlationId, answer), onError);
+    } catch (error) {
+      onError(error); // thrown on, it would end the thread, and with it the calls of all others
+    }
   }
 
   #answer(correlationId: string, answer: Result<CheckActionResponse, Fault>): void {

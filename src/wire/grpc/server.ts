@@ -130,17 +130,19 @@ type Watch = { readonly count: () => void; readonly onDefect: (error: unknown) =
 
 function unaryHandler({ decode, maxBytes, handle }: UnaryMethod, { count, onDefect }: Watch): UntypedHandleCall {
   return (call: ServerUnaryCall<Buffer, unknown>, respond: sendUnaryData<unknown>) => {
+    const onError = (error: unknown): void => {
+      onDefect(error);
+      respond(grpcError({ kind: 'internal' }));
+    };
     count();
     const bytes = call.request;
     if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
-    const message = decode.binary(bytes);
-    if (!message.ok) return respond(grpcError(message.fault));
-    handle(message.value as never, authorizationOf(call.metadata), call).then(
-      (answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))),
-      (error: unknown) => {
-        onDefect(error);
-        respond(grpcError({ kind: 'internal' }));
-      },
-    );
+    try {
+      const message = decode.binary(bytes);
+      if (!message.ok) return respond(grpcError(message.fault));
+      handle(message.value as never, authorizationOf(call.metadata), call).then((answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))), onError);
+    } catch (error) {
+      onError(error); // thrown on, the library would tell the caller what it says, and nobody else
+    }
   };
 }

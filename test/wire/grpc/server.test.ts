@@ -65,6 +65,23 @@ test.each([
   expect(scene.gateway.asked).toEqual([]);
 });
 
+test('a defect met by a check is told to the gateway alone: its caller gets `internal`, and all others their answers', async () => {
+  const defect = new Error('a defect');
+  const { link } = scene.gateway;
+  Object.assign(scene.gateway, { link: { ...link, ask: () => { throw defect; } } });
+  const { call, answers, ended } = openChecks();
+  call.write(check({ correlationId: 'one' }));
+  expect(await refusal(checkAction(check()))).toMatchObject({ code: 'INTERNAL', word: 'internal' });
+  await until(() => answers.length === 1);
+  Object.assign(scene.gateway, { link });
+  call.write(check({ correlationId: 'other' }));
+  await until(() => answers.length === 2);
+  expect(answers.map(({ correlationId, decision, error }) => [correlationId, decision, error?.code])).toEqual([['one', 'unspecified', 'internal'], ['other', 'allow', undefined]]);
+  expect(scene.defects).toEqual([defect, defect]);
+  call.end();
+  expect(await ended).toMatchObject({ code: 'OK' });
+});
+
 test('bytes that are no message, or too large a one, are refused as the caller\'s fault', async () => {
   expect(await refusal(checkAction(Buffer.from([0x0a, 0x7f, 0x01])))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'message: is truncated or has a wrong length' });
   expect(await refusal(checkAction(check({ resource: 'x'.repeat(2 * 1024 * 1024) })))).toMatchObject({ code: 'RESOURCE_EXHAUSTED', word: 'payload_too_large' });
