@@ -69,6 +69,12 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
   return opId === undefined ? invalid(isOpHalf(traceId) ? 'span_id' : 'trace_id', OP_HALF_RULE) : ok(opId);
 }
 
+/** The refusal of a parameter that is given twice. Only one of the two could count, and who sends both takes the answer to be about both. */
+export function refuseRepeated(query: URLSearchParams, names: readonly QueryName[] = []): Result<never, Fault> | undefined {
+  const repeated = names.find((candidate) => query.getAll(candidate).length > 1);
+  return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
+}
+
 export const DEFAULT_PER_PAGE = 50;
 export const MAX_PER_PAGE = 1_000;
 

@@ -11,6 +11,7 @@ import type { WirePorts } from '../ports.ts';
 import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
+import { refuseRepeated } from './body.ts';
 import type { AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import type { DoorState } from './door-state.ts';
@@ -150,6 +151,8 @@ class RouteServer {
     const refused = refuseWithout(route.access.scope, principal);
     if (refused !== undefined) return refused;
     if (!parsed.ok) return parsed;
+    const repeated = refuseRepeated(request.query, route.query);
+    if (repeated !== undefined) return repeated;
     const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
     return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS) : await answer();
   }

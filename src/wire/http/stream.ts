@@ -1,6 +1,7 @@
 /** What belongs to the live stream but is plain HTTP (contract: WebSocket). */
 import { fail, ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
+import type { QueryName } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { ticket } from './shapes.ts';
 
@@ -12,7 +13,9 @@ async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpRepl
 /** A request for the stream that is no WebSocket handshake comes here. */
 const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_required' });
 
+export const STREAM_QUERY: readonly QueryName[] = ['org_id', 'types', 'snapshot', 'lineage', 'ticket'];
+
 export const streamRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/auth/ws-ticket', access: { scope: 'read' }, summary: 'Gives a ticket that opens one stream where no Authorization header can be sent', answers: { 200: ticket }, handle: issueTicket },
-  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', query: ['org_id', 'types', 'snapshot', 'lineage', 'ticket'], answers: { 101: 'empty' }, refusals: [426], handle: upgradeNeeded },
+  { method: 'get', path: '/api/v1/stream', access: { scope: 'read' }, summary: 'Opens the live stream of events (WebSocket)', query: STREAM_QUERY, answers: { 101: 'empty' }, refusals: [426], handle: upgradeNeeded },
 ];

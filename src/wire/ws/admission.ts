@@ -4,12 +4,16 @@ import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout, seesOrg, type Principal } from '../../core/scope.ts';
 import { EVENT_KINDS, type EventKind } from '../../gateway/events.ts';
+import { refuseRepeated } from '../http/body.ts';
+import { STREAM_QUERY } from '../http/stream.ts';
 import type { ReaderInterest } from './channel.ts';
 
 export type StreamQuery = { readonly orgId: string | undefined; readonly kinds: ReadonlySet<EventKind> | undefined; readonly snapshot: boolean; readonly lineage: boolean };
 
 /** Fault: `invalid_argument`. */
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
+  const repeated = refuseRepeated(query, STREAM_QUERY);
+  if (repeated !== undefined) return repeated;
   const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
   if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
   const snapshot = readFlag(query, 'snapshot');

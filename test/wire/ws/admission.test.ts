@@ -21,7 +21,8 @@ test.each<[string, StreamQuery]>([
 test.each([
   ['org_id=', 'org_id'], ['org_id=a/b', 'org_id'], ['org_id=-', 'org_id'],
   ['snapshot=yes', 'snapshot'], ['snapshot=1', 'snapshot'], ['lineage=TRUE', 'lineage'],
-  ['types=ops', 'types'], ['types=violation,Budget', 'types'],
+  ['types=ops', 'types'], ['types=violation,Budget', 'types'], ['types=violation&types=budget', 'types'],
+  ['org_id=acme&org_id=globex', 'org_id'], ['snapshot=true&snapshot=true', 'snapshot'],
 ])('a stream asked for with ?%s is refused by name', (query, field) => {
   expect(asked(query)).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field } });
 });
