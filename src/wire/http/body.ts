@@ -137,7 +137,7 @@ function timeIn(text: string): number | undefined {
 }
 
 /** A field that holds a time, in milliseconds. */
-export const time = z.string().meta({ format: 'date-time' }).transform((text, context) => {
+export const time = z.string(TIME_RULE).meta({ format: 'date-time' }).transform((text, context) => {
   const ms = timeIn(text);
   if (ms === undefined) context.addIssue(TIME_RULE);
   return ms ?? z.NEVER;

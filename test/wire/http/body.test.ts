@@ -74,6 +74,13 @@ test('null for what must be there is refused by name', () => {
   expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'there is no such field' } });
 });
 
+test('a time of another type is refused with what a time looks like: that of a token is a number', () => {
+  const body = ROWS.find((route) => nameOf(route) === 'post /api/v1/iam/api-keys')!.body!;
+  expect(readBody(body, { name: 'ci', scopes: ['read'], expires_at: 1_795_517_557 })).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'expires_at', problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' },
+  });
+});
+
 /** What a row answers whoever may call it, when the rest of the gateway must not be asked for it. */
 function answerOf(row: Route, { body, query = '' }: { readonly body?: unknown; readonly query?: string }): Promise<HttpReply> {
   const ask = (): never => { throw new Error('asked'); };
