@@ -57,6 +57,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   async function fill(from, wanted, isAsked = false) {
     generation += 1;
     const mine = generation;
+    const isStillAsked = () => mine === generation && element.isConnected;
     questions += 1;
     clearTimeout(retry);
     if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Reading …');
@@ -64,11 +65,13 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
       body.classList.add('earlier');
       more.hidden = true; // more of what was asked for before does not belong to it
     }
-    const { rows, next } = await read(from, wanted, () => mine === generation && element.isConnected).catch((problem) => {
-      if (mine === generation) fails(() => fill(from, wanted, isAsked), problem);
+    const found = await read(from, wanted, isStillAsked).catch((problem) => {
+      if (!isStillAsked()) return undefined; // nobody waits for it any more, nor need hear of it
+      fails(() => fill(from, wanted, isAsked), problem);
       throw problem;
     }).finally(() => { questions -= 1; });
-    if (mine !== generation) return; // a newer question was asked meanwhile
+    if (found === undefined || mine !== generation) return; // a newer question was asked meanwhile
+    const { rows, next } = found;
     failed = undefined;
     attempts = 0;
     const elements = rows.map((row) => labelled(render(row), columns));

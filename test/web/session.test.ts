@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { useDashboard } from '../support/dashboard.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
+  const { signedIn } = useDashboard();
+
+  test('a view that was left says nothing of what it could not read', async () => {
+    const page = await signedIn();
+    const answer = await holdBack(page, '**/api/v1/policies?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await answer.asked;
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByText('yours', { exact: true }).waitFor();
+    const late = page.waitForResponse((response) => response.status() === 500);
+    answer.release();
+    await late;
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('yours', { exact: true }).waitFor();
+    expect(await page.locator('.notice').allTextContents()).toEqual([]);
+  });
+});
+
+/** Has the first request of its kind wait until it is released. */
+async function holdBack(page: Page, url: string, finish: (route: Route) => Promise<void> = (route) => route.continue()): Promise<{ asked: Promise<void>; release: () => void }> {
+  let [tell, release] = [(): void => undefined, (): void => undefined];
+  const asked = new Promise<void>((resolve) => { tell = resolve; });
+  const released = new Promise<void>((resolve) => { release = resolve; });
+  let isFirst = true;
+  await page.route(url, async (route) => {
+    if (!isFirst) return route.continue();
+    isFirst = false;
+    tell();
+    await released;
+    return finish(route);
+  });
+  return { asked, release };
+}
