@@ -25,6 +25,8 @@ const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], a
 
 /** @type {Session | undefined} */
 let session;
+/** Grows when somebody leaves: what was asked for before is not the business of who comes next. */
+let departures = 0;
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
 
@@ -103,13 +105,13 @@ export async function signOut() {
  * @param {boolean} [isFile]
  */
 export async function call(method, path, body, isFile = false) {
-  const asked = session;
+  const [asked, visit] = [session, departures];
   if (asked === undefined) throw new Problem(401, { detail: 'Nobody is signed in.' });
   if (asked.kind === 'account' && asked.expiresAtSecs - Date.now() / 1000 < RENEW_BEFORE_SECS) await renewOrEnd();
   try {
     return await request(method, path, { body, bearer: session?.token, isFile });
   } catch (problem) {
-    if (!(problem instanceof Problem) || problem.status !== 401 || session === undefined) throw problem;
+    if (!(problem instanceof Problem) || problem.status !== 401 || visit !== departures) throw problem;
     if (asked.kind === 'key') {
       end('Your session has ended: the key has expired or was revoked.');
       throw problem;
@@ -168,6 +170,7 @@ function end(reason) {
 /** The cookie is somebody else's now, or nobody's: there is nothing to forget but who was here. @param {string} reason */
 function leaveTo(reason) {
   session = undefined;
+  departures += 1;
   onEnd(reason, 'account');
 }
 
@@ -176,6 +179,7 @@ function forget() {
   if (session?.kind === 'key') sessionStorage.removeItem(TAB_KEY);
   if (session?.kind === 'account') localStorage.removeItem(ACCOUNT_HINT);
   session = undefined;
+  departures += 1;
 }
 
 /** @returns {Session | undefined} */

@@ -1,12 +1,31 @@
 import { describe, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { useDashboard } from '../support/dashboard.ts';
+import { signIn, useDashboard } from '../support/dashboard.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
-  const { signedIn } = useDashboard();
+  const { gateway, signedIn } = useDashboard();
+
+  test('what was asked with a key that was revoked does not sign out who has come with another since, and is not told of', async () => {
+    const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'revoked', scopes: ['read'] });
+    const page = await signedIn(revoked.key);
+    const answer = await holdBack(page, '**/api/v1/policies?*');
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await answer.asked;
+    await gateway().call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
+    await page.getByText('Your session has ended').waitFor();
+    await signIn(page, ADMIN_KEY);
+    const late = page.waitForResponse((response) => response.url().includes('/api/v1/policies?') && response.status() === 401);
+    answer.release();
+    await late;
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
+    expect(await page.getByText('Your session has ended').count()).toBe(0);
+    expect(await page.locator('.notice').allTextContents()).toEqual([]);
+  });
 
   test('a view that was left says nothing of what it could not read', async () => {
     const page = await signedIn();
