@@ -121,6 +121,15 @@ export async function call(method, path, body, isFile = false) {
   }
 }
 
+/** As `call`, for whoever is signed in now: what they have begun is not carried on in the name of who comes next. @returns {typeof call} */
+export function callOfThisVisit() {
+  const visit = departures;
+  return async (...asked) => {
+    if (visit !== departures) throw new Problem(401, { detail: 'The session that asked for it has ended.' });
+    return call(...asked);
+  };
+}
+
 /** Tabs share the cookie, and a cookie presented twice ends the session: so one tab at a time. @type {Promise<void> | undefined} */
 let renewing;
 function renew() {

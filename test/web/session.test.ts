@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { signIn, useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
-  const { gateway, signedIn } = useDashboard();
+  const { agent, gateway, signedIn } = useDashboard();
 
   test('what was asked with a key that was revoked does not sign out who has come with another since, and is not told of', async () => {
     const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'revoked', scopes: ['read'] });
@@ -25,6 +26,26 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
     expect(await page.getByText('Your session has ended').count()).toBe(0);
     expect(await page.locator('.notice').allTextContents()).toEqual([]);
+  });
+
+  test('what somebody has asked for all operations is not carried on in the name of who signs in next', async () => {
+    const { body: next } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'next', scopes: ['write'] });
+    const ask = await agent('acme', 'fleet', 'left-behind');
+    for (const trace of ['left-1', 'left-2']) await ask(trace);
+    const page = await signedIn();
+    await page.getByLabel('Search').fill('left-behind');
+    const bearers: string[] = [];
+    await page.route('**/api/v1/ops/*/pause', (route) => {
+      bearers.push(route.request().headers().authorization ?? '');
+      return route.fulfill({ status: 429, contentType: 'application/problem+json', body: '{"detail":"too many requests","retry_after_secs":4}' });
+    });
+    await page.getByRole('button', { name: 'Pause all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await eventually(() => expect(bearers.length).toBe(2));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, next.key as string);
+    await page.getByText('2 of 2 operations could not be paused: The session that asked for it has ended.').waitFor();
+    expect(new Set(bearers).size).toBe(1);
   });
 
   test('a view that was left says nothing of what it could not read', async () => {

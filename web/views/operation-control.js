@@ -6,7 +6,7 @@ import { h, parts } from '../dom.js';
 import { agentName, count, plural, SLASH } from '../format.js';
 import { messageOf, notify } from '../notices.js';
 import { ACTIONS } from '../ops-model.js';
-import { call } from '../session.js';
+import { callOfThisVisit } from '../session.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
@@ -28,6 +28,7 @@ const CONFIRM_WITHIN_MS = 3_000;
  * @param {() => void} refreshSoon the same, once for however many answers come at a time
  */
 export function operationControl(model, refresh, refreshSoon) {
+  const call = callOfThisVisit();
   /** @param {Op} op @param {Action} action */
   async function ask(op, action) {
     model.ask(op.opId, action);
