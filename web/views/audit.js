@@ -55,7 +55,10 @@ export function auditView(asked) {
     await reload();
   }, { class: 'held', hidden: true });
 
-  /** Puts what is new on top, unless somebody is about to press there or reads on below. When more came than a page holds, begins anew. */
+  /**
+   * Puts what is new on top, unless somebody is about to press there or reads on below. Begins anew when more came than a page
+   * holds, and when there are too many rows: with the last of them taken away, `Load more` would go on further down.
+   */
   async function look() {
     const newest = list.body.rows[0];
     const { entries } = await ask(undefined);
@@ -64,9 +67,8 @@ export function auditView(asked) {
     const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
     held.hidden = fresh.length === 0 || !isHeld();
     if (fresh.length === 0 || !held.hidden) return;
-    if (fresh.length === PER_PAGE || newestId === 0) return list.begin();
+    if (fresh.length === PER_PAGE || newestId === 0 || list.body.childElementCount + fresh.length > MAX_ROWS) return list.begin();
     list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
-    while (list.body.childElementCount > MAX_ROWS) list.body.lastElementChild?.remove();
   }
 
   let isDisposed = false;

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
+import { signIn, useDashboard } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
+
+if (BROWSER_PATH === undefined) console.warn(`the tests of the audit log at the dashboard are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', () => {
+  const { openPage } = useDashboard();
+
+  test('a page that has followed for days leaves out no entry between those that it shows and those that are loaded then', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    let newest = 300;
+    await page.route('**/api/v1/logs?*', (route) => {
+      const before = Number(new URL(route.request().url()).searchParams.get('cursor') ?? newest + 1);
+      return route.fulfill({ json: { entries: Array.from({ length: 100 }, (_, index) => entry(before - 1 - index)), next_cursor: String(before - 100) } });
+    });
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.locator('tr[data-id="300"]').waitFor();
+    for (let looks = 0; looks < 22; looks += 1) {
+      newest += 90;
+      await page.clock.runFor(2_000);
+      await page.locator(`tr[data-id="${newest}"]`).waitFor();
+    }
+    const before = await shownIds(page);
+    expect(before.length).toBeLessThanOrEqual(2_000);
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await eventually(async () => expect((await shownIds(page)).length).toBe(before.length + 100));
+    expect(await shownIds(page)).toEqual(Array.from({ length: before.length + 100 }, (_, index) => newest - index));
+  });
+});
+
+const entry = (id: number) => ({ id, timestamp: '2026-11-22T00:00:00Z', event_type: 'OpPaused', lineage: { org_id: null, team_id: 't', agent_id: 'a' }, op_id: `t:${id}`, decision: null, reason: null, policy: null, rule_id: null, actor: 'key:k', payload: {}, prev_hash: '', hash: '' });
+
+const shownIds = (page: Page): Promise<number[]> => page.locator('tr[data-id]').evaluateAll((rows: { dataset: { id: string } }[]) => rows.map(({ dataset }) => Number(dataset.id)));
