@@ -15,6 +15,9 @@ export class Problem extends Error {
   }
 }
 
+/** What has not been answered by then never will be: a line that is cut far away looks open for a quarter of an hour. */
+const ANSWER_WITHIN_MS = 60_000;
+
 /**
  * Resolves with the parsed answer; rejects with a Problem.
  *
@@ -28,16 +31,31 @@ export async function request(method, path, { body, bearer, isFile = false } = {
   const headers = {};
   if (bearer !== undefined) headers.authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers['content-type'] = 'application/json';
-  const response = await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
-    .catch(() => { throw new Problem(0, { detail: 'The gateway cannot be reached.' }); });
-  learnTime(response.headers.get('date'));
-  // However large it is, it need not fit into the memory of the page.
-  if (isFile && response.ok) return response.blob().catch(() => { throw new Problem(0, { detail: 'The answer was cut off before it was whole.' }); });
-  const text = await response.text().catch(() => '');
-  const parsed = parse(text);
-  if (!response.ok) throw new Problem(response.status, parsed ?? {});
-  return parsed;
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), ANSWER_WITHIN_MS);
+  try {
+    const response = await fetch(path, { method, headers, credentials: 'same-origin', signal: patience.signal, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+      .catch(() => { throw new Problem(0, { detail: patience.signal.aborted ? notInTime(method) : 'The gateway cannot be reached.' }); });
+    learnTime(response.headers.get('date'));
+    if (isFile && response.ok) {
+      clearTimeout(timer); // it may take long, now that it has begun
+      // However large it is, it need not fit into the memory of the page.
+      return await response.blob().catch(() => { throw cutOff(); });
+    }
+    const text = await response.text().catch(() => undefined);
+    if (response.ok && text === undefined) throw cutOff();
+    const parsed = parse(text ?? '');
+    if (!response.ok) throw new Problem(response.status, parsed ?? {});
+    return parsed;
+  } finally {
+    clearTimeout(timer);
+  }
 }
+
+const cutOff = () => new Problem(0, { detail: 'The answer was cut off before it was whole.' });
+
+/** @param {string} method */
+const notInTime = (method) => `The gateway has not answered in time.${method === 'GET' ? '' : ' It may have done what was asked for.'}`;
 
 /** @param {string} text */
 function parse(text) {

@@ -161,6 +161,48 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
+  test('what is never answered is asked again: a list goes on being kept up to date, and the line comes back', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    const forgetFirst = async (url: string) => {
+      let asked = 0;
+      await page.route(url, (route) => {
+        asked += 1;
+        return asked === 1 ? undefined : route.continue();
+      });
+    };
+    await forgetFirst('**/api/v1/auth/ws-ticket');
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('Connecting …').waitFor();
+    await page.clock.fastForward(70_000);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await forgetFirst('**/api/v1/budgets?*');
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByText('Reading …').waitFor();
+    await page.clock.fastForward(70_000);
+    await page.getByText('The gateway has not answered in time.').waitFor();
+    await page.getByRole('cell', { name: 'Everything' }).waitFor();
+  });
+
+  test('an answer that is cut off midway is asked for again, and is no answer', async () => {
+    const page = await signedIn();
+    await page.evaluate(`{
+      const { text } = Response.prototype;
+      let isWhole = false;
+      Response.prototype.text = function () {
+        if (isWhole || !this.url.includes('/api/v1/policies?')) return text.call(this);
+        isWhole = true;
+        return Promise.reject(new TypeError('Failed to fetch'));
+      };
+    }`);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByText('The answer was cut off before it was whole.').waitFor();
+    await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
+  });
+
   test('a laptop that has slept shows what is there now, although its old line looks open and the gateway can be reached', async () => {
     const page = await openPage();
     await page.clock.install();
