@@ -14,6 +14,8 @@ const CREDENTIAL_ENDED = 4401;
 /** When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks quiet. */
 const QUIET_MS = 15_000;
 const PROBE_TIMEOUT_MS = 10_000;
+/** Browsers wait for minutes. */
+const OPEN_WITHIN_MS = 20_000;
 /** A look that comes so long after the one before means that the machine slept: a browser puts off those of a hidden page by a minute only. */
 const SLEPT_MS = 90_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
@@ -111,7 +113,9 @@ export class LiveStream {
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     this.#socket = socket;
+    const patience = setTimeout(() => socket.close(), OPEN_WITHIN_MS);
     socket.onopen = () => {
+      clearTimeout(patience);
       this.#openedAtMs = Date.now();
       this.#heardAtMs = this.#openedAtMs;
       this.#handlers.onOpen(snapshot);
@@ -125,6 +129,7 @@ export class LiveStream {
       else this.#handlers.onFrame(frame);
     };
     socket.onclose = ({ code }) => {
+      clearTimeout(patience);
       if (socket !== this.#socket) return;
       const wasHealthy = this.#openedAtMs > 0 && Date.now() - this.#openedAtMs > HEALTHY_AFTER_MS;
       if (wasHealthy) this.#attempts = 0;

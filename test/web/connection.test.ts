@@ -187,6 +187,26 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByRole('cell', { name: 'Everything' }).waitFor();
   });
 
+  test('a stream that does not open is given up and opened again', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.evaluate(`{
+      const Real = WebSocket;
+      WebSocket = function () {
+        WebSocket = Real;
+        return { close() { this.onclose({ code: 1006 }); } };
+      };
+    }`);
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('Connecting …').waitFor();
+    await page.clock.fastForward(25_000);
+    await page.clock.fastForward(5_000);
+    await page.getByText('Live', { exact: true }).waitFor();
+  });
+
   test('an answer that is cut off midway is asked for again, and is no answer', async () => {
     const page = await signedIn();
     await page.evaluate(`{
