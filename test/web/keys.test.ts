@@ -28,6 +28,18 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByRole('row', { name: 'SVC_BOOTSTRAP_API_KEY' }).getByText(bootstrap!).waitFor();
   });
 
+  test('what cannot be undone keeps its colour under the pointer that is about to do it', async () => {
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'red', scopes: ['read'] });
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Revoke red' }).click();
+    const yes = page.getByRole('dialog').getByRole('button', { name: 'Revoke' });
+    const colour = () => yes.evaluate((element: object) => (globalThis as any).getComputedStyle(element).backgroundColor as string);
+    const atRest = await colour();
+    await yes.hover();
+    expect(await colour()).toBe(atRest);
+  });
+
   test('a question goes with the view it was asked in, and a secret that is shown once stays', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Policies' }).click();
