@@ -1,4 +1,5 @@
 /** Mail through an SMTP relay (spec: Authentication 12 and 13). nodemailer is named here and nowhere else. */
+import { setMaxListeners } from 'node:events';
 import { isIP } from 'node:net';
 import { createTransport, type SMTPTransportOptions } from 'nodemailer';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
@@ -45,10 +46,11 @@ export function createSmtpTransport(options: SmtpOptions): MailTransport {
   const settings = nodemailerOptions(options);
   const transport = createTransport(settings);
   const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // each mail of the last minute has one
   const { deliveryTimeoutMs = DELIVERY_TIMEOUT_MS } = options;
   const attempt = async (work: (signal: AbortSignal) => Promise<unknown>): Promise<Delivery> => {
     try {
-      await work(AbortSignal.any([closing.signal, AbortSignal.timeout(deliveryTimeoutMs)]));
+      await work(endOf(closing.signal, deliveryTimeoutMs));
       return { kind: 'delivered' };
     } catch (error) {
       return closing.signal.aborted ? { kind: 'failed', cause: 'the gateway stops', retry: false } : failureOf(error as SmtpError);
@@ -64,6 +66,16 @@ export function createSmtpTransport(options: SmtpOptions): MailTransport {
       transport.close();
     },
   };
+}
+
+/** Aborted after this time, or together with `closing`. Not `AbortSignal.any`: Node.js 20 forgets the time when it collects its garbage. */
+function endOf(closing: AbortSignal, timeoutMs: number): AbortSignal {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  setTimeout(end, timeoutMs).unref();
+  closing.addEventListener('abort', end, { once: true, signal: ending.signal });
+  if (closing.aborted) end();
+  return ending.signal;
 }
 
 /** The transport's own check cannot be cut off, so that a relay that says nothing would hold up the end of the process. */

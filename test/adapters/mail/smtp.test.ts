@@ -1,4 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
@@ -171,7 +173,8 @@ test('a shutdown cuts off the check and the mail that a silent relay holds, and 
   expect(messages(sending.lines)).toEqual(['the mail relay does not answer yet', 'mail not sent: given up']);
 });
 
-test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
+/** A relay that answers a little every now and then, and never to the end. */
+async function startDripping(): Promise<{ readonly port: number }> {
   const dripping = createServer((socket) => {
     socket.on('error', () => undefined).write('220 relay\r\n');
     socket.once('data', () => {
@@ -181,9 +184,22 @@ test('a relay that never comes to the end of an answer is given up as well, and 
   });
   await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void dripping.close());
-  const { mailer, lines } = openMailer({ port: (dripping.address() as AddressInfo).port, deliveryTimeoutMs: 500 });
+  return { port: (dripping.address() as AddressInfo).port };
+}
+
+test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
+  const { mailer, lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
   await mailer.send(MAIL);
   expect(messages(lines)).toEqual(['the mail relay does not answer yet', 'mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+});
+
+test('it is given up in time in a process that collects its garbage meanwhile, too', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const collecting = setInterval(collectGarbage, 50);
+  onTestFinished(() => clearInterval(collecting));
+  const { lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']), 10_000);
 });
 
 /** A relay that greets with one line, or with none, and says no more. */
