@@ -14,8 +14,11 @@ function unitsOf(ms) {
 /** @param {number} ms how long something has lasted */
 export const duration = (ms) => unitsOf(ms).join(' ');
 
-const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const SHORT_TIME = new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
+/** The browser's own, where that is written from left to right as this page is: the parts of any other would change places in it. */
+const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format()) ? 'en' : undefined;
+
+const DAY_AND_TIME = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'long' });
+const SHORT_TIME = new Intl.DateTimeFormat(LANGUAGE, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
 
 /** The zone in which times are shown and taken, as `Europe/Berlin`. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;

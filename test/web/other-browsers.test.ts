@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -7,7 +7,7 @@ import { ADMIN_KEY } from '../support/gateway.ts';
 if (BROWSER_PATH === undefined) console.warn(`the tests of what other browsers and screens need of the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens need of the dashboard', () => {
-  const { openPage, signedIn } = useDashboard();
+  const { gateway, openPage, signedIn } = useDashboard();
 
   test('a secret that is shown once stays until it is dismissed, however often Escape is pressed', async () => {
     const page = await signedIn();
@@ -33,6 +33,19 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await page.getByRole('main').getByText('Filters').click();
     await page.getByLabel('Event').waitFor();
     expect(await page.getByRole('main').getByText('Filters').isVisible()).toBe(false);
+  });
+
+  test('times are in the language of the browser, but where that is written from right to left: there their parts would change places', async () => {
+    const browser = (await openPage()).context().browser()!;
+    const timesIn = async (locale: string): Promise<unknown> => {
+      const context = await browser.newContext({ locale, timezoneId: 'Asia/Jerusalem' });
+      onTestFinished(() => context.close());
+      const page = await context.newPage();
+      await page.goto(gateway().url);
+      return page.evaluate(`import('/format.js').then(({ dateTime, shortTime }) => [dateTime('2025-11-23T12:00:00Z'), shortTime(new Date().getFullYear() + '-11-23T12:00:00Z')].map((said) => said.replace('\u202f', ' ')))`);
+    };
+    expect(await timesIn('de')).toEqual(['23.11.2025, 14:00:00 GMT+2', '23. Nov., 14:00:00 GMT+2']);
+    for (const locale of ['he', 'ar-EG', 'fa']) expect(await timesIn(locale)).toEqual(['Nov 23, 2025, 2:00:00 PM GMT+2', 'Nov 23, 14:00:00 GMT+2']);
   });
 
   test('a phone does not zoom in on a field and stay there, as it does where the text is smaller than 16 pixels', async () => {
