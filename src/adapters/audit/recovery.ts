@@ -1,5 +1,5 @@
 /** Finds where a log ended, also after a crash, and what it has lost, by reading the ends of its segments only. */
-import { fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from '../open-file.ts';
@@ -163,8 +163,11 @@ function keepAside(path: string, bytes: Buffer): boolean {
 }
 
 function setSegmentAside(segment: Segment, bytes: number): RecoveryNotice {
-  renameSync(segment.path, `${segment.path}.torn`);
-  return { kind: 'unreadable-segment', segment: segment.name, bytes, keptAs: `${segment.name}.torn` };
+  let suffix = '.torn';
+  // Another one of this name may have been set aside before.
+  for (let nth = 2; existsSync(segment.path + suffix); nth += 1) suffix = `.torn${nth}`;
+  renameSync(segment.path, segment.path + suffix);
+  return { kind: 'unreadable-segment', segment: segment.name, bytes, keptAs: segment.name + suffix };
 }
 
 const TIMESTAMP = /^\{"id":\d+,"timestamp":"([^"]+)"/;

@@ -162,6 +162,19 @@ test('an empty segment is taken away, and one without a whole entry is set aside
   expect(existsSync(join(directory, '0000000000000003.ndjson.torn'))).toBe(true);
 });
 
+test('a segment that is set aside a second time, after the log went on under its name, takes nothing of what was kept the first time away', () => {
+  const { writer } = open();
+  write(writer, 1, 2);
+  writer.close();
+  for (const garbage of ['the first\n', 'the second\n']) {
+    writeFileSync(join(directory, '0000000000000003.ndjson'), garbage);
+    open().writer.close();
+  }
+  const kept = readdirSync(directory).filter((name) => name.startsWith('0000000000000003.')).map((name) => read(name)).join('');
+  expect(kept).toContain('the first\n');
+  expect(kept).toContain('the second\n');
+});
+
 test('a log that ends before an entry that was signed, as one of which the newest part was lost, says so when it is opened, and goes on', () => {
   const { writer } = open();
   write(writer, 1, 5);
