@@ -13,7 +13,6 @@ import { fstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { lowerBound } from '../../core/lower-bound.ts';
-import { ifThereSync } from '../if-there.ts';
 import { withOpenFile } from '../open-file.ts';
 import { INDEXED_FIELDS } from './filter.ts';
 import type { IndexBuilder } from './index-builder.ts';
@@ -103,7 +102,7 @@ const fieldTable = (fixed: Buffer, chunks: number, place: number): Uint32Array =
   fixed.buffer, fixed.byteOffset + (PRELUDE.length + chunks * ROW.length) * 8 + place * FIELD_NUMBERS * 4, FIELD_NUMBERS,
 );
 
-/** The index of a segment of `segmentBytes`; undefined when it is missing, damaged or of another version of the segment. */
+/** The index of a segment of `segmentBytes`; undefined when it is missing, damaged, not to be read, or of another version of the segment. */
 export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex | undefined {
   return withFile(path, (fd) => {
     const prelude = new Float64Array(PRELUDE.length);
@@ -147,4 +146,12 @@ function findInFile(path: string, base: number, table: Uint32Array, hash: number
   });
 }
 
-const withFile = <T>(path: string, use: (fd: number) => T): T | undefined => ifThereSync(() => withOpenFile(path, 'r', use));
+/** Undefined where the system does not let it be read: whatever the reason, an index is worth no more than the time to make it again. */
+function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
+  try {
+    return withOpenFile(path, 'r', use);
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error) return undefined;
+    throw error;
+  }
+}

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
@@ -78,4 +78,12 @@ test('an append that is taken back while its segment is indexed leaves nothing b
   expect(await found).toMatchObject({ ok: true });
   const initech = await queried(reader, { orgId: 'initech' }, { perPage: 10_000 });
   expect(initech.ok && initech.value.items.length).toBe(3_000);
+});
+
+test('an index that cannot be opened, as one that somebody else has made, is made anew', async () => {
+  const directory = logOfSegments(2);
+  const index = join(directory, '0000000000000001.idx');
+  symlinkSync(index, index); // the system opens it for nobody, not even root
+  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
+  expect(lstatSync(index).isFile()).toBe(true);
 });
