@@ -1,5 +1,5 @@
 /** The indexes of a log's segments: found in memory, in a file, or built. */
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';
 import { ifThereSync } from '../if-there.ts';
@@ -60,7 +60,7 @@ export class SegmentIndexes {
     }
     if (grows) return { index: builder, size, wasBuilt };
     if (this.#growing?.firstId === segment.firstId) this.#growing = undefined;
-    return { index: this.#seal(segment, builder, size), size, wasBuilt: true };
+    return { index: this.#seal(segment, fd, builder, size), size, wasBuilt: true };
   }
 
   #begin({ firstId }: Segment, grows: boolean): IndexBuilder {
@@ -69,7 +69,7 @@ export class SegmentIndexes {
     return builder;
   }
 
-  #seal(segment: Segment, builder: IndexBuilder, size: number): SegmentIndex {
+  #seal(segment: Segment, fd: number, builder: IndexBuilder, size: number): SegmentIndex {
     // A torn end in the middle of a log is not indexed; then nothing is stored, and verification names it.
     if (builder.endOffset !== size) return builder;
     try {
@@ -80,6 +80,8 @@ export class SegmentIndexes {
       if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '')) throw error;
       return builder;
     }
+    // Retention may have deleted the segment before it looked for an index.
+    if (fstatSync(fd).nlink === 0) rmSync(indexPath(segment), { force: true });
     return this.#known(segment, size) ?? builder;
   }
 }

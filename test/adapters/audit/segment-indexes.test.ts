@@ -2,6 +2,8 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, sta
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
+import { SegmentIndexes, withSegment } from '../../../src/adapters/audit/segment-indexes.ts';
+import { listSegments } from '../../../src/adapters/audit/segments.ts';
 import { append, freshDirectory, openWriter, queried } from './log.ts';
 
 const indexesIn = (directory: string): string[] => readdirSync(directory).filter((name) => name.endsWith('.idx')).sort();
@@ -86,4 +88,14 @@ test('an index that cannot be opened, as one that somebody else has made, is mad
   symlinkSync(index, index); // the system opens it for nobody, not even root
   expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
   expect(lstatSync(index).isFile()).toBe(true);
+});
+
+test('a segment that retention deletes while it is indexed leaves no index behind', async () => {
+  const directory = logOfSegments(3);
+  const [segment] = listSegments(directory);
+  await withSegment(segment!, async (fd) => {
+    rmSync(segment!.path);
+    expect((await new SegmentIndexes().of(segment!, fd, false)).index.chunkCount).toBe(1);
+  });
+  expect(indexesIn(directory)).toEqual([]);
 });
