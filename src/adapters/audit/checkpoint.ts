@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, t
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { replaceFileSync } from '../durable-file.ts';
-import { textIfThereSync } from '../if-there.ts';
+import { ifThereSync, textIfThereSync } from '../if-there.ts';
 import { withOpenFile } from '../open-file.ts';
 import type { ChainHead } from './line.ts';
 
@@ -92,8 +92,8 @@ export function createCheckpointer(options: { readonly directory: string; readon
 }
 
 function cutHalfLine(path: string): void {
-  const text = textIfThereSync(path);
-  if (text !== undefined) truncateSync(path, Buffer.byteLength(text.slice(0, text.lastIndexOf('\n') + 1)));
+  const bytes = ifThereSync(() => readFileSync(path));
+  if (bytes !== undefined) truncateSync(path, bytes.lastIndexOf('\n') + 1);
 }
 
 function appendLine(path: string, line: string): void {

@@ -220,6 +220,16 @@ test('a checkpoint half written by a crash is written over, and the key is made 
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20, 30]);
 });
 
+test('behind a line of checkpoints that a disk has damaged, the next one is written as any other', () => {
+  const { directory, key } = checkpointed();
+  const path = join(directory, 'checkpoints.ndjson');
+  const bytes = readFileSync(path);
+  bytes.fill(0xff, 10, 20); // no text in UTF-8
+  writeFileSync(path, bytes);
+  createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record({ id: 30, hash: 'a'.repeat(64) });
+  expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([undefined, 20, 30]);
+});
+
 test('a gateway that starts again does not sign the head it signed last once more, nor an empty log', () => {
   const { directory, key } = checkpointed();
   const [, last] = readCheckpoints(directory);
