@@ -18,7 +18,9 @@ export const duration = (ms) => unitsOf(ms).join(' ');
 const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format()) ? 'en' : undefined;
 
 const DAY_AND_TIME = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'long' });
-const SHORT_TIME = new Intl.DateTimeFormat(LANGUAGE, { month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
+const SHORT = /** @type {const} */ ({ month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
+const SHORT_TIME = new Intl.DateTimeFormat(LANGUAGE, SHORT);
+const SHORT_TIME_OF_A_YEAR = new Intl.DateTimeFormat(LANGUAGE, { ...SHORT, year: 'numeric' });
 
 /** The zone in which times are shown and taken, as `Europe/Berlin`. */
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -26,8 +28,11 @@ export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 /** With its zone. @param {string | null | undefined} rfc3339 */
 export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? '–' : DAY_AND_TIME.format(new Date(rfc3339)));
 
-/** With its zone. @param {string} rfc3339 */
-export const shortTime = (rfc3339) => SHORT_TIME.format(new Date(rfc3339));
+/** With its zone, and with its year where that is another than this. @param {string} rfc3339 */
+export function shortTime(rfc3339) {
+  const time = new Date(rfc3339);
+  return (time.getFullYear() === new Date(nowMs()).getFullYear() ? SHORT_TIME : SHORT_TIME_OF_A_YEAR).format(time);
+}
 
 /** No finer than its largest unit, because it does not go on counting. @param {string | null | undefined} rfc3339 */
 export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${unitsOf(nowMs() - Date.parse(rfc3339))[0]} ago`);

@@ -17,6 +17,14 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
   });
 
+  test('a key that works until next year is not said to end in this one', async () => {
+    const page = await signedIn();
+    const nextYear = new Date().getFullYear() + 1;
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-long', scopes: ['read'], expires_at: `${nextYear}-12-24T18:00:00Z` });
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('row', { name: 'key-long' }).getByText(new RegExp(`^until Dec 24, ${nextYear}, `)).waitFor();
+  });
+
   test('the actor of an audit entry is found among the keys, also when it is the one in SVC_BOOTSTRAP_API_KEY', async () => {
     const page = await signedIn();
     const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-actor', scopes: ['read'] });
