@@ -43,9 +43,18 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     if (more.ariaDisabled === 'true') return; // asked for again, it would begin again
     more.ariaDisabled = 'true';
     setText(more, 'Reading …');
-    await attempt(() => fill(cursor, perPage));
+    await attempt(goOn);
     more.ariaDisabled = 'false';
     setText(more, MORE);
+  }
+
+  /** A place in some lists ends with a restart of the gateway: then what is here is read again, and a page more. */
+  function goOn() {
+    const shown = body.childElementCount;
+    return fill(cursor, perPage).catch((problem) => {
+      if (!(problem instanceof Problem && problem.body.field === 'cursor')) throw problem;
+      return fill(undefined, shown + perPage);
+    });
   }
 
   /**

@@ -259,4 +259,25 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await rowOf(page, 'after:s').waitFor();
     expect(await rowOf(page, 'before:s').count()).toBe(0);
   });
+
+  test('a list goes on after a restart of the gateway, which knows no place in it any more', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
+    const first = await startTestGateway(options);
+    for (let index = 0; index < 130; index += 1) await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
+    const page = await signedIn(ADMIN_KEY, first.url);
+    await page.getByRole('link', { name: 'Agents' }).click();
+    const more = page.getByRole('button', { name: 'Load more' });
+    await more.waitFor();
+    await first.stop();
+    await page.getByText('Connection lost').waitFor();
+    const second = await startTestGateway(options);
+    onTestFinished(async () => { await second.stop(); });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await more.click();
+    await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(130));
+    expect(new Set(await page.locator('tbody td:first-child').allTextContents()).size).toBe(130);
+    expect(await page.locator('.notice').allTextContents()).toEqual([]);
+  });
 });
