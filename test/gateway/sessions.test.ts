@@ -111,12 +111,12 @@ test('a database that takes a refresh or an invite and is cut off before it says
   const { url, proxy } = await throughProxy(await newDatabase());
   const scene = await openScene(url.href);
   const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'developer', orgId: undefined }));
-  proxy.cutAt('COMMIT', 'answered');
+  proxy.cutAt('COMMIT\0', 'answered');
   expect(valueOf(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).email).toBe('dev@example.com');
   const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
-  proxy.cutAt('COMMIT', 'answered');
+  proxy.cutAt('COMMIT\0', 'answered');
   const next = valueOf(await scene.refresh({ refreshToken }));
-  proxy.cutAt('COMMIT', 'asked');
+  proxy.cutAt('COMMIT\0', 'asked');
   expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(AWAY);
   expect((await scene.refresh({ refreshToken: next.refreshToken })).ok).toBe(true);
 });

@@ -5,10 +5,13 @@ import type { Queryable } from './postgres.ts';
 
 export type Verdict = 'committed' | 'aborted' | 'in progress';
 
+/** Whatever the database has by default: who has waited for a lock must see what its holder has written. */
+export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+
 /** Begins a transaction and resolves with its id. Asked for now: together with COMMIT, its answer would be lost with that to COMMIT. */
 export async function begin(connection: Queryable): Promise<string> {
   const [, { rows: [row] }] = await Promise.all([
-    connection.query('BEGIN'),
+    connection.query(BEGIN),
     connection.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id'),
   ]);
   assert(row !== undefined, 'a transaction has an id');

@@ -1,5 +1,6 @@
 /** Brings the schema up to date. Any number of gateways may do so at once: each step is applied once. */
 import type pg from 'pg';
+import { BEGIN } from './commit-verdict.ts';
 import { MIGRATIONS, type Migration } from './migrations.ts';
 
 /** Any number will do, as long as every gateway uses the same one and nobody else does. */
@@ -18,7 +19,7 @@ export class MigrationError extends Error {
  * driver's error when the connection fails.
  */
 export async function migrate(client: pg.ClientBase, migrations: readonly Migration[] = MIGRATIONS): Promise<readonly number[]> {
-  await client.query('BEGIN');
+  await client.query(BEGIN);
   try {
     await client.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}; SET LOCAL lock_timeout = 0`);
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);

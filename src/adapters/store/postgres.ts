@@ -36,6 +36,8 @@ const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** How often a database that was cut off during a commit is asked what became of it. */
 const VERDICT_PAUSE_MS = 100;
+/** Of single statements: of two that change one row, the later would be refused where the database's default is stricter. */
+const ISOLATION = `SET default_transaction_isolation = 'read committed'`;
 const WHAT_TO_CHECK = 'check the user, the password and the database in SVC_DATABASE_URL';
 /** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
@@ -284,7 +286,7 @@ export class Postgres {
   /** By a statement, because poolers such as PgBouncer refuse whoever asks for it while connecting. */
   async #limit(client: pg.ClientBase): Promise<void> {
     const ms = this.#options.statementTimeoutMs;
-    await client.query(`SET statement_timeout = ${ms}; SET lock_timeout = ${ms}; SET idle_in_transaction_session_timeout = ${2 * ms}`);
+    await client.query(`SET statement_timeout = ${ms}; SET lock_timeout = ${ms}; SET idle_in_transaction_session_timeout = ${2 * ms}; ${ISOLATION}`);
   }
 
   #howToShare(): string {

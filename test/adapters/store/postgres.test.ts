@@ -84,7 +84,7 @@ test.each([
   const { url, proxy } = await throughProxy(await newDatabase());
   const postgres = open(url.href, { maxConnections: 1 });
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
-  proxy.cutAt('COMMIT', when === 'answered' ? when : 'asked');
+  proxy.cutAt('COMMIT\0', when === 'answered' ? when : 'asked');
   expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(answer);
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rowCount)).toEqual(ok(rowsLeft));
 });
@@ -97,7 +97,7 @@ test('when a server takes over that has never heard of the transaction that was 
   url.searchParams.set('options', '-c search_path=public,pg_catalog');
   const postgres = open(url.href);
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
-  proxy.cutAt('COMMIT', 'asked');
+  proxy.cutAt('COMMIT\0', 'asked');
   expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
 });
 
