@@ -169,9 +169,17 @@ async function boot(notice, email) {
     if (await restore()) showInside();
     else showDoor(notice, undefined, email);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard cannot be loaded'), h('p', null, error.message), button('Try again', () => boot(notice, email), { class: 'solid' }))));
+    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard cannot be loaded'), h('p', null, reasonOf(error)),
+      button('Try again', () => boot(notice, email), { class: 'solid' }),
+      // Who has signed in with a password before is not kept out while the accounts cannot be reached.
+      offer.methods.includes('password') && error instanceof Problem ? button('Use an API key', () => showDoor(undefined, 'key'), { class: 'link' }) : null)));
   }
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  if (error instanceof DOMException && error.name === 'SecurityError') return 'This browser lets the page keep nothing, which it needs to know who is signed in. Allow cookies and site data for this address.';
+  return messageOf(error);
 }
 
 whenEnded(showDoor);

@@ -8,7 +8,7 @@ import { ADMIN_KEY } from '../support/gateway.ts';
 if (BROWSER_PATH === undefined) console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
-  const { agent, gateway, signedIn } = useDashboard();
+  const { agent, gateway, openPage, signedIn } = useDashboard();
 
   test('what was asked with a key that was revoked does not sign out who has come with another since, and is not told of', async () => {
     const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'revoked', scopes: ['read'] });
@@ -46,6 +46,24 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await signIn(page, next.key as string);
     await page.getByText('2 of 2 operations could not be paused: The session that asked for it has ended.').waitFor();
     expect(new Set(bearers).size).toBe(1);
+  });
+
+  test('who was signed in with a password comes in with a key while the accounts cannot be reached', async () => {
+    const page = await openPage();
+    await page.evaluate(`localStorage.setItem('svc.account', '1')`);
+    await page.route('**/api/v1/auth/methods', (route) => route.fulfill({ json: { methods: ['api_key', 'password'], registration: 'closed' } }));
+    await page.route('**/api/v1/auth/refresh', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the account store cannot be reached","retry_after_secs":5}' }));
+    await page.reload();
+    await page.getByText('The account store cannot be reached').waitFor();
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await signIn(page, ADMIN_KEY);
+  });
+
+  test('a browser that keeps nothing for the page is told so, instead of an empty page', async () => {
+    const page = await openPage();
+    await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); } })`);
+    await page.reload();
+    await page.getByText('Allow cookies and site data for this address.').waitFor();
   });
 
   test('a view that was left says nothing of what it could not read', async () => {
