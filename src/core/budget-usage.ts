@@ -2,7 +2,7 @@ import { keyOfUsage, type BudgetChange, type UsageRow } from './budget-rows.ts';
 
 export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: number; readonly total: number };
 
-/** An id takes up to 750 bytes, so all of them take less than a fifth of the memory. */
+/** An id takes some 400 bytes, 700 where all names are long, so all of them take less than a fifth of the memory. */
 const IDS_PER_MIB = 256;
 const MOST_IDS = 262_144;
 /** So that a few busy orgs leave room for others. */

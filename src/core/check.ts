@@ -11,6 +11,7 @@ import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
 import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
+import { viewOfOp } from './op-view.ts';
 import type { Outcome } from './outcome.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
@@ -92,7 +93,7 @@ export class Checker {
     const heldMicroUsd = budgets.heldBy(slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
-    return { ...outcome, undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined } };
+    return { undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined }, ...outcome };
   }
 
   /** The answer that a check would get. Registers no operation and holds no money. */
@@ -144,7 +145,7 @@ export class Checker {
 
   #answerExceeded(command: CheckCommand, { entry, actor }: Speaker, exceeded: Exceeded, opState: OpState | undefined): Answered {
     const reason = exceededReason(exceeded);
-    const payload = { ...this.#payloadOf(command), ...exceededPayload(exceeded) };
+    const payload = Object.assign(this.#payloadOf(command), exceededPayload(exceeded));
     const draft: AuditDraft = { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId: command.opId, decision: 'deny', reason, payload };
     return { reply: denied(reason, opState), effects: [{ kind: 'audit', draft }] };
   }
@@ -158,18 +159,18 @@ export class Checker {
     switch (refused.kind) {
       case 'no-credential':
       case 'unknown-credential':
-        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'ActionDenied', lineage: claimed, actor: 'anonymous', opId, decision: 'deny', reason, payload: { ...payload, identity: 'unverified' } } }] };
+        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'ActionDenied', lineage: claimed, actor: 'anonymous', opId, decision: 'deny', reason, payload: Object.assign(payload, { identity: 'unverified' }) } }] };
       case 'org-out-of-reach': {
         // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
         const { orgId, actor } = refused;
-        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: lineageOfOrg(orgId), actor, opId, decision: 'deny', reason, payload: { ...payload, ...claimOf(claimed) } } }] };
+        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: lineageOfOrg(orgId), actor, opId, decision: 'deny', reason, payload: Object.assign(payload, claimOf(claimed)) } }] };
       }
       case 'impersonation': return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
       default: return assertNever(refused);
     }
   }
 
-  #payloadOf({ action, resource, attributes, estimatedCostMicroUsd, caller, dryRun }: CheckCommand): Readonly<Record<string, unknown>> {
+  #payloadOf({ action, resource, attributes, estimatedCostMicroUsd, caller, dryRun }: CheckCommand): Record<string, unknown> {
     const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
     if (attributes !== undefined) payload.attributes = this.#state.redact(attributes);
     if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
@@ -179,7 +180,7 @@ export class Checker {
   }
 
   #changed(slot: OpSlot): Effect {
-    return { kind: 'op-changed', op: { ...this.#state.ops.recordOf(slot), acknowledgedAtMs: undefined } };
+    return { kind: 'op-changed', op: viewOfOp(this.#state.ops.recordOf(slot), undefined) };
   }
 }
 

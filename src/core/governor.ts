@@ -13,6 +13,7 @@ import { effectsOfImpersonation } from './impersonation.ts';
 import { agentKeyOf, usageIdOfCompletion, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
+import { viewOfOp } from './op-view.ts';
 import { pageOfOps } from './ops-page.ts';
 import { OpsRegistry, type OpSlot } from './ops.ts';
 import { unchanged, type Outcome } from './outcome.ts';
@@ -184,7 +185,7 @@ export class Governor {
     if (!org.ok) return org;
     const page = pageOfOps(this, { ...command, orgId: org.value });
     if (page === undefined) return BAD_CURSOR;
-    return ok({ items: page.items.map((op) => ({ ...op, acknowledgedAtMs: this.#signals.acknowledgedAtMs(op.opId) })), next: page.next });
+    return ok({ items: page.items.map((op) => viewOfOp(op, this.#signals.acknowledgedAtMs(op.opId))), next: page.next });
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -296,7 +297,7 @@ export class Governor {
 
   #viewOf(slot: OpSlot): OpView {
     const record = this.ops.recordOf(slot);
-    return { ...record, acknowledgedAtMs: this.#signals.acknowledgedAtMs(record.opId) };
+    return viewOfOp(record, this.#signals.acknowledgedAtMs(record.opId));
   }
 }
 

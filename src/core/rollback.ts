@@ -7,6 +7,7 @@ import type { BudgetTracker } from './budget.ts';
 import { NO_EFFECTS, type Effect } from './effects.ts';
 import type { AgentKey, OpId, SecretDigest } from './ids.ts';
 import { isFinished, type OpState } from './op-state.ts';
+import { viewOfOp } from './op-view.ts';
 import type { OpsRegistry } from './ops.ts';
 import type { SignalBoxes } from './signals.ts';
 
@@ -42,7 +43,7 @@ function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, numbe
   if (to === from) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
   if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
-  return [{ kind: 'op-changed', op: { ...ops.recordOf(slot), acknowledgedAtMs } }];
+  return [{ kind: 'op-changed', op: viewOfOp(ops.recordOf(slot), acknowledgedAtMs) }];
 }
 
 /** The store may have taken a later registration before this one, so that the later one is recorded, and stands. */
@@ -72,6 +73,6 @@ export function terminateBegun({ ops, budgets }: Registries, opIds: readonly OpI
     const before = ops.stateOf(slot);
     const after = ops.advance(slot, 'terminate', nowMs);
     budgets.release(slot);
-    return after === before ? [] : [{ kind: 'op-changed', op: { ...ops.recordOf(slot), acknowledgedAtMs: undefined } }];
+    return after === before ? [] : [{ kind: 'op-changed', op: viewOfOp(ops.recordOf(slot), undefined) }];
   });
 }

@@ -98,7 +98,7 @@ class RouteServer {
     if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
     const inProgress = this.#inProgress.get(match.route);
     if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
-    const take = (body: BodyResult): void => this.#take(match.route, { ...head, params: match.params }, body, respond);
+    const take = (body: BodyResult): void => this.#take(match.route, { params: match.params, ...head }, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
   }
@@ -136,7 +136,7 @@ class RouteServer {
     const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
     if (limited !== undefined) return limited;
     if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
-    return route.handle({ ...request, body: parsed.ok ? parsed.value : undefined }, link);
+    return route.handle({ body: parsed.ok ? parsed.value : undefined, ...request }, link);
   }
 
   /** Only callers who may send a body are told what is wrong with it. */
@@ -153,7 +153,7 @@ class RouteServer {
     if (!parsed.ok) return parsed;
     const repeated = refuseRepeated(request.query, route.query);
     if (repeated !== undefined) return repeated;
-    const answer = (): Promise<HttpReply> => route.handle({ ...request, body: parsed.value, principal }, link);
+    const answer = (): Promise<HttpReply> => route.handle({ body: parsed.value, principal, ...request }, link);
     return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS) : await answer();
   }
 }

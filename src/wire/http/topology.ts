@@ -43,7 +43,7 @@ async function lineage(listing: Listing, link: Link, request: Authorized): Promi
   const lineages = reply.value.lineages.map(({ agent, ancestors, descendants, isCut }) => ({
     agent: agentView(agent),
     ancestors: ancestors.map(agentView),
-    descendants: descendants.map((below) => ({ ...agentView(below.agent), depth: below.depth })),
+    descendants: descendants.map((below) => Object.assign(agentView(below.agent), { depth: below.depth })),
     truncated: isCut,
   }));
   return ok({ status: 200, body: { lineages, ...cursorView(reply.value) } });
@@ -85,7 +85,8 @@ const teamView = (group: GroupStats) => ({ team_id: group.teamId, ...groupView(g
 
 type NodeView = ReturnType<typeof agentView> & { readonly children: readonly NodeView[]; readonly truncated: boolean };
 
-const nodeView = ({ agent, children, isCut }: TreeNode): NodeView => ({ ...agentView(agent), children: children.map(nodeView), truncated: isCut });
+const nodeView = ({ agent, children, isCut }: TreeNode): NodeView => 
+  Object.assign(agentView(agent), { children: children.map(nodeView), truncated: isCut });
 
 /** Roots come org by org, but those of one team are not always neighbours. */
 function orgsOf(roots: readonly TreeNode[]) {

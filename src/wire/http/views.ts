@@ -25,7 +25,9 @@ export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknow
 });
 
 export const agentView = ({ identity, parent, registeredAtMs, lastSeenMs, activeOps }: AgentView) => ({
-  ...identityView(identity),
+  org_id: identity.orgId,
+  team_id: identity.teamId,
+  agent_id: identity.agentId,
   parent: parent ?? null,
   registered_at: rfc3339(registeredAtMs),
   last_seen_at: rfc3339OrNull(lastSeenMs),
