@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
-import { createCliHome, type CliHome } from '../support/cli.ts';
+import { createCliHome, SVC, type CliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startFakeServer } from '../support/fake-server.ts';
@@ -88,6 +88,12 @@ test('policies without a mistake are counted; cases among them are left out', as
   write('search.test.yaml', 'cases: []\n');
   expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: '' });
   expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe('1 document with 2 rules in 1 file: no problem.\n');
+});
+
+test('a folder may hold more policies than the system lets a process open files', () => {
+  for (let nth = 0; nth < 200; nth += 1) write(`p${nth}.yaml`, POLICY.replace('name: search', `name: p${nth}`));
+  const limited = ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'policy', 'validate', cli.home];
+  expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe('200 documents with 400 rules in 200 files: no problem.\n');
 });
 
 test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
