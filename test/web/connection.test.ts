@@ -260,6 +260,36 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await rowOf(page, 'before:s').count()).toBe(0);
   });
 
+  test('an operation that somebody looks at is not struck out while a new snapshot is read', async () => {
+    const page = await openPage();
+    let [isHeld, release] = [false, (): void => {}];
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      const held: (string | Buffer)[] = [];
+      release = () => { for (const message of held.splice(0)) socket.send(message); };
+      socket.connectToServer().onMessage((message) => { if (isHeld) held.push(message); else socket.send(message); });
+    });
+    const ask = await agent('acme', 'search', 'watched');
+    for (let index = 0; index < 30; index += 1) await ask(`watched-${index}`);
+    await signIn(page, ADMIN_KEY);
+    await page.setViewportSize({ width: 1000, height: 600 });
+    await page.getByLabel('Search').fill('watched-');
+    await page.locator('.ops-scroll').evaluate((list: { scrollTop: number }) => { list.scrollTop = 200; });
+    const row = rowOf(page, 'watched-20:s');
+    const terminate = row.getByRole('button', { name: 'Terminate' });
+    const place = await row.boundingBox();
+    isHeld = true;
+    await page.context().setOffline(true);
+    await page.getByText('Connection lost').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await eventually(async () => expect(await terminate.getAttribute('aria-disabled')).toBe('true'));
+    expect(await page.locator('tr.gone').count()).toBe(0);
+    expect(await row.boundingBox()).toEqual(place);
+    release();
+    await eventually(async () => expect(await terminate.getAttribute('aria-disabled')).toBe('false'));
+    expect(await page.locator('tr.gone').count()).toBe(0);
+  });
+
   test('a list goes on after a restart of the gateway, which knows no place in it any more', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

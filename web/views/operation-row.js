@@ -36,15 +36,15 @@ export function createRow(op, act) {
   return { element: row, parts: { state, since, actions, row, link } };
 }
 
-/** @param {Parts} parts @param {Op} op @param {boolean} isGone the gateway does not keep it any more */
-export function updateRow({ state, since, actions, row, link }, op, isGone) {
+/** @param {Parts} parts @param {Op} op @param {boolean} isHere @param {boolean} isGone the gateway does not keep it any more; neither, while that is read */
+export function updateRow({ state, since, actions, row, link }, op, isHere, isGone) {
   const word = shownState(op);
   state.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
   setText(state, op.asked === undefined ? word : DOING[op.asked]);
   setText(since, duration(nowMs() - op.sinceMs));
   row.classList.toggle('finished', isFinished(op.state) || isGone);
   row.classList.toggle('gone', isGone);
-  updateActions(actions, op, isGone || op.asked !== undefined ? [] : ACTIONS[op.state], link);
+  updateActions(actions, op, !isHere || op.asked !== undefined ? [] : ACTIONS[op.state], link);
 }
 
 /** @param {Parts['actions']} actions @param {Op} op @param {readonly Action[]} allowed @param {HTMLAnchorElement} link */

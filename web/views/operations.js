@@ -134,12 +134,16 @@ function operationTable(model, act) {
   const body = h('tbody');
   const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
   const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
+  let isReading = false;
   const rows = new VirtualRows(scroller, body, {
     // As in `style.css`.
     rowHeightPx: () => (NARROW.matches ? 116 : 44),
     keyOf: (/** @type {Op} */ { opId }) => opId,
     create: (op) => createRow(op, act),
-    update: (parts, op) => updateRow(parts, op, model.get(op.opId) !== op),
+    update(parts, op) {
+      const isHere = model.get(op.opId) === op;
+      updateRow(parts, op, isHere, !isHere && !isReading);
+    },
   });
   return {
     element: scroller,
@@ -147,6 +151,7 @@ function operationTable(model, act) {
     toTop() { scroller.scrollTop = 0; },
     /** @param {readonly Op[]} shown @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
     show(shown, knowledge, filter) {
+      isReading = knowledge.isReading;
       table.ariaRowCount = String(shown.length + 1);
       rows.show(shown);
       scroller.classList.toggle('stale', !knowledge.isLive);
