@@ -133,9 +133,11 @@ function parseStored(text: string): Stored {
   for (const { kid, publicKeyPem } of [active, ...retired]) {
     if (typeof kid !== 'string' || coordinateOf(publicKeyPem) === '') throw new Error('no such key');
   }
+  storedSigner({ active, retired }); // as every start reads it
   return { active, retired };
 }
 
+/** Throws where the private key cannot be read. */
 function storedSigner(stored: Stored | undefined): SigningKey | undefined {
   const privateKeyPem = stored?.active.privateKeyPem;
   return privateKeyPem === undefined ? undefined : readSigningKeys(privateKeyPem).signing;

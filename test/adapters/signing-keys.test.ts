@@ -77,7 +77,7 @@ describe('a key of its own', () => {
     const { active } = whole;
     const damaged = [
       '{"active":', '{}', 'null',
-      ...[{ ...active, kid: undefined }, { ...active, publicKeyPem: 'no key' }, { ...active, publicKeyPem: undefined }].map((key) => JSON.stringify({ ...whole, active: key })),
+      ...[{ ...active, kid: undefined }, { ...active, publicKeyPem: 'no key' }, { ...active, publicKeyPem: undefined }, { ...active, privateKeyPem: 'no key' }].map((key) => JSON.stringify({ ...whole, active: key })),
       JSON.stringify({ ...whole, retired: [{ kid: 'k', publicKeyPem: 'no key', untilMs: 1 }] }),
     ];
     for (const text of damaged) {
