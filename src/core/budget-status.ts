@@ -33,10 +33,10 @@ export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch
   const statusOf = (period: Period, periodStartMs: number, resetMs: number): PeriodStatus =>
     ({ spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd, limitMicroUsd: envelope.limitMicroUsd(period), periodStartMs, resetMs });
   return {
-    ...envelope.owner(),
     reservedMicroUsd: envelope.reservedMicroUsd,
     monthly: statusOf('monthly', monthlyStartMs, monthlyResetMs),
     daily: statusOf('daily', dailyStartMs, dailyResetMs),
+    ...envelope.owner(),
   };
 }
 

@@ -259,8 +259,8 @@ export class BudgetTracker {
   }
 
   #rowOf(envelope: Envelope): SpendRow {
-    const monthly = { ...envelope.spend('monthly', this.#epoch), name: this.#window.month };
-    const daily = { ...envelope.spend('daily', this.#epoch), name: this.#window.day };
+    const monthly = { name: this.#window.month, ...envelope.spend('monthly', this.#epoch) };
+    const daily = { name: this.#window.day, ...envelope.spend('daily', this.#epoch) };
     return { kind: 'spend', ...envelope.owner(), monthly, daily };
   }
 
