@@ -5,7 +5,7 @@ import { closeQuestions } from './dialogs.js';
 import { button, h, parts, replace, setText } from './dom.js';
 import { agentName, SLASH } from './format.js';
 import { LiveStream } from './live.js';
-import { messageOf, notify, notifyOfEvent } from './notices.js';
+import { messageOf, notifyOfEvent } from './notices.js';
 import { OpsModel } from './ops-model.js';
 import { can, current, restore, signOut, whenEnded } from './session.js';
 import { accountsView } from './views/accounts.js';
@@ -138,13 +138,15 @@ function close() {
 }
 
 async function leave() {
+  close();
+  // Whoever leaves does not wait for the gateway with everything on the screen.
+  replace(root, h('main', { class: 'door' }, h('p', null, 'Signing out …')));
   try {
     await signOut();
-    await boot();
   } catch (error) {
-    notify(messageOf(error), 'error');
-    showDoor();
+    return showDoor(`Your session has not ended: until you sign in and out again, this browser keeps its cookie. ${messageOf(error)}`);
   }
+  await boot();
 }
 
 /** The link of an invite or a mail, taken out of the address bar at once: its token belongs in no history. An e-mail, which invites name, is only shown. */

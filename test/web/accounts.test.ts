@@ -194,6 +194,16 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await page.getByText('Somebody else has signed in').count()).toBe(0);
   });
 
+  test('a session that could not be ended is said to go on, and how to end it', async () => {
+    await viewer('stuck@example.com');
+    const page = await open();
+    await signIn(page, 'stuck@example.com', PASSWORD);
+    await page.route('**/auth/logout', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the database cannot be reached"}' }));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('Your session has not ended: until you sign in and out again, this browser keeps its cookie. The database cannot be reached').waitFor();
+    await page.getByLabel('Password').waitFor();
+  });
+
   test('whoever comes and goes with a key leaves people of the same browser where they are', async () => {
     await viewer('stays@example.com');
     const page = await open();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { signIn, useDashboard } from '../support/dashboard.ts';
+import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
@@ -46,6 +46,18 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await signIn(page, next.key as string);
     await page.getByText('2 of 2 operations could not be paused: The session that asked for it has ended.').waitFor();
     expect(new Set(bearers).size).toBe(1);
+  });
+
+  test('whoever signs out leaves nothing on the screen, however long the gateway takes to answer', async () => {
+    await (await agent('acme', 'search', 'unseen'))('unseen-1');
+    const page = await signedIn();
+    await rowOf(page, 'unseen-1:s').waitFor();
+    const answer = await holdBack(page, '**/api/v1/auth/methods');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await answer.asked;
+    expect(await rowOf(page, 'unseen-1:s').count()).toBe(0);
+    answer.release();
+    await page.getByLabel('API key').waitFor();
   });
 
   test('who was signed in with a password comes in with a key while the accounts cannot be reached', async () => {
