@@ -32,6 +32,30 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await eventually(async () => expect((await shownIds(page)).length).toBe(before.length + 100));
     expect(await shownIds(page)).toEqual(Array.from({ length: before.length + 100 }, (_, index) => newest - index));
   });
+
+  test('what is still being typed into a filter changes nothing that is shown', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.locator('tr[data-id]').first().waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => { if (/\/api\/v1\/(logs|budgets)\?/.test(request.url())) asked.push(new URL(request.url()).searchParams.get('org_id') ?? ''); });
+    await page.getByLabel('Org').pressSequentially('ac');
+    for (let looks = 0; looks < 3; looks += 1) await page.clock.runFor(2_000);
+    await eventually(() => expect(asked.length).toBeGreaterThan(0));
+    expect(new Set(asked)).toEqual(new Set(['']));
+    await page.getByLabel('Org').fill('');
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('cell', { name: 'Everything' }).waitFor();
+    await page.getByLabel('Org').pressSequentially('ac');
+    asked.length = 0;
+    await page.clock.runFor(12_000);
+    await eventually(() => expect(asked.length).toBeGreaterThan(0));
+    expect(new Set(asked)).toEqual(new Set(['']));
+    await page.getByLabel('Org').press('Enter');
+    await eventually(() => expect(asked.at(-1)).toBe('ac'));
+  });
 });
 
 const entry = (id: number) => ({ id, timestamp: '2026-11-22T00:00:00Z', event_type: 'OpPaused', lineage: { org_id: null, team_id: 't', agent_id: 'a' }, op_id: `t:${id}`, decision: null, reason: null, policy: null, rule_id: null, actor: 'key:k', payload: {}, prev_hash: '', hash: '' });

@@ -39,7 +39,9 @@ export function auditView(asked) {
   keepInAddress('#/audit', asked, filters);
 
   const chosen = () => Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)]));
-  const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...chosen(), ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+  /** What the entries are chosen by: what is being typed does not count until it is. */
+  let shown = chosen();
+  const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...shown, ['per_page', PER_PAGE], ['cursor', cursor]])}`);
   const list = pagedTable({
     perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
     load: async (cursor) => {
@@ -48,7 +50,10 @@ export function auditView(asked) {
       return { rows: page.entries, next: page.next_cursor };
     },
   });
-  const reload = () => attempt(list.reload);
+  const reload = () => {
+    shown = chosen();
+    return attempt(list.reload);
+  };
   const isHeld = holdOf(frame, list.body);
   const held = button('New entries – show', async () => {
     frame().scrollTop = 0;
@@ -83,7 +88,7 @@ export function auditView(asked) {
   whenSet(Object.values(filters), reload);
   void reload().then(keepLooking);
   const element = h('section', { class: 'view' },
-    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), exportButton(chosen)),
+    viewHead('Audit log', held, h('label', { class: 'check', for: 'follow' }, follow, 'Follow'), button('Refresh', reload), exportButton(() => shown)),
     h('details', { class: 'folded', open: WIDE.matches || asked.size > 0 }, h('summary', null, 'Filters'), h('div', { class: 'filters many' },
       field('Event', event), field('Decision', decision),
       boundTo === null ? field('Org', inputs.org_id) : null, field('Team', inputs.team_id), field('Agent', inputs.agent_id), field('Operation', inputs.op_id),

@@ -23,9 +23,11 @@ export function budgetsView(asked) {
   const show = select('Show', [['', 'All budgets'], ['near', '80 % used or more']]);
   keepInAddress('#/budgets', asked, { ...(boundTo === null ? { org_id: org } : {}), show });
   const note = h('p', { class: 'hint' });
+  /** Whose are shown: what is being typed does not count until it is. */
+  let shownOrg = '';
   /** @param {string | undefined} cursor @param {number} perPage */
   async function page(cursor, perPage) {
-    const { budgets, next_cursor: next } = await call('GET', `/api/v1/budgets${query([['org_id', boundTo === null ? org.value.trim() : ''], ['per_page', perPage], ['cursor', cursor]])}`);
+    const { budgets, next_cursor: next } = await call('GET', `/api/v1/budgets${query([['org_id', shownOrg], ['per_page', perPage], ['cursor', cursor]])}`);
     const first = budgets[0];
     if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
     return { rows: budgets, next };
@@ -54,7 +56,10 @@ export function budgetsView(asked) {
       h('td', null, gauge('today', row.daily, row.reserved_usd)),
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });
-  const reload = () => attempt(list.reload);
+  const reload = () => {
+    shownOrg = boundTo === null ? org.value.trim() : '';
+    return attempt(list.reload);
+  };
   whenSet([org, show], reload);
   let readAtMs = 0;
   const timer = setInterval(() => {
