@@ -44,7 +44,7 @@ export class CheckStream {
   ask(message: CheckMessage, settle: Settle): void {
     this.#lastId += 1;
     const correlationId = this.#lastId.toString(36);
-    const bytes = STREAM_CHECK_ACTIONS.encode({ ...message, correlationId });
+    const bytes = STREAM_CHECK_ACTIONS.encode({ correlationId, ...message });
     if (bytes.length > MAX_MESSAGE_BYTES) return settle({ kind: 'broken', error: TOO_LARGE });
     this.#questions.set(correlationId, settle);
     // What is written is bounded by the checks in flight, so there is no need to wait for the stream to drain.

@@ -112,7 +112,7 @@ export class Checker {
       const token = credential.current ?? (await credential.before(endMs, signal));
       this.#throwIfLeft(inquiry);
       if (token === undefined) return this.#unreachable(body, credential.whyNone);
-      const asked = this.#attempt({ ...body, credentialToken: token }, inquiry);
+      const asked = this.#attempt({ credentialToken: token, ...body }, inquiry);
       const attempt = await unlessAborted(signal, asked, () => this.#leave(inquiry, asked));
       switch (attempt.kind) {
         case 'answer':
