@@ -30,14 +30,16 @@ export async function readWhole(path: string): Promise<Reply> {
 /** How long one slice of compiling may delay a check. It cannot move to another thread, because it creates functions. */
 const SLICE_MS = 2;
 
-/** As `loadPolicies`. Rejects when the thread cannot be started or dies. */
+/**
+ * As `loadPolicies`. Rejects when the thread cannot be started or dies. The process stays up for it: Node.js does not end while a
+ * thread waits for a file, and only as long as it runs can it be ended all the same.
+ */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {
     const worker = new Worker(workerFile('policy-reader'), { workerData: { path } satisfies PolicyReading, name: 'policy-reader' });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread that reads policies ended with ${code}`)));
-    worker.unref();
   });
   return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;
 }

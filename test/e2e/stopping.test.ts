@@ -1,6 +1,6 @@
 /** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,11 +14,13 @@ import { messageShape } from '../../src/wire/proto/schema.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { hang } from '../support/hung-file.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 import { withPostgres } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withPostgres();
+const POLICY = 'name: p\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n';
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
 async function start(env: Record<string, string>): Promise<TestGateway> {
@@ -61,6 +63,18 @@ test('a file that does not answer keeps no gateway from ending, and the log says
   expect(gateway.output.stderr.trim().split('\n').map((line) => ({ ...JSON.parse(line), time: undefined })).at(-1)).toEqual({
     level: 'error', msg: 'did not end in time after SIGTERM, and ends now', waitedFor: 'a name server or a file that does not answer, with everything written', auditEntriesNotWritten: 0,
   });
+});
+
+test('a policy file that does not answer keeps no gateway from ending either', async (context) => {
+  const policies = mkdtempSync(join(tmpdir(), 'svc-hung-'));
+  onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
+  writeFileSync(join(policies, 'p.yaml'), POLICY);
+  const gateway = await start({ SVC_SHUTDOWN_SECS: '1', SVC_POLICY_PATH: policies });
+  if (await hang(join(policies, 'p.yaml')) === undefined) context.skip();
+  gateway.process.kill('SIGHUP');
+  await sleep(500); // the file is being opened
+  expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
+  expect(gateway.output.stderr).toContain('did not end in time after SIGTERM');
 });
 
 test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {

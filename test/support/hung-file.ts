@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { onTestFinished } from 'vitest';
+
+/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. */
+const HOLD = `
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('held', flush=True)
+sys.stdin.read()
+`;
+
+/** From now on until `answer`, or the end of the test, opening this file takes as long as on a network disk that is lost. Undefined where that cannot be had. */
+export async function hang(path: string): Promise<{ answer(): Promise<void> } | undefined> {
+  const holder = spawn('python3', ['-c', HOLD, path], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const gone = once(holder, 'close').catch(() => undefined); // there is no such program
+  const answer = async (): Promise<void> => {
+    holder.kill('SIGKILL');
+    await gone;
+  };
+  onTestFinished(answer);
+  const held = await Promise.race([once(holder.stdout, 'data'), gone.then(() => undefined)]);
+  return held === undefined ? undefined : { answer };
+}
