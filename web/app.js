@@ -5,9 +5,9 @@ import { closeQuestions } from './dialogs.js';
 import { button, h, parts, replace, setText } from './dom.js';
 import { agentName, SLASH } from './format.js';
 import { LiveStream } from './live.js';
-import { messageOf, notifyOfEvent } from './notices.js';
+import { messageOf, notify, notifyOfEvent } from './notices.js';
 import { OpsModel } from './ops-model.js';
-import { can, current, restore, signOut, whenEnded } from './session.js';
+import { can, current, restore, signOut, whenEnded, whenRoleChanged } from './session.js';
 import { accountsView } from './views/accounts.js';
 import { agentsView } from './views/agents.js';
 import { auditView } from './views/audit.js';
@@ -185,6 +185,10 @@ function reasonOf(error) {
 }
 
 whenEnded(showDoor);
+whenRoleChanged((role) => {
+  showInside();
+  notify(`Your role was changed: you are ${role} now.`);
+});
 // A link from a mail may be opened in a tab that shows the door already.
 window.addEventListener('hashchange', () => { if (current() === undefined && readLink() !== undefined) void boot(); });
 void boot();

@@ -29,6 +29,8 @@ let session;
 let departures = 0;
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
+/** @type {(role: string) => void} */
+let onRoleChange = () => {};
 
 /**
  * All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null: nobody's. In a
@@ -44,6 +46,9 @@ export const current = () => session;
 
 /** @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the credential */
 export function whenEnded(listener) { onEnd = listener; }
+
+/** @param {(role: string) => void} listener told when somebody has given the account another role */
+export function whenRoleChanged(listener) { onRoleChange = listener; }
 
 /** @param {'read' | 'write' | 'admin'} scope */
 export const can = (scope) => session !== undefined && IMPLIED[scope].some((held) => session?.scopes.includes(held));
@@ -159,10 +164,12 @@ async function takeAccess(answer) {
     leaveTo(SOMEBODY_ELSE);
     throw new Problem(401, { detail: SOMEBODY_ELSE });
   }
-  const name = session?.kind === 'account' ? session.name : await nameOf(answer.access_token);
+  const before = session?.kind === 'account' ? session : undefined;
+  const name = before?.name ?? await nameOf(answer.access_token);
   session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, subject, ...(role === undefined ? {} : { role }) };
   localStorage.setItem(ACCOUNT_HINT, '1');
   tabs?.postMessage(subject);
+  if (before !== undefined && role !== undefined && before.role !== role) onRoleChange(role);
 }
 
 /** @param {string} bearer @returns {Promise<string>} */

@@ -260,6 +260,21 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await eventually(async () => expect(await role.inputValue()).toBe('developer'));
   });
 
+  test('whoever is given another role in the middle of his work can do what it allows, and is offered no more', async () => {
+    const id = await viewer('promoted@example.com');
+    const page = await open();
+    await signIn(page, 'promoted@example.com', PASSWORD);
+    await page.getByText('read only', { exact: true }).waitFor();
+    await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'developer' });
+    await page.getByText('Your role was changed: you are developer now.').waitFor();
+    await page.getByRole('columnheader', { name: 'Actions' }).waitFor();
+    expect(await page.getByText('read only', { exact: true }).count()).toBe(0);
+    await live(page);
+    await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'viewer' });
+    await page.getByText('Your role was changed: you are viewer now.').waitFor();
+    expect(await page.getByRole('columnheader', { name: 'Actions' }).count()).toBe(0);
+  });
+
   test('what the gateway would refuse is not offered, and why not is said: a key is nobody’s owner, and an owner is bound to no org', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     for (const [email, org] of [['free@example.com', {}], ['bound@example.com', { org_id: 'acme' }]] as const) {
@@ -318,9 +333,11 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 
-  async function viewer(email: string): Promise<void> {
+  /** Its id. */
+  async function viewer(email: string): Promise<string> {
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer' });
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    const accepted = await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    return accepted.body.account.id;
   }
 });
 
