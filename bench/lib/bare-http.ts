@@ -1,4 +1,4 @@
-/** The baseline of the HTTP doors: the library under them alone, which parses the same body and answers as many bytes. */
+/** The baseline of the HTTP doors: the library under them alone, which parses the body there is and answers as many bytes. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { native } from '../../src/wire/http/http-app.ts';
@@ -12,6 +12,12 @@ function answerTo(body: Buffer): string {
 
 function serveNatively(uws: NonNullable<typeof native>): void {
   uws.App()
+    .get('/*', (res) => {
+      res.cork(() => {
+        res.writeHeader('Content-Type', 'application/json');
+        res.end(ANSWER);
+      });
+    })
     .post('/*', (res) => {
       res.onAborted(() => {});
       res.onData((chunk) => {
@@ -32,7 +38,7 @@ function serveWithNode(): void {
   const server = createServer((req, res) => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
-    req.on('end', () => res.writeHead(200, { 'Content-Type': 'application/json' }).end(answerTo(Buffer.concat(chunks))));
+    req.on('end', () => res.writeHead(200, { 'Content-Type': 'application/json' }).end(chunks.length === 0 ? ANSWER : answerTo(Buffer.concat(chunks))));
   });
   server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port} of node:http`));
 }

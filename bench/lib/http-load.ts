@@ -6,13 +6,16 @@ import autocannon from 'autocannon';
 import { expectAllowed } from './answers.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 
-export type Load = {
+export type GetLoad = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The JSON body; the `<id>` in it becomes a number of its own for each request. */
-  readonly body: string;
   readonly connections: number;
   readonly seconds: number;
+};
+
+export type Load = GetLoad & {
+  /** The JSON body; the `<id>` in it becomes a number of its own for each request. */
+  readonly body: string;
 };
 
 export type LoadResult = {
@@ -29,6 +32,13 @@ export async function loadHttp(load: Load): Promise<LoadResult> {
   const result = await (httpClient === 'wrk' ? loadWithWrk(load) : loadWithAutocannon(load));
   await expectAllowed(load.url, load.headers, load.body.replace('<id>', String(Date.now())));
   return result;
+}
+
+/** The same GET over and over. */
+export async function loadGet({ url, headers, connections, seconds }: GetLoad): Promise<LoadResult> {
+  if (httpClient === 'autocannon') return resultOf(await autocannon({ url, headers, connections, duration: seconds }));
+  const given = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+  return readWrk(await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', ...given, url]));
 }
 
 async function loadWithWrk({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
@@ -52,16 +62,17 @@ async function loadWithWrk({ url, headers, body, connections, seconds }: Load): 
     'end',
   ].join('\n'));
   try {
-    const output = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]);
-    return {
-      perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
-      p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
-      failed: sumOf(/Non-2xx or 3xx responses: (\d+)/.exec(output)) + sumOf(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)),
-    };
+    return readWrk(await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]));
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
+
+const readWrk = (output: string): LoadResult => ({
+  perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+  p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
+  failed: sumOf(/Non-2xx or 3xx responses: (\d+)/.exec(output)) + sumOf(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)),
+});
 
 const sumOf = (match: RegExpExecArray | null): number => (match?.slice(1) ?? []).reduce((sum, digits) => sum + Number(digits), 0);
 
@@ -86,8 +97,10 @@ async function loadWithAutocannon({ url, headers, body, connections, seconds }: 
       client.on('response', next);
     },
   });
-  return { perSecond: result.requests.average, p99Ms: result.latency.p99, failed: result.non2xx + result.errors };
+  return resultOf(result);
 }
+
+const resultOf = ({ requests, latency, non2xx, errors }: autocannon.Result): LoadResult => ({ perSecond: requests.average, p99Ms: latency.p99, failed: non2xx + errors });
 
 export function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
