@@ -260,6 +260,19 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await eventually(async () => expect(await role.inputValue()).toBe('developer'));
   });
 
+  test('whoever is about to shut himself out is told that it is his own account', async () => {
+    const id = await viewer('himself@example.com');
+    await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'admin' });
+    const page = await open();
+    await signIn(page, 'himself@example.com', PASSWORD);
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByRole('button', { name: 'Disable himself@example.com' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('It is your own: you will be signed out.').waitFor();
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('Your session has ended').waitFor();
+  });
+
   test('whoever is given another role in the middle of his work can do what it allows, and is offered no more', async () => {
     const id = await viewer('promoted@example.com');
     const page = await open();

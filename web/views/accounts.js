@@ -40,10 +40,9 @@ export function accountsView() {
 
   /** @param {any} account */
   function accountRow(account) {
-    const isSelf = account.email === current()?.name;
     const isWithinReach = mayManage(account.role);
     return h('tr', { class: account.disabled ? 'finished' : '' },
-      h('td', { class: 'strong' }, account.email, isSelf ? h('span', { class: 'tag' }, 'you') : null),
+      h('td', { class: 'strong' }, account.email, isOwn(account) ? h('span', { class: 'tag' }, 'you') : null),
       h('td', null, isWithinReach ? roleSelect(account) : account.role),
       h('td', { class: 'org' }, account.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
@@ -67,17 +66,17 @@ export function accountsView() {
   async function changeRole(account, role) {
     const chosen = role.value;
     role.value = account.role;
-    if (await confirm({ title: 'Change the role?', text: `From ${account.role} to ${chosen}, at once.`, subject: account.email, confirm: `Make ${chosen}` })) await change(account, 'role', { role: chosen });
+    if (await confirm({ title: 'Change the role?', text: `From ${account.role} to ${chosen}, at once.${ifOwn(account, 'what you give up, only somebody else can give you again.')}`, subject: account.email, confirm: `Make ${chosen}` })) await change(account, 'role', { role: chosen });
   }
 
   /** @param {any} account */
   async function disable(account) {
-    if (await confirm({ title: 'Disable this account?', text: 'Its sessions end at once, and it cannot sign in until it is enabled again.', subject: account.email, confirm: 'Disable' })) await change(account, 'disable');
+    if (await confirm({ title: 'Disable this account?', text: `Its sessions end at once, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`, subject: account.email, confirm: 'Disable' })) await change(account, 'disable');
   }
 
   /** @param {any} account */
   async function signOutEverywhere(account) {
-    const isMeant = await confirm({ title: 'Sign this account out everywhere?', text: 'Every session of it ends at once.', subject: account.email, confirm: 'Sign out' });
+    const isMeant = await confirm({ title: 'Sign this account out everywhere?', text: `Every session of it ends at once.${ifOwn(account, 'you will be signed out here, too.')}`, subject: account.email, confirm: 'Sign out' });
     if (isMeant && await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`))) notify(`${account.email} was signed out everywhere.`);
   }
 
@@ -88,3 +87,9 @@ export function accountsView() {
     renew: async () => { await Promise.all([list.renew(), invites.renew()]); },
   };
 }
+
+/** @param {any} account */
+const isOwn = ({ email }) => email === current()?.name;
+
+/** What is said besides before somebody does it to himself. @param {any} account @param {string} text */
+const ifOwn = (account, text) => (isOwn(account) ? ` It is your own: ${text}` : '');
