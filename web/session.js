@@ -13,7 +13,7 @@ import { nowMs } from './clock.js';
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} [role] of an account; a key has none
- * @property {string} [subject] of an account, which a browser may change under the tabs that are open
+ * @property {string} subject whom the audit log names; a browser may change that of an account under the tabs that are open
  * @property {string} name
  */
 
@@ -65,7 +65,9 @@ export async function signInWithKey(key) {
     throw problem.status === 401 ? new Problem(401, { detail: 'This API key is not known here, has expired, or was revoked.' }) : problem;
   });
   const claims = claimsOf(answer.token);
-  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name: claims.sub };
+  // Nobody is kept out because his name could not be told.
+  const { name } = await request('GET', '/api/v1/iam/api-keys/self', { bearer: answer.token }).catch(() => ({ name: claims.sub }));
+  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name, subject: claims.sub };
   sessionStorage.setItem(TAB_KEY, JSON.stringify(session));
 }
 

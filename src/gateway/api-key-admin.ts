@@ -1,5 +1,5 @@
 /** API keys as admins handle them: created, listed and revoked (contract: HTTP shapes, IAM; Tokens and scopes). */
-import type { ApiKey } from '../core/api-key.ts';
+import { keyIdOf, type ApiKey } from '../core/api-key.ts';
 import type { Page } from '../core/commands.ts';
 import { invalid, type Fault } from '../core/fault.ts';
 import { isOrgName } from '../core/ids.ts';
@@ -55,6 +55,14 @@ export async function listApiKeys(keys: ApiKeys, principal: Principal, { perPage
   if (refused !== undefined) return refused;
   const org = orgInReach(principal, orgId);
   return org.ok ? keys.page({ perPage, cursor }, org.value ?? null) : org;
+}
+
+/** The key behind the caller's credential. Faults: `not_found` for a credential that is an account's, and those of the store. */
+export async function ownApiKey(keys: ApiKeys, principal: Principal): Promise<Result<ApiKey, Fault>> {
+  const id = keyIdOf(principal.subject);
+  const found = id === undefined ? ok(undefined) : await keys.find({ id });
+  if (!found.ok) return found;
+  return found.value === undefined ? fail({ kind: 'not_found', what: 'API key behind this credential' }) : ok(found.value);
 }
 
 /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */

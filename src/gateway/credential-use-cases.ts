@@ -1,6 +1,6 @@
 import { ok } from '../core/result.ts';
 import { refuseUnlessAdminOfAll } from '../core/scope.ts';
-import { createApiKey, listApiKeys, revokeApiKey } from './api-key-admin.ts';
+import { createApiKey, listApiKeys, ownApiKey, revokeApiKey } from './api-key-admin.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -9,7 +9,7 @@ import type { UseCases } from './use-cases.ts';
 
 export type CredentialUseCases = Pick<
   UseCases,
-  'authenticate' | 'exchangeToken' | 'createApiKey' | 'listApiKeys' | 'revokeApiKey' | 'rotateSigningKey' | 'jwks'
+  'authenticate' | 'exchangeToken' | 'createApiKey' | 'listApiKeys' | 'ownApiKey' | 'revokeApiKey' | 'rotateSigningKey' | 'jwks'
 >;
 
 export type CredentialUseCasesDeps = {
@@ -28,6 +28,7 @@ export function createCredentialUseCases({ apiKeys, issuer, authenticator, signi
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
     createApiKey: ({ principal, key }) => createApiKey(apiKeys, principal, key),
     listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
+    ownApiKey: ({ principal }) => ownApiKey(apiKeys, principal),
     revokeApiKey: ({ principal, id }) => revokeApiKey(apiKeys, principal, id),
     // The key signs for every org, so an admin of one org does not rotate it.
     rotateSigningKey: async ({ principal }) => {

@@ -26,6 +26,7 @@ export type UseCases = AccountUseCases & {
   readonly exchangeToken: UseCase<{ readonly bearer: string; readonly scopes: readonly Scope[] | undefined }, AccessToken>;
   readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
   readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, Page<ApiKey>>;
+  readonly ownApiKey: UseCase<{ readonly principal: Principal }, ApiKey>;
   readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;

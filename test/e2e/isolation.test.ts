@@ -156,7 +156,7 @@ const PROBES: Readonly<Record<string, readonly Probe[]>> = {
 const WITHOUT_IDS = [
   ...OF_THE_GATEWAY, 'post /api/v1/auth/token', 'post /api/v1/iam/signing-keys/rotate', 'post /api/v1/auth/register', 'post /api/v1/auth/login',
   'post /api/v1/auth/refresh', 'post /api/v1/auth/logout', 'post /api/v1/auth/invite/accept', 'post /api/v1/auth/password/reset',
-  'post /api/v1/auth/password/reset/confirm', 'get /api/v1/auth/me', 'post /api/v1/auth/sessions/revoke',
+  'post /api/v1/auth/password/reset/confirm', 'get /api/v1/auth/me', 'get /api/v1/iam/api-keys/self', 'post /api/v1/auth/sessions/revoke',
   'post /api/v1/policies/reload', 'get /api/v1/policies', 'post /api/v1/auth/ws-ticket',
   ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
 ];

@@ -14,6 +14,7 @@ const scoped = (other: number, read: number, write: number, admin: number): read
 /** What each row answers to each caller. A new row of the API has no place here yet, and fails the first test. */
 const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/auth/token': [401, 401, 401, 401, 200, 200, 200, 200],
+  'get /api/v1/iam/api-keys/self': scoped(200, 200, 200, 200),
   'post /api/v1/iam/api-keys': scoped(403, 403, 403, 201),
   'get /api/v1/iam/api-keys': scoped(403, 403, 403, 200),
   'post /api/v1/iam/api-keys/:id/revoke': scoped(404, 403, 403, 204),
@@ -134,6 +135,7 @@ async function inviteId(): Promise<string> {
 
 /** A request that each row accepts, about things of the org acme; made anew for every call. */
 const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
+  'get /api/v1/iam/api-keys/self': () => ({ path: '/api/v1/iam/api-keys/self' }),
   'post /api/v1/iam/api-keys': () => ({ path: '/api/v1/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: 'acme' } }),
   'get /api/v1/iam/api-keys': () => ({ path: '/api/v1/iam/api-keys?org_id=acme' }),
   'post /api/v1/iam/api-keys/:id/revoke': async () => ({ path: `/api/v1/iam/api-keys/${await keyId()}/revoke` }),

@@ -17,6 +17,15 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
   });
 
+  test('whoever has come with a key is shown by its name, and as the audit log names it', async () => {
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'night watch', scopes: ['read'] });
+    const page = await signedIn(body.key);
+    const who = page.getByRole('banner').getByText('night watch');
+    expect(await who.getAttribute('title')).toBe(`night watch (key:${body.id}), with read`);
+    await page.reload();
+    await who.waitFor();
+  });
+
   test('a key that works until next year is not said to end in this one', async () => {
     const page = await signedIn();
     const nextYear = new Date().getFullYear() + 1;

@@ -89,7 +89,7 @@ export function accountsView() {
 }
 
 /** @param {any} account */
-const isOwn = ({ email }) => email === current()?.name;
+const isOwn = ({ id }) => current()?.subject === `account:${id}`;
 
 /** What is said besides before somebody does it to himself. @param {any} account @param {string} text */
 const ifOwn = (account, text) => (isOwn(account) ? ` It is your own: ${text}` : '');

@@ -22,7 +22,7 @@ export function keysView() {
     },
     // The audit log names a key by its id, which is a part of every key but the one in SVC_BOOTSTRAP_API_KEY.
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
-      h('td', { class: 'strong' }, key.name, current()?.name === `key:${key.id}` ? h('span', { class: 'tag' }, 'yours') : null),
+      h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
       h('td', { class: 'mono key' }, key.hint, key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`)),
       h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
       h('td', { class: 'org' }, key.org_id ?? 'all'),
@@ -60,7 +60,7 @@ export function keysView() {
 
   /** @param {any} key */
   async function revoke(key) {
-    const isMeant = await confirm({ title: 'Revoke this key?', text: current()?.name === `key:${key.id}` ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
+    const isMeant = await confirm({ title: 'Revoke this key?', text: isOwn(key) ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
     if (!isMeant) return;
     if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
     await attempt(list.refresh);
@@ -69,6 +69,9 @@ export function keysView() {
   void reload();
   return { element: h('section', { class: 'view' }, viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })), list.element), renew: list.renew };
 }
+
+/** @param {any} key */
+const isOwn = ({ id }) => current()?.subject === `key:${id}`;
 
 /** @param {any} key */
 function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }) {

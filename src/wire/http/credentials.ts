@@ -6,7 +6,7 @@ import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import { name, optional, readBody, time, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
-import { createdKeyShape, jwkSet, keyPage, rotatedKey, tokenShape } from './shapes.ts';
+import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
@@ -54,6 +54,14 @@ async function list(listing: Listing, link: Link): Promise<HttpReply> {
   return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 
+/** Whose credential this is, for whoever shows it: of the key only what its bearer has to know. */
+async function own({ principal }: Authorized, link: Link): Promise<HttpReply> {
+  const found = await link.call('ownApiKey', { principal });
+  if (!found.ok) return found;
+  const { id, name, scopes, org_id, expires_at } = keyView(found.value);
+  return ok({ status: 200, body: { id, name, scopes, org_id, expires_at } });
+}
+
 async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const revoked = await link.call('revokeApiKey', { principal, id: params.id ?? '' });
   return revoked.ok ? ok({ status: 204 }) : revoked;
@@ -80,6 +88,7 @@ const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
 
 export const credentialRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/auth/token', access: 'public', credentials: ['bearer'], summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, refusals: [401, 403], handle: exchange },
+  { method: 'get', path: '/api/v1/iam/api-keys/self', access: { scope: 'read' }, summary: 'Shows the API key of the caller', answers: { 200: ownKey }, refusals: [404], handle: own },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
   { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Rotates the key that signs access tokens; the one before still verifies', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },

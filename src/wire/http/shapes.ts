@@ -155,6 +155,7 @@ const keyFields = {
   last_used_at: rfc3339.nullable(),
 };
 export const createdKeyShape = z.strictObject({ key: z.string().meta({ description: 'Shown once.' }), ...keyFields });
+export const ownKey = z.strictObject(keyFields).pick({ id: true, name: true, scopes: true, org_id: true, expires_at: true });
 export const keyPage = pageOf('api_keys', z.strictObject(keyFields));
 export const rotatedKey = z.strictObject({ kid: z.string() });
 export const jwkSet = z.strictObject({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });

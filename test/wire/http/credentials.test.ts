@@ -86,6 +86,7 @@ test('every row answers every kind of credential with the status that is written
     ['GET', '/api/v1/iam/api-keys', undefined,                    [401, 401, 401, 401, 200, 403, 403, 200]],
     ['GET', '/iam/api-keys', undefined,                           [401, 401, 401, 401, 200, 403, 403, 200]],
     ['GET', '/api/v1/iam/api-keys?org_id=acme', undefined,        [401, 401, 401, 401, 403, 403, 403, 200]],
+    ['GET', '/api/v1/iam/api-keys/self', undefined,               [401, 401, 401, 401, 200, 200, 200, 200]],
     ['POST', `/api/v1/iam/api-keys/${target}/revoke`, undefined,  [401, 401, 401, 401, 404, 403, 403, 204]],
     ['POST', `/iam/api-keys/${target}/revoke`, undefined,         [401, 401, 401, 401, 404, 403, 403, 204]],
     ['POST', '/iam/api-keys/unknown/revoke', undefined,           [401, 401, 401, 401, 404, 403, 403, 404]],
@@ -115,6 +116,7 @@ test('a key is made, exchanged, used, listed without its secret and revoked', as
   const { token } = exchanged.body;
   const listed = await call('GET', '/iam/api-keys', token);
   expect(listed.body).toMatchObject({ api_keys: [{ id: created.body.id, last_used_at: expect.stringMatching(RFC_3339) }], next_cursor: null });
+  expect((await call('GET', '/api/v1/iam/api-keys/self', token)).body).toEqual({ id: created.body.id, name: 'ci', scopes: ['read', 'admin'], org_id: 'acme', expires_at: expiresAt });
   expect(JSON.stringify(listed.body)).not.toContain(created.body.key.slice(16));
   expect((await call('POST', '/api/v1/auth/token', token)).status).toBe(401);
   expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
