@@ -9,6 +9,7 @@ import { within } from '../within.ts';
 import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
 import { migrate, MigrationError } from './migrate.ts';
 import { Outage } from './outage.ts';
+import { PoolClient } from './pool-client.ts';
 import { isRefusal, isShutOut, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { schemaTrouble } from './schema-check.ts';
 
@@ -73,6 +74,7 @@ export class Postgres {
     this.#outage = new Outage({ log, probe, isClosing: () => this.#closing !== undefined });
     this.#pool = new pg.Pool({
       ...this.#clientOptions(),
+      Client: PoolClient,
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
       pipeline: true, // what is asked at once on one connection is sent at once: the database may be far away
