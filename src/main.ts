@@ -126,7 +126,7 @@ async function assemble(resources: Resources, undo: Undo) {
   }), database?.postgres.trouble);
   const { apiKeys, authenticator, issuer, revocations } = credentials;
   const limiters = limitersOf(config);
-  const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log });
+  const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
   const accounts = database && (await import('./accounts-start.ts')).startAccounts({
     config, database, audit, log, revocations,
     clock: createSteadyClock(),

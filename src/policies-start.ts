@@ -1,6 +1,7 @@
 /** Keeps the policies in force up to date with their files. */
 import { renderPolicyProblem } from './adapters/policy-file.ts';
 import { watchPolicies, type PolicyWatcher } from './adapters/policy-watch.ts';
+import { within } from './adapters/within.ts';
 import type { Governor } from './core/governor.ts';
 import { fail } from './core/result.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
@@ -29,24 +30,48 @@ export class PolicyChanges {
   close(): void { this.#watcher.close(); }
 }
 
+/** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
+const READ_TIMEOUT_MS = 30_000;
+
 export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install'> & {
   readonly path: string;
   readonly governor: Governor;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly readTimeoutMs?: number;
 };
 
 /** Reads in a thread of its own, and installs policies and budget caps in one step. */
-export const createPolicyKeeper = ({ path, governor, clock, ...deps }: PolicyKeeperStart): PolicyKeeper => new PolicyKeeper({
-  ...deps,
-  clock,
-  load: async () => {
-    const loaded = await loadPoliciesAside(path);
-    return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
-  },
-  install: (policies) => {
-    governor.policies = policies;
-    governor.budgets.reconfigure(policies.budget, clock.nowMs());
-  },
-});
+export function createPolicyKeeper({ path, governor, clock, onError, readTimeoutMs = READ_TIMEOUT_MS, ...deps }: PolicyKeeperStart): PolicyKeeper {
+  /**
+   * Goes on when its time is up, until a later reload takes what it comes to: a reading for each reload would take another of the
+   * few threads that Node.js has for files.
+   */
+  let reading: ReturnType<typeof loadPoliciesAside> | undefined;
+  const again = (): void => void reloadChanged(keeper, onError);
+  const keeper = new PolicyKeeper({
+    ...deps,
+    clock,
+    load: async () => {
+      const isLate = reading !== undefined;
+      const current = (reading ??= loadPoliciesAside(path));
+      const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
+        reading = undefined;
+        throw error;
+      });
+      if (loaded === undefined) {
+        if (!isLate) current.then(again, again);
+        return fail([`${path}: does not answer, as on a network disk that is lost; it is loaded as soon as it does`]);
+      }
+      reading = undefined;
+      return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+    },
+    install: (policies) => {
+      governor.policies = policies;
+      governor.budgets.reconfigure(policies.budget, clock.nowMs());
+    },
+  });
+  return keeper;
+}
 
 /** Never rejects. */
 export async function reloadChanged(keeper: PolicyKeeper, onError: (error: unknown, doing: string) => void): Promise<void> {

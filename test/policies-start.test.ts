@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadPolicies } from '../src/adapters/policy-file.ts';
+import type { Governor } from '../src/core/governor.ts';
+import type { PolicySet } from '../src/core/policy.ts';
+import { createPolicyKeeper } from '../src/policies-start.ts';
+import { faultOf, testAudit, testClock } from './gateway/harness.ts';
+import { eventually } from './support/eventually.ts';
+import { hang } from './support/hung-file.ts';
+
+const named = (name: string): string => `name: ${name}\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n`;
+
+test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-policies-start-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'p.yaml');
+  writeFileSync(path, named('before'));
+  const before = await loadPolicies(path);
+  if (!before.ok) throw new Error('refused');
+  const { policies } = before.value;
+  const governor = { policies, budgets: { reconfigure: () => undefined } };
+  const namesInForce = (): readonly string[] => (governor.policies as PolicySet).summary().documents.map(({ name }) => name);
+  const errors: unknown[] = [];
+  const keeper = createPolicyKeeper({
+    path, policies, governor: governor as unknown as Governor, audit: testAudit(), clock: testClock(), log: { info: () => undefined, error: () => undefined },
+    onError: (error) => errors.push(error), readTimeoutMs: 500,
+  });
+  writeFileSync(path, named('after'));
+  const hung = await hang(path);
+  if (hung === undefined) return context.skip();
+  const refused = { kind: 'policy_invalid', problems: [`${path}: does not answer, as on a network disk that is lost; it is loaded as soon as it does`] };
+  for (let nth = 0; nth < 3; nth += 1) expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+  expect(namesInForce()).toEqual(['before']);
+  await hung.answer();
+  await eventually(() => expect(namesInForce()).toEqual(['after']));
+  expect([keeper.reloads, errors]).toEqual([{ done: 1, failed: 3 }, []]);
+});
