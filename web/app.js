@@ -73,7 +73,7 @@ function showInside() {
       h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
       h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
       h('div', { class: 'who' }, status,
-        h('span', { class: 'name', title: `${session?.name} (${session?.subject}), with ${session?.scopes.join(', ')}` }, session?.name, session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag' }, 'read only')),
+        h('span', { class: 'name' }, h('span', { title: `${session?.name} (${session?.subject}), with ${session?.scopes.join(', ')}` }, session?.name), session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag whole' }, 'read only')),
         button('Sign out', leave, { class: 'small' }))),
     main);
 

@@ -27,6 +27,20 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
+  test('a long name hides neither the org that one is bound to nor that one may only read, also at 200 %', async () => {
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'a key whose name says in detail what it is for and who has asked for it, in June', scopes: ['read'], org_id: 'acme' });
+    const page = await signedIn(body.key);
+    const banner = page.getByRole('banner');
+    for (const width of [1280, 1090, 900, 640]) {
+      await page.setViewportSize({ width, height: 700 });
+      for (const said of ['acme', 'read only']) {
+        const { right, isWhole } = await banner.getByText(said, { exact: true }).evaluate((tag: any) => ({ right: tag.getBoundingClientRect().right as number, isWhole: tag.offsetWidth > 0 && tag.scrollWidth <= tag.clientWidth }));
+        expect(isWhole).toBe(true);
+        expect(right).toBeLessThan((await banner.getByRole('button', { name: 'Sign out' }).boundingBox())!.x);
+      }
+    }
+  });
+
   test('agents with the most operations in one team can be told apart', async () => {
     const page = await signedIn();
     const names = ['crawler-101', 'crawler-102', 'crawler-103'];
