@@ -76,7 +76,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     }
     const found = await read(from, wanted, isStillAsked).catch((problem) => {
       if (!isStillAsked()) return undefined; // nobody waits for it any more, nor need hear of it
-      fails(() => fill(from, wanted, isAsked), problem);
+      fails(() => fill(from, wanted, isAsked), problem, from === undefined);
       throw problem;
     }).finally(() => { questions -= 1; });
     if (found === undefined || mine !== generation) return; // a newer question was asked meanwhile
@@ -104,11 +104,11 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     return { rows, next };
   }
 
-  /** @param {() => Promise<void>} again @param {any} problem */
-  function fails(again, problem) {
+  /** @param {() => Promise<void>} again @param {any} problem @param {boolean} isAnew not only more rows */
+  function fails(again, problem, isAnew) {
     failed = again;
     const passes = mayPass(problem);
-    if (body.classList.contains('earlier') && body.childElementCount > 0) replace(warning, `Not read: these rows are from before.${passes ? ' It is tried again by itself.' : ''}`);
+    if (isAnew && body.childElementCount > 0) replace(warning, `Not read: these rows are from before.${passes ? ' It is tried again by itself.' : ''}`);
     if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
     if (!passes) return;
     const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;

@@ -56,6 +56,31 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await page.getByLabel('Org').press('Enter');
     await eventually(() => expect(asked.at(-1)).toBe('ac'));
   });
+
+  test('an answer of the audit log that comes after a newer one was asked for makes no entry appear twice', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    let answer = (): void => {};
+    await page.route('**/api/v1/logs?*', async (route) => {
+      const isNarrow = new URL(route.request().url()).searchParams.get('decision') === 'deny';
+      if (isNarrow) await new Promise<void>((resolve) => { answer = resolve; });
+      return route.fulfill({ json: { entries: (isNarrow ? [1] : [3, 2, 1]).map(entry), next_cursor: null } });
+    });
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.getByRole('button', { name: 'OpPaused, entry 3' }).waitFor();
+    await page.getByLabel('Decision').selectOption('deny');
+    await page.getByLabel('Decision').selectOption('');
+    await page.locator('tbody:not(.earlier)').waitFor();
+    const answered = page.waitForResponse(/decision=deny/);
+    answer();
+    await answered;
+    const looked = page.waitForResponse(/logs\?per_page/);
+    await page.clock.fastForward(3_000);
+    await looked;
+    await page.clock.fastForward(3_000);
+    expect(await page.getByRole('button', { name: /^OpPaused, entry/ }).count()).toBe(3);
+  });
 });
 
 const entry = (id: number) => ({ id, timestamp: '2026-11-22T00:00:00Z', event_type: 'OpPaused', lineage: { org_id: null, team_id: 't', agent_id: 'a' }, op_id: `t:${id}`, decision: null, reason: null, policy: null, rule_id: null, actor: 'key:k', payload: {}, prev_hash: '', hash: '' });
