@@ -6,6 +6,8 @@ import type { TroubleLog } from '../log.ts';
 import { pause, withClient } from './embedded-server.ts';
 
 const POLL_MS = 50;
+/** Far longer than a server takes to write its pid file once it has made it. */
+const EMPTY_FOR_MS = 1_000;
 
 /**
  * Stops the server that still runs on this cluster, or removes a pid file whose number now belongs to somebody else.
@@ -13,7 +15,12 @@ const POLL_MS = 50;
  */
 export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: TroubleLog): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
-  const lines = await readFile(pidFile, 'utf8').then((text) => text.split('\n'), () => undefined);
+  if (await staysEmpty(pidFile)) {
+    log.warn('the pid file of the embedded PostgreSQL is empty, as after a loss of power; removing it', { file: pidFile });
+    await rm(pidFile, { force: true });
+    return;
+  }
+  const lines = await linesOf(pidFile);
   if (lines === undefined) return;
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (pid === 1 || !isProcess(pid)) return; // PostgreSQL itself sees that such a file is stale
@@ -26,6 +33,16 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   // In order, then without a checkpoint, then the hard way: it loses nothing, and recovers at the next start.
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) if (await isGoneAfter(pid, signal, timeoutMs)) return;
   throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
+}
+
+const linesOf = (file: string): Promise<readonly string[] | undefined> => readFile(file, 'utf8').then((text) => text.split('\n'), () => undefined);
+
+/** With such a file PostgreSQL refuses to start: it cannot know that no other is about to write its number. */
+async function staysEmpty(pidFile: string): Promise<boolean> {
+  const isEmpty = async (): Promise<boolean> => (await linesOf(pidFile))?.join('').trim() === '';
+  if (!(await isEmpty())) return false;
+  await pause(EMPTY_FOR_MS);
+  return isEmpty();
 }
 
 async function isGoneAfter(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {

@@ -165,6 +165,13 @@ test('another program that has the number of a server of before is left alone, a
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
 });
 
+test('it starts after a loss of power that left the pid file of the server empty', async () => {
+  const dataDir = await dirWithDatabase();
+  await writeFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), '');
+  const { url } = await start(dataDir);
+  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
 test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
   const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
   const first = await start(dataDir);
