@@ -10,6 +10,7 @@
  */
 import type { AuditDraft, Lineage } from './audit.ts';
 import { quote } from './json-text.ts';
+import { rfc3339 } from './rfc3339.ts';
 
 /** What the first entry ever written names as its predecessor. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -26,21 +27,11 @@ export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 const quoteOrNull = (text: string | null | undefined): string =>
   text === null || text === undefined ? 'null' : quote(text);
 
-// Entries that follow each other mostly share their millisecond, often their agent, and the rule that decided.
-let stampedMs = Number.NaN;
-let stamp = '';
+// Entries that follow each other often share their agent, and the rule that decided.
 let lineageSeen: Lineage | undefined;
 let lineageText = '';
 let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId'> = {};
 let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":';
-
-function timestampOf(timestampMs: number): string {
-  if (timestampMs !== stampedMs) {
-    stamp = new Date(timestampMs).toISOString();
-    stampedMs = timestampMs;
-  }
-  return stamp;
-}
 
 function lineageOf(lineage: Lineage): string {
   if (lineage !== lineageSeen) {
@@ -80,6 +71,6 @@ function payloadOf(payload: Readonly<Record<string, unknown>>): string {
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;
-  return `,"timestamp":"${timestampOf(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(draft.lineage)
+  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(draft.lineage)
   },"op_id":${quoteOrNull(opId)}${rulingOf(draft)}${quote(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
 }

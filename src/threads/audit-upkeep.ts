@@ -6,6 +6,7 @@ import { spanOf } from '../adapters/audit/recovery.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
 import { messageOf } from '../core/error-text.ts';
+import { rfc3339 } from '../core/rfc3339.ts';
 import { createClockGuard, type ClockGuard } from './clock-guard.ts';
 
 export type UpkeepOptions = {
@@ -25,7 +26,6 @@ const LOOK_EVERY_MS = 1_000;
 /** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
-const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 const LOST_KEY = `what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 /** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
 const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} anew`;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
 import { fail, ok } from '../../core/result.ts';
+import { rfc3339 } from '../../core/rfc3339.ts';
 import { ROLES } from '../../core/scope.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
@@ -12,7 +13,7 @@ import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './refre
 import { problemOf } from './reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { accountPage, createdAccount, createdInvite, invitePage, ownAccount, shownAccount, signedIn, signInMethods } from './shapes.ts';
-import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
+import { pageView, rfc3339OrNull } from './views.ts';
 
 export type AccountRouteOptions = {
   /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */

@@ -4,12 +4,13 @@ import type { BudgetStatusRow, PeriodStatus } from '../../core/budget-status.ts'
 import { parseOpId } from '../../core/ids.ts';
 import { microToUsd, usdToMicro } from '../../core/money.ts';
 import { ok } from '../../core/result.ts';
+import { rfc3339 } from '../../core/rfc3339.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../field-rules.ts';
 import { agentIdentity, moneyUsd, optional, ruled, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
-import { pageView, rfc3339 } from './views.ts';
+import { pageView } from './views.ts';
 
 const USAGE_ID_MEANING = 'Your own name for this record, 1 to 256 bytes long: for a day, what is sent again under it is counted once. Without one, what was answered 503, or not at all, may have been counted, and is then counted twice.';
 

@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import type { ApiKey } from '../../core/api-key.ts';
 import { fail, ok } from '../../core/result.ts';
+import { rfc3339 } from '../../core/rfc3339.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
 import { name, optional, readBody, time, withBody, withListing, type Listing } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
-import { pageView, rfc3339, rfc3339OrNull } from './views.ts';
+import { pageView, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
 const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`).meta({ minItems: 1 });

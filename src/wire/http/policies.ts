@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { usdToMicro } from '../../core/money.ts';
 import type { RuleTrace } from '../../core/policy-explain.ts';
 import { ok } from '../../core/result.ts';
+import { rfc3339 } from '../../core/rfc3339.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isLongerThan, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../field-rules.ts';
 import { readStructJson } from '../proto/json-values.ts';
@@ -10,7 +11,7 @@ import { attempt } from '../proto/malformed.ts';
 import { agentIdentity, moneyUsd, optional, optionalOr, readPage, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { policyExplanation, policyPage, policyReload } from './shapes.ts';
-import { cursorView, rfc3339 } from './views.ts';
+import { cursorView } from './views.ts';
 
 const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `must be at most ${bytes} bytes`);
 

@@ -1,8 +1,7 @@
 /** The wire forms of what the governor answers: snake_case names and RFC 3339 times. */
 import type { AgentView, OpView, Page } from '../../core/commands.ts';
 import type { AgentIdentity } from '../../core/ids.ts';
-
-export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+import { rfc3339 } from '../../core/rfc3339.ts';
 
 /** Null for what has not happened yet, or never will. */
 export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));

@@ -7,27 +7,17 @@
  * nothing but that and its payload.
  */
 import type { OpView } from '../../core/commands.ts';
+import { rfc3339 } from '../../core/rfc3339.ts';
 import type { GatewayEvent } from '../../gateway/events.ts';
 
 const text = JSON.stringify as (value: string | null) => string;
-
-// Events come in bursts within one millisecond, and a date costs more than all the rest of a frame.
-let lastMs = Number.NaN;
-let lastTime = '';
-function time(ms: number): string {
-  if (ms !== lastMs) {
-    lastTime = new Date(ms).toISOString();
-    lastMs = ms;
-  }
-  return lastTime;
-}
 
 type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
 type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;
 
 /** Up to the payload. */
 const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
-  `{"id":"${id}","event_type":"${kind}","org_id":${text(orgId)},"agent_id":${text(agentId)},"timestamp":"${time(atMs)}","payload":`;
+  `{"id":"${id}","event_type":"${kind}","org_id":${text(orgId)},"agent_id":${text(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
 
 /** `lineage`: the payload of an `ops_change` names the team; other kinds are the same either way. */
 export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
@@ -39,7 +29,7 @@ export const snapshotFrame = (id: string, { opId, state, updatedAtMs, agent: { o
 
 function opsChange(event: OpsChange, lineage: boolean): Buffer {
   const { opId, state, updatedAtMs, teamId } = event.payload;
-  return Buffer.from(`${beginningOf(event)}{"op_id":${text(opId)},"state":"${state}","updated_at":"${time(updatedAtMs)}"${lineage ? `,"team_id":${text(teamId)}` : ''}}}`);
+  return Buffer.from(`${beginningOf(event)}{"op_id":${text(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"team_id":${text(teamId)}` : ''}}}`);
 }
 
 /** Takes the place of events that this reader was too slow for. */
