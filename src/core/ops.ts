@@ -151,10 +151,12 @@ export class OpsRegistry {
       const slot = this.#oldestFinished as OpSlot;
       const chunk = this.#chunkOf(slot);
       const at = slot & SLOT_MASK;
-      if (nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
+      // One that runs again keeps nobody behind it waiting, however often it moves.
+      const isRevived = this.#revived.size > 0 && this.#revived.delete(slot);
+      if (!isRevived && nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
       this.#oldestFinished = chunk.next[at]!;
       if (this.#oldestFinished === NONE) this.#newestFinished = NONE;
-      if (this.#revived.size > 0 && this.#revived.delete(slot)) continue;
+      if (isRevived) continue;
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
       this.#drop(slot);

@@ -171,6 +171,22 @@ describe('what could not be recorded has not happened', () => {
   });
 });
 
+test('what runs again because its end could not be recorded keeps nothing that ended after it from being swept, however often it moves', () => {
+  const governor = openGovernor();
+  for (const op of ['t:s', 't:other']) governor.apply<'check'>(checkOf(CRAWLER, op), 1_000);
+  governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 2_000), [], 0, 2_500);
+  applyAll(governor, [controlOf('t:other', 'terminate')], 3_000);
+  applyAll(governor, [controlOf('t:s', 'pause')], 62_000);
+  governor.sweep(63_000);
+  expect([stateOf(governor, 't:s'), stateOf(governor, 't:other')]).toEqual(['paused', undefined]);
+  // Once it has ended for good, it is swept in its own time.
+  applyAll(governor, [controlOf('t:s', 'terminate')], 70_000);
+  governor.sweep(129_999);
+  expect(stateOf(governor, 't:s')).toBe('terminated');
+  governor.sweep(130_000);
+  expect(stateOf(governor, 't:s')).toBeUndefined();
+});
+
 test('a signal that waits for its agent waits on when a completion could not be recorded, and is out of sight meanwhile', () => {
   const governor = openGovernor();
   const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
