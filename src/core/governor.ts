@@ -280,7 +280,8 @@ export class Governor {
     if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
     if (to === from) return unchanged(ok(this.#viewOf(slot)));
     const owner = this.ops.ownerOf(slot);
-    const acknowledgedAtMs = this.#signals.expect(opId);
+    // A completion sends no signal, so what the agent acknowledged is still the last one.
+    const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
     const heldMicroUsd = this.budgets.heldBy(slot);
     if (isFinished(to)) this.budgets.release(slot);

@@ -174,6 +174,19 @@ test('a signal is given out while its operation is there to be told, and not onc
   expect(post('t:s')).toBeUndefined();
 });
 
+test('what an agent has acknowledged is seen on its operation until the next signal, also once that has completed', () => {
+  const governor = openGovernor();
+  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+  governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1);
+  governor.apply<'control-op'>(controlOf('t:1', 'pause'), 10);
+  governor.apply<'control-op'>(controlOf('t:1', 'resume'), 20);
+  governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:1'), signal: 'resume' }, 20);
+  governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:1'), sequence: 20 }, 30);
+  const completed = governor.apply<'complete-op'>({ type: 'complete-op', ...voucher, opId: opId('t:1') }, 40);
+  expect(completed.reply).toMatchObject({ value: { state: 'completing', acknowledgedAtMs: 30 } });
+  expect(governor.rollBack([completed.undo!], [], 0, 50)).toMatchObject([{ op: { state: 'running', acknowledgedAtMs: 30 } }]);
+});
+
 test('an agent registered anew is told what an operator did to its operations, until it acknowledges it', () => {
   const governor = openGovernor();
   governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
