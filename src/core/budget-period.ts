@@ -1,3 +1,4 @@
+import { localClock } from './local-clock.ts';
 import { assert } from './result.ts';
 
 /** The day and the month that contain an instant. Each lasts from its start up to, but not including, its reset. */
@@ -26,16 +27,14 @@ const SEARCH_MS = 26 * HOUR_MS;
  */
 export class PeriodCalendar {
   readonly timezone: string;
-  readonly #format: Intl.DateTimeFormat;
+  /** Local times are written as if they were UTC. */
+  readonly #localMs: (atMs: number) => number;
   #window: PeriodWindow | undefined;
 
   /** Takes a name that `parseBudgetConfig` has accepted. */
   constructor(timezone: string) {
     this.timezone = timezone;
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: timezone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23',
-      year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
-    });
+    this.#localMs = localClock(timezone);
   }
 
   /** Computed once per local day: two comparisons while the day lasts. */
@@ -74,7 +73,7 @@ export class PeriodCalendar {
     };
   }
 
-  /** The first instant whose local time is `localMs` or later. Local times are written as if they were UTC. */
+  /** The first instant whose local time is `localMs` or later. */
   #firstInstantOf(localMs: number): number {
     const offsetBefore = this.#offsetMs(localMs - SEARCH_MS);
     const offsetAfter = this.#offsetMs(localMs + SEARCH_MS);
@@ -99,15 +98,6 @@ export class PeriodCalendar {
   #offsetMs(atMs: number): number {
     const wholeSecondMs = Math.floor(atMs / 1000) * 1000;
     return this.#localMs(wholeSecondMs) - wholeSecondMs;
-  }
-
-  /** What the local clock shows, to the second. */
-  #localMs(atMs: number): number {
-    const parts: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
-    for (const { type, value } of this.#format.formatToParts(atMs)) parts[type] = Number(value);
-    const { year, month, day, hour, minute, second } = parts;
-    assert(year !== undefined && month !== undefined && day !== undefined, 'a formatted date has a year, a month and a day');
-    return Date.UTC(year, month - 1, day, hour, minute, second);
   }
 }
 

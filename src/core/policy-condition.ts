@@ -7,6 +7,7 @@ import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { surveyCondition, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
 import { sizeCheck } from './policy-condition-size.ts';
+import { redirectTime, registerTimes, withWrittenNames } from './policy-condition-times.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -122,6 +123,7 @@ function createEnvironment(): Environment {
   }
   environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
   environment.registerOperator('double == int: bool', (a: number, b: bigint) => a === Number(b)); // and `!=`, and the other way round
+  registerTimes(environment);
   boundRuntimeTypes(environment);
   return environment;
 }
@@ -140,7 +142,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
     return fail([problemOf(error)]);
   }
   const survey = surveyCondition(parsed.ast);
-  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern)];
+  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern), ...survey.timeCalls.flatMap(redirectTime)];
   survey.numbers.forEach(unifyNumbers);
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();
@@ -217,7 +219,7 @@ function problemOf(error: unknown): ConditionProblem {
 
 /** The first line of the library's message, without its drawing of the expression, in words that an author knows. */
 function reasonOf(error: unknown): string {
-  const [line = ''] = messageOf(error).split('\n', 1);
+  const [line = ''] = withWrittenNames(messageOf(error)).split('\n', 1);
   return cutText(REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line), 300);
 }
 

@@ -1,3 +1,5 @@
+import { isOnCalendar } from './calendar.ts';
+
 const MINUTE_MS = 60_000;
 const digits = (count: number, width: number): readonly string[] => Array.from({ length: count }, (_, value) => String(value).padStart(width, '0'));
 const SECONDS = digits(60, 2);
@@ -25,4 +27,14 @@ export function rfc3339(ms: number): string {
   lastTime = `${beginning}${SECONDS[Math.trunc(rest / 1000)]!}.${MILLISECONDS[rest % 1000]!}Z`;
   lastMs = ms;
   return lastTime;
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):\d\d)$/i;
+const YEAR_10000_MS = Date.UTC(10_000, 0);
+const YEAR_0_MS = Date.parse('0000-01-01T00:00:00Z');
+
+/** Milliseconds since 1970; undefined for a text that is no RFC 3339 time, or whose year, in UTC, no such time can have. */
+export function msOfRfc3339(text: string): number | undefined {
+  const ms = TIME.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  return ms >= YEAR_0_MS && ms < YEAR_10000_MS ? ms : undefined;
 }

@@ -1,11 +1,11 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
-import { isOnCalendar } from '../../core/calendar.ts';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import { invalid, type Fault } from '../../core/fault.ts';
 import { isName, isOpHalf, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
+import { msOfRfc3339 } from '../../core/rfc3339.ts';
 import type { Link } from '../../gateway/link.ts';
 import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../field-rules.ts';
 import type { QueryName } from './query-names.ts';
@@ -125,20 +125,11 @@ export function readWord<T extends string>(query: URLSearchParams, field: string
   return word === undefined ? invalid(field, `must be one of ${words.join(', ')}`) : ok(word);
 }
 
-const RFC_3339 = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):\d\d)$/i;
 const TIME_RULE = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
-const YEAR_10000_MS = Date.UTC(10_000, 0);
-const YEAR_0_MS = Date.parse('0000-01-01T00:00:00Z');
-
-/** In milliseconds; undefined for a text that is no RFC 3339 time, or whose year, in UTC, no such time can have. */
-function timeIn(text: string): number | undefined {
-  const ms = RFC_3339.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
-  return ms >= YEAR_0_MS && ms < YEAR_10000_MS ? ms : undefined;
-}
 
 /** A field that holds a time, in milliseconds. */
 export const time = z.string(TIME_RULE).meta({ format: 'date-time' }).transform((text, context) => {
-  const ms = timeIn(text);
+  const ms = msOfRfc3339(text);
   if (ms === undefined) context.addIssue(TIME_RULE);
   return ms ?? z.NEVER;
 });
@@ -147,6 +138,6 @@ export const time = z.string(TIME_RULE).meta({ format: 'date-time' }).transform(
 export function readTime(query: URLSearchParams, field: string): Result<number | undefined, Fault> {
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
-  const ms = timeIn(given);
+  const ms = msOfRfc3339(given);
   return ms === undefined ? invalid(field, TIME_RULE) : ok(ms);
 }
