@@ -5,7 +5,7 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearest } from './nearest.ts';
-import { isOfTime } from './policy-condition-times.ts';
+import { isOwn } from './policy-condition-functions.ts';
 
 /** A part of the expression that is refused, and where it begins, in characters. */
 export type ConditionProblem = { readonly offset: number; readonly problem: string };
@@ -67,8 +67,8 @@ type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
 /** A call of `matches`, whose pattern is to be compiled beforehand. */
 export type MatchesCall = { readonly call: NodeOf<'rcall'>; readonly pattern: NodeOf<'value'> };
 
-/** A call of a function of times: see `isOfTime`. */
-export type TimeCall = NodeOf<'call' | 'rcall'>;
+/** A call of a function that is not the library's: see `isOwn`. */
+export type FunctionCall = NodeOf<'call' | 'rcall'>;
 
 /** A number that is written out, without its sign. */
 export type NumberNode = NodeOf<'value'> & { readonly args: number | bigint };
@@ -77,7 +77,7 @@ export type ConditionSurvey = {
   readonly problems: readonly ConditionProblem[];
   readonly cost: ConditionCost;
   readonly matchesCalls: readonly MatchesCall[];
-  readonly timeCalls: readonly TimeCall[];
+  readonly ownCalls: readonly FunctionCall[];
   /** The numbers of each list, of the values of each mapping and of the branches of each choice, where all of these are numbers. */
   readonly numbers: readonly (readonly NumberNode[])[];
 };
@@ -85,11 +85,11 @@ export type ConditionSurvey = {
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, resourceNames: RESOURCE });
-  const { problems, cost, matchesCalls, timeCalls, numbers } = surveyor;
+  const { problems, cost, matchesCalls, ownCalls, numbers } = surveyor;
   const { factor, degree } = cost;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost, matchesCalls, timeCalls, numbers };
+  return { problems, cost, matchesCalls, ownCalls, numbers };
 }
 
 /** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
@@ -105,7 +105,7 @@ type Loops = {
 class Surveyor {
   readonly problems: ConditionProblem[] = [];
   readonly matchesCalls: MatchesCall[] = [];
-  readonly timeCalls: TimeCall[] = [];
+  readonly ownCalls: FunctionCall[] = [];
   readonly numbers: (readonly NumberNode[])[] = [];
   #factor = 1;
   #degree = 0;
@@ -155,7 +155,7 @@ class Surveyor {
     }
   }
 
-  #visitCall(node: NodeOf<'call' | 'rcall'>, name: string, receiver: ASTNode | undefined, args: readonly ASTNode[], loops: Loops): void {
+  #visitCall(node: FunctionCall, name: string, receiver: ASTNode | undefined, args: readonly ASTNode[], loops: Loops): void {
     const cost = FUNCTIONS.get(name);
     if (cost === undefined) {
       const guess = nearest(name, [...FUNCTIONS.keys()]);
@@ -164,7 +164,7 @@ class Surveyor {
     }
     this.#checkLiteral(name, args[0]);
     this.#checkZone(name, args[0], loops);
-    if (isOfTime(name, receiver !== undefined, args.length)) this.timeCalls.push(node);
+    if (isOwn(name, receiver !== undefined, args.length)) this.ownCalls.push(node);
     if (name === 'split') this.#noteSplit(receiver, args[0]);
     if (name === 'matches' && loops.degree > 0) this.#noteMatchInLoop(receiver, loops);
     if (receiver !== undefined) this.visit(receiver, loops);

@@ -6,8 +6,8 @@ import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { surveyCondition, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { redirect, registerOwnFunctions, withWrittenNames } from './policy-condition-functions.ts';
 import { sizeCheck } from './policy-condition-size.ts';
-import { redirectTime, registerTimes, withWrittenNames } from './policy-condition-times.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -123,7 +123,7 @@ function createEnvironment(): Environment {
   }
   environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
   environment.registerOperator('double == int: bool', (a: number, b: bigint) => a === Number(b)); // and `!=`, and the other way round
-  registerTimes(environment);
+  registerOwnFunctions(environment);
   boundRuntimeTypes(environment);
   return environment;
 }
@@ -142,7 +142,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
     return fail([problemOf(error)]);
   }
   const survey = surveyCondition(parsed.ast);
-  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern), ...survey.timeCalls.flatMap(redirectTime)];
+  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern), ...survey.ownCalls.flatMap(redirect)];
   survey.numbers.forEach(unifyNumbers);
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();

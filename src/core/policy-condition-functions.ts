@@ -1,0 +1,98 @@
+/**
+ * Functions of conditions that the CEL library does not do as CEL says: what cannot be converted must fail, because a condition
+ * that fails denies. The library's own cannot be replaced under their names, so in the tree of a parsed condition their calls are
+ * redirected to these.
+ */
+import { messageOf } from './error-text.ts';
+import type { ConditionProblem, FunctionCall } from './policy-condition-cost.ts';
+import { TIME_FUNCTIONS } from './policy-condition-times.ts';
+
+/** A signature as the library writes it, and what it does. */
+export type OwnFunction = readonly [signature: string, run: (...args: never[]) => unknown];
+
+const MIN_INT = -(2n ** 63n);
+const MAX_INT = 2n ** 63n - 1n;
+const MAX_DIGITS = 20; // of a number of 64 bits; longer texts are not read
+
+function wholeNumber(name: 'int' | 'uint', value: string | number): bigint {
+  const [written, least, most] = name === 'int' ? [/^[+-]?\d+$/, MIN_INT, MAX_INT] : [/^\d+$/, 0n, 2n ** 64n - 1n];
+  const isNumber = typeof value === 'number' ? Number.isFinite(value) : value.length <= MAX_DIGITS && written.test(value);
+  const whole = isNumber ? BigInt(typeof value === 'number' ? Math.trunc(value) : value) : undefined;
+  if (whole === undefined || whole < least || whole > most) throw new Error(`${name}() takes a whole number of 64 bits${name === 'int' ? '' : ' that is not negative'}, in decimal digits`);
+  return whole;
+}
+
+const DOUBLE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+const NOT_FINITE: Readonly<Record<string, number>> = { inf: Infinity, infinity: Infinity, nan: NaN };
+
+function double(text: string): number {
+  const [, sign = '', word = ''] = /^([+-]?)(inf|infinity|nan)$/i.exec(text) ?? [];
+  if (word !== '') return NOT_FINITE[word.toLowerCase()]! * (sign === '-' ? -1 : 1);
+  const value = DOUBLE.test(text) ? Number(text) : NaN;
+  if (!Number.isFinite(value)) throw new Error('double() takes a number in decimal digits');
+  return value;
+}
+
+/** Of the library, whose class of unsigned numbers is not exported. */
+type Uint = { valueOf(): bigint };
+
+const OWN: readonly OwnFunction[] = [
+  ['int(int): int', (value: bigint) => value],
+  ['int(double): int', (value: number) => wholeNumber('int', value)],
+  ['int(string): int', (text: string) => wholeNumber('int', text)],
+  ['uint(uint): uint', (value: Uint) => value.valueOf()],
+  ['uint(int): uint', (value: bigint) => wholeNumber('uint', String(value))],
+  ['uint(double): uint', (value: number) => wholeNumber('uint', value)],
+  ['uint(string): uint', (text: string) => wholeNumber('uint', text)],
+  ['double(double): double', (value: number) => value],
+  ['double(int): double', (value: bigint) => Number(value)],
+  ['double(uint): double', (value: Uint) => Number(value)],
+  ['double(string): double', double],
+  // Letters of ASCII alone: to JavaScript, the sign of Kelvin is a K too.
+  ['string.lowerAscii(): string', (text: string) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())],
+  ['string.upperAscii(): string', (text: string) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())],
+  ...TIME_FUNCTIONS,
+];
+
+const SUFFIX = 'AsCel'; // no name of a function that conditions may call ends so
+
+/** The same message, with the names that an author has written. */
+export const withWrittenNames = (message: string): string => message.replaceAll(`${SUFFIX}(`, '(');
+
+/** The part of the library's environment that matters here. */
+type Functions = {
+  registerFunction(signature: string, run: (...args: never[]) => unknown, options: { readonly async: false }): unknown;
+  evaluate(source: string, variables: object): unknown;
+};
+
+export function registerOwnFunctions(environment: Functions): void {
+  const UnsignedInt = (environment.evaluate('0u', {}) as object).constructor as new (value: unknown) => unknown;
+  for (const [signature, run] of OWN) {
+    const own = signature.endsWith(': uint') ? (...args: never[]) => new UnsignedInt(run(...args)) : run;
+    environment.registerFunction(signature.replace('(', `${SUFFIX}(`), own, { async: false });
+  }
+}
+
+const callOf = (isMethod: boolean, name: string, argCount: number): string => `${isMethod ? '.' : ''}${name}/${argCount}`;
+
+const OWN_CALLS: ReadonlySet<string> = new Set(OWN.map(([signature]) => {
+  const [, path = '', args = ''] = /^([\w.]+)\((\w*)\)/.exec(signature) ?? [];
+  return callOf(path.includes('.'), path.slice(path.lastIndexOf('.') + 1), args === '' ? 0 : 1);
+}));
+
+/** Whether a call of this function is to be redirected. */
+export const isOwn = (name: string, isMethod: boolean, argCount: number): boolean => OWN_CALLS.has(callOf(isMethod, name, argCount));
+
+/** Redirects the call. A text that is written out and cannot be converted is a mistake of the author. */
+export function redirect(call: FunctionCall): readonly ConditionProblem[] {
+  const [name, ...rest] = call.args;
+  const [written] = call.op === 'call' ? call.args[1] : [];
+  const ofText = OWN.find(([signature]) => signature.startsWith(`${name}(string)`));
+  try {
+    if (written?.op === 'value' && typeof written.args === 'string') ofText?.[1](written.args as never);
+  } catch (error) {
+    return [{ offset: written!.start, problem: messageOf(error) }];
+  }
+  (call as { args: unknown }).args = [`${name}${SUFFIX}`, ...rest];
+  return [];
+}
