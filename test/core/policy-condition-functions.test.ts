@@ -52,6 +52,10 @@ test.each([
   expect(evaluate(source, { name })).toBe(false);
 });
 
+test('of a long text, too, only the letters of ASCII change', () => {
+  expect(evaluate('attributes.text.lowerAscii() == attributes.lower && attributes.text.upperAscii() == attributes.upper', { text: '@aZ[`Àé😀K{'.repeat(5_000), lower: '@az[`Àé😀k{'.repeat(5_000), upper: '@AZ[`Àé😀K{'.repeat(5_000) })).toBe(true);
+});
+
 test('a long text that is no number is refused in a moment', () => {
   expect(processorMsOf(() => {
     for (const text of ['1'.repeat(1_000_000), `${'1'.repeat(500_000)}x`, `${'A1'.repeat(250_000)}`]) {
