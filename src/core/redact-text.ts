@@ -32,32 +32,79 @@ export function redactText(text: string): string {
 
 // Every name in DEFAULT_REDACTED_KEYS has one of them.
 const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
-/** `name=`, `name: `, `--name `, with or without quotes, where the name may be one of a secret. */
-const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(\\{0,3}["']?\s{0,2}[=:]\s{0,2}\\{0,3}(["']?)|\s{1,2}(["']?))`, 'gi');
+/** `name=`, `name: `, `name => `, `--name `, with or without quotes, where the name may be one of a secret. */
+const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(?:\\{0,7}["']?\s{0,8}([=:]{1,3})>?\s{0,8}|\s{1,8})(\\{0,7})(["']?)`, 'gi');
 /** Matches every text that ASSIGNED matches. Most texts fail this cheaper test and need no further search. */
-const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,3}["']?\s{0,2}[=:]|\s)`, 'i');
+const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,7}["']?\s{0,8}[=:]|\s)`, 'i');
 const SEPARATOR = /[=:\s]/;
 const HEADERS = redactedKeys(['authorization', 'cookie']);
 const NAMED = redactedKeys();
-/** Where the value of such a name ends: with its quote, a header with its line, any other with what cannot be part of it. */
-const VALUE = { '"': /[^"]+/y, "'": /[^']+/y, header: /[^\r\n"']+/y, word: /[^\s&#;"']+/y } as const;
+/** A header ends with its line, parameters in quotes included; a word with what cannot be part of it. */
+const VALUE = { header: /(?:[^\r\n"'=]|=(?:\\{0,7}"[^"\r\n]*"?)?)+/y, word: /[^\s&#;"']+/y } as const;
+/** How a list or a mapping of JSON begins, also within a text of JSON. */
+const BRACKETS = /[[{](?:\s|\\+[nrt])*\\*["'[{]/y;
 
 function redactAssigned(text: string): string {
   let shown = '';
   let kept = 0;
-  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: quote = '', 4: quoteOfOption = '' } of text.matchAll(ASSIGNED)) {
+  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: slashes = '', 4: quote = '' } of text.matchAll(ASSIGNED)) {
     const from = index + whole.length;
     const isOption = name.startsWith('--');
-    if (from <= kept || (!isOption && !/[=:]/.test(sign)) || !NAMED.covers(name)) continue;
-    const kind = quote || quoteOfOption || (sign.includes(':') && HEADERS.covers(name) ? 'header' : 'word');
-    const value = VALUE[kind as keyof typeof VALUE];
-    value.lastIndex = from;
-    const [secret] = value.exec(text) ?? [];
-    if (secret === undefined || secret.startsWith(REDACTED) || (isOption && secret.startsWith('--'))) continue;
+    if (from <= kept || (!isOption && sign === '') || !NAMED.covers(name)) continue;
+    if (text.startsWith(REDACTED, from) || (isOption && text.startsWith('--', from))) continue;
+    const end = endOfValue(text, from, quote, slashes.length, sign.includes(':') && HEADERS.covers(name));
+    if (end === from) continue;
     shown += text.slice(kept, from) + REDACTED;
-    kept = from + secret.length;
+    kept = end;
   }
   return kept === 0 ? text : shown + text.slice(kept);
+}
+
+function endOfValue(text: string, from: number, quote: string, slashes: number, isHeader: boolean): number {
+  if (quote !== '') return endOfQuoted(text, from, quote, slashes);
+  BRACKETS.lastIndex = from;
+  if (BRACKETS.test(text)) return endOfBrackets(text, from);
+  const value = isHeader ? VALUE.header : VALUE.word;
+  value.lastIndex = from;
+  return from + (value.exec(text)?.[0].length ?? 0);
+}
+
+/**
+ * Where a text in quotes ends that has so many backslashes before its first quote, because it is within another one: at the first
+ * quote that is not escaped within it. Without one it goes on to the end.
+ */
+function endOfQuoted(text: string, from: number, quote: string, slashes: number): number {
+  for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, at + 1)) {
+    if (slashesBefore(text, at, from) % (2 * slashes + 2) === slashes) return at - slashes;
+  }
+  return text.length;
+}
+
+function slashesBefore(text: string, at: number, from: number): number {
+  let first = at;
+  while (first > from && text[first - 1] === '\\') first -= 1;
+  return at - first;
+}
+
+/** Behind the bracket that closes the one at `from`. */
+function endOfBrackets(text: string, from: number): number {
+  let open = 0;
+  for (let at = from; at < text.length; at += 1) {
+    switch (text[at]) {
+      case '[': case '{': open += 1; break;
+      case ']': case '}':
+        open -= 1;
+        if (open === 0) return at + 1;
+        break;
+      case '"': case "'": {
+        const slashes = slashesBefore(text, at, from);
+        at = endOfQuoted(text, at + 1, text[at]!, slashes) + slashes;
+        break;
+      }
+      default:
+    }
+  }
+  return text.length;
 }
 
 export function looksSecret(text: string): boolean {

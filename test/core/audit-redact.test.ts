@@ -79,6 +79,40 @@ test.each([
 });
 
 test.each([
+  // A quote within it is no end of it, however deep it is quoted itself.
+  ['{"password":"hunter\\"2","size":3}', '{"password":"[redacted]","size":3}'],
+  ['{"password":"hunter\\\\","size":3}', '{"password":"[redacted]","size":3}'],
+  ['{"body":"{\\"password\\":\\"hunter\\\\\\"2\\",\\"size\\":3}"}', '{"body":"{\\"password\\":\\"[redacted]\\",\\"size\\":3}"}'],
+  ['{"cmd":"mysql --password \\"hunter 2\\" -u root"}', '{"cmd":"mysql --password \\"[redacted]\\" -u root"}'],
+  // Several at once, as under a key of attributes.
+  ['{"api_keys":["hunter2","hunter\\"]3"],"size":3}', '{"api_keys":[redacted],"size":3}'],
+  ['{"credentials": {"user":"ada","pin":["hunter2"]},"size":3}', '{"credentials": [redacted],"size":3}'],
+  ['{"body":"{\\"tokens\\":1,\\"api_keys\\":[\\"hunter2\\"]}"}', '{"body":"{\\"tokens\\":1,\\"api_keys\\":[redacted]}"}'],
+  ['password=[hunter]2 and go', 'password=[redacted] and go'],
+  ['Authorization: Digest username="ada", response="hunter2"\nAccept: text/html', 'Authorization: [redacted]\nAccept: text/html'],
+  ["curl -H 'Cookie: sid=\"hunter2\"; a=b' https://example.org", "curl -H 'Cookie: [redacted]' https://example.org"],
+  ['{:password => "hunter2", :size => 3}', '{:password => "[redacted]", :size => 3}'],
+  ['password => hunter2', 'password => [redacted]'],
+  ['password := hunter2', 'password := [redacted]'],
+  ['password    = hunter2', 'password    = [redacted]'],
+  ['token:\n  hunter2', 'token:\n  [redacted]'],
+])('all of a value is left out, and no more: %s', (text, logged) => {
+  expect(redactText(text)).toBe(logged);
+  expect(redactText(logged)).toBe(logged);
+});
+
+test('of JSON in a text, within JSON or not, the value of such a name is left out, whatever it is, and what stands around it stays', () => {
+  const text = fc.array(fc.constantFrom('hunter2', '"', '\\', "'", ' ', '\n', '{', '}', '[', ']', ',', ':', '='), { maxLength: 8 }).map((parts) => `${parts.join('')}hunter2`);
+  const value = fc.oneof(text, fc.array(text, { minLength: 1 }), fc.record({ a: text, b: fc.array(text) }), fc.array(fc.record({ x: text }), { minLength: 1 }));
+  fc.assert(fc.property(fc.constantFrom('password', 'api_keys', 'X-Api-Key'), value, fc.integer({ min: 0, max: 3 }), fc.constantFrom(0, 2), (key, secret, depth, indent) => {
+    let json = JSON.stringify({ before: 'kept', [key]: secret, after: 'kept too' }, null, indent);
+    for (let n = 0; n < depth; n += 1) json = JSON.stringify({ body: json });
+    const logged = redactText(json);
+    expect([logged.includes('hunter2'), /kept\\*".*kept too\\*"/s.test(logged)]).toEqual([false, true]);
+  }), { numRuns: 300 });
+});
+
+test.each([
   'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'api_key', 'access_key', 'secret_key', 'private_key', 'cookie', 'set-cookie',
   'credential', 'credentials', 'session_id', 'bearer', 'passwords', 'secrets', 'access_tokens', 'refresh_tokens', 'api_keys', 'access_keys', 'private_keys',
   'cookies',
