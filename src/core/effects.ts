@@ -8,8 +8,11 @@ import type { AgentIdentity, AgentKey, OpId } from './ids.ts';
 export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }
   | { readonly kind: 'op-changed'; readonly op: OpView }
-  /** To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken back. */
-  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal }
+  /**
+   * To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken back.
+   * `number` is the operation's own in the registry: by then, another may have its id.
+   */
+  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly number: number; readonly signal: Signal }
   | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** What the budgets remember has changed and must be kept before the answer leaves. */

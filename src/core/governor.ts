@@ -122,8 +122,9 @@ export class Governor {
    * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has completed.
    * The latter's signals stay in the box, out of sight, because a completion may be rolled back.
    */
-  post({ agent, opId, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
-    if (this.ops.find(opId) === undefined) return undefined;
+  post({ agent, opId, number, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
+    const slot = this.ops.find(opId);
+    if (slot === undefined || this.ops.numberOf(slot) !== number) return undefined;
     const message = this.#signals.post(agent, opId, signal, nowMs);
     return this.#hasCompleted(opId) ? undefined : message;
   }
@@ -283,10 +284,11 @@ export class Governor {
     // A completion sends no signal, so what the agent acknowledged is still the last one.
     const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
+    const number = this.ops.numberOf(slot);
     const heldMicroUsd = this.budgets.heldBy(slot);
     if (isFinished(to)) this.budgets.release(slot);
-    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, signal: trigger });
-    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number: this.ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs } };
+    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, number, signal: trigger });
+    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number, from, heldMicroUsd, acknowledgedAtMs } };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

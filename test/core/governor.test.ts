@@ -165,43 +165,6 @@ describe('a call of an agent\'s own', () => {
   });
 });
 
-test('a signal is given out while its operation is there to be told, and not once it has completed or is gone', () => {
-  const governor = openGovernor();
-  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-  const post = (op: string) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), signal: 'pause' }, 10);
-  expect([post('t:s'), post('t:none')]).toEqual([{ opId: 't:s', signal: 'pause', sequence: 10 }, undefined]);
-  governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 20);
-  expect(post('t:s')).toBeUndefined();
-});
-
-test('what an agent has acknowledged is seen on its operation until the next signal, also once that has completed', () => {
-  const governor = openGovernor();
-  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-  governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1);
-  governor.apply<'control-op'>(controlOf('t:1', 'pause'), 10);
-  governor.apply<'control-op'>(controlOf('t:1', 'resume'), 20);
-  governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:1'), signal: 'resume' }, 20);
-  governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:1'), sequence: 20 }, 30);
-  const completed = governor.apply<'complete-op'>({ type: 'complete-op', ...voucher, opId: opId('t:1') }, 40);
-  expect(completed.reply).toMatchObject({ value: { state: 'completing', acknowledgedAtMs: 30 } });
-  expect(governor.rollBack([completed.undo!], [], 0, 50)).toMatchObject([{ op: { state: 'running', acknowledgedAtMs: 30 } }]);
-});
-
-test('an agent registered anew is told what an operator did to its operations, until it acknowledges it', () => {
-  const governor = openGovernor();
-  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-  governor.apply<'control-op'>(controlOf('t:s', 'pause'), 10);
-  governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), signal: 'pause' }, 10);
-  governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }, 20);
-  governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: undefined }, 30);
-  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-  const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 40).reply;
-  expect(stateOf(governor, 't:s')).toBe('paused');
-  expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'pause', sequence: 10 }] } });
-  governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence: 10 }, 50);
-  expect(pending()).toEqual({ ok: true, value: { pending: [] } });
-});
-
 test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
   const governor = openGovernor();
   for (const agent of [CRAWLER, STRANGER]) {
@@ -252,10 +215,10 @@ describe('what is not kept', () => {
   test('signals of an operation that is swept, and when they were acknowledged', () => {
     const governor = openGovernor();
     const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-    for (const op of ['t:1', 't:2']) {
+    for (const [index, op] of ['t:1', 't:2'].entries()) {
       governor.apply<'check'>(checkOf(CRAWLER, op), 1);
       governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
-      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), signal: 'terminate' }, 10);
+      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' }, 10);
     }
     governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
     const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;

@@ -192,7 +192,7 @@ test('a signal that waits for its agent waits on when a completion could not be 
   const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
   const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
   const acknowledge = (sequence: number) => governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
-  const post = (signal: 'pause' | 'resume', nowMs: number) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), signal }, nowMs);
+  const post = (signal: 'pause' | 'resume', nowMs: number) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
   governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
   applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
   post('pause', 1_200);
