@@ -99,13 +99,14 @@ const OWN_CALLS: ReadonlySet<string> = new Set(OWN.map(([signature]) => {
 /** Whether a call of this function is to be redirected. */
 export const isOwn = (name: string, isMethod: boolean, argCount: number): boolean => OWN_CALLS.has(callOf(isMethod, name, argCount));
 
-/** Redirects the call. A text that is written out and cannot be converted is a mistake of the author. */
+/** Redirects the call. A text that is written out and cannot be converted, or names no time zone, is a mistake of the author. */
 export function redirect(call: FunctionCall): readonly ConditionProblem[] {
   const [name, ...rest] = call.args;
-  const [written] = call.op === 'call' ? call.args[1] : [];
-  const ofText = OWN.find(([signature]) => signature.startsWith(`${name}(string)`));
+  const isMethod = call.op === 'rcall';
+  const [written] = isMethod ? call.args[2] : call.args[1];
+  const ofText = OWN.find(([signature]) => `.${signature}`.includes(`.${name}(string)`))?.[1] as ((...args: unknown[]) => unknown) | undefined;
   try {
-    if (written?.op === 'value' && typeof written.args === 'string') ofText?.[1](written.args as never);
+    if (written?.op === 'value' && typeof written.args === 'string') ofText?.(...(isMethod ? [new Date(0)] : []), written.args);
   } catch (error) {
     return [{ offset: written!.start, problem: messageOf(error) }];
   }

@@ -44,15 +44,25 @@ function timeOf(ms: number | undefined): Date {
   return new Date(ms);
 }
 
+type LocalClock = ReturnType<typeof localClock>;
+
 /** Agents may choose the zones, and a clock takes memory. */
 const MAX_CLOCKS = 64;
-const clocks = new Map<string, ReturnType<typeof localClock>>();
+const clocks = new Map<string, LocalClock>();
 
-function clockOf(zone: string): ReturnType<typeof localClock> {
+function clockOf(zone: string): LocalClock {
   const known = clocks.get(zone);
   if (known !== undefined) return known;
-  const clock = localClock(zone);
+  const clock = clockAhead(zone) ?? localClock(zone);
   if (clocks.size === MAX_CLOCKS) clocks.clear();
   clocks.set(zone, clock);
   return clock;
+}
+
+/** The clock of a zone that is named by how far it is ahead of UTC, which Node.js 20 does not know; undefined for any other. */
+function clockAhead(zone: string): LocalClock | undefined {
+  const [, sign, hours, minutes] = /^([+-]?)([01]\d|2[0-3]):([0-5]\d)$/.exec(zone) ?? [];
+  if (hours === undefined) return undefined;
+  const aheadMs = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+  return (atMs) => atMs + aheadMs;
 }

@@ -29,6 +29,8 @@ describe.each([['UTC', 0], ['Europe/Berlin', -120], ['America/New_York', 240]])(
     'timestamp("2026-11-22T23:00:00Z").getDayOfWeek("Europe/Berlin") == 1',
     'timestamp("2026-11-22T23:14:15Z").getMinutes("Asia/Kathmandu") == 59 && timestamp("2026-11-22T23:14:15Z").getSeconds("Asia/Kathmandu") == 15',
     'timestamp("2026-02-28T23:30:00-01:00") == timestamp("2026-03-01T00:30:00Z") && timestamp("2026-03-01t00:30:00.5z") > timestamp(1772325000)',
+    'timestamp("2009-02-13T23:31:30Z").getDayOfMonth("+11:00") == 13 && timestamp("2009-02-13T02:00:00Z").getDayOfMonth("-02:30") == 11',
+    'timestamp("2009-02-13T23:31:30Z").getHours("02:00") == 1 && timestamp("2009-02-13T23:31:30Z").getMinutes("-09:30") == 1 && timestamp("2009-02-13T23:31:30Z").getSeconds("-00:00") == 30',
     'attributes.times.all(time, timestamp(time).getDayOfYear() == 181)',
   ])('%s holds', (source) => {
     process.env.TZ = zone;
@@ -53,6 +55,10 @@ test.each([
   ['timestamp(253402300800) > timestamp(0)', {}, RULE],
 ])('%s fails with what was written, and not with what it became', (source, attributes, error) => {
   expect(evaluate(source, attributes)).toEqual({ error });
+});
+
+test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])('a condition that names the time zone %j is refused', (zone) => {
+  expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({ ok: false, fault: [{ offset: 34, problem: `Invalid time zone specified: ${zone}` }] });
 });
 
 test('in UTC, what a condition is told of a time is the same with and without the zone', () => {
