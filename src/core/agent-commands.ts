@@ -1,6 +1,6 @@
 /** Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC, RegisterAgent). */
 import { pageOfAgents } from './agents-page.ts';
-import { viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
+import { MAX_ANCESTORS, viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
 import type { CommandOf, Replies } from './commands.ts';
 import { BAD_CURSOR, placeOfCursor } from './cursor.ts';
 import { invalid, type Fault } from './fault.ts';
@@ -46,7 +46,11 @@ function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: Ag
   if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
   const key = agentKeyOf(parent);
   if (!(agents.get(key)?.isRegistered ?? false)) return `agent ${key} is not registered`;
-  return agents.descends(key, agentKeyOf(agent)) ? 'an agent cannot descend from itself' : undefined;
+  switch (agents.descends(key, agentKeyOf(agent))) {
+    case true: return 'an agent cannot descend from itself';
+    case false: return undefined;
+    default: return `agent ${key} has too many ancestors; an agent has at most ${MAX_ANCESTORS}`;
+  }
 }
 
 function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {

@@ -5,6 +5,9 @@ import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from
 import { Multimap } from './multimap.ts';
 import { SequencedList } from './sequenced-list.ts';
 
+/** All of them are looked at before an agent is registered, while everybody waits. */
+export const MAX_ANCESTORS = 1_000;
+
 const NOWHERE = new AgentGroup('', undefined, 0);
 
 /**
@@ -82,10 +85,14 @@ export class AgentRegistry {
   /** The registered agents that named this one as their parent. */
   childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.of(key); }
 
-  /** Whether the agent is this ancestor, or descends from it. */
-  descends(key: AgentKey, ancestor: AgentKey): boolean {
-    for (let at: AgentKey | undefined = key; at !== undefined; at = this.#byKey.get(at)?.parent) if (at === ancestor) return true;
-    return false;
+  /** Whether the agent is this ancestor, or descends from it. Undefined: it has too many ancestors to tell. */
+  descends(key: AgentKey, ancestor: AgentKey): boolean | undefined {
+    let at: AgentKey | undefined = key;
+    for (let looked = 0; looked <= MAX_ANCESTORS; looked += 1) {
+      if (at === undefined || at === ancestor) return at !== undefined;
+      at = this.#byKey.get(at)?.parent;
+    }
+    return undefined;
   }
 
   /** The agents of this name in every org and team that were registered after this number, in the order of registration. */

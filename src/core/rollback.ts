@@ -54,7 +54,7 @@ function rollBackRegistration({ agents }: Registries, { key, credential, before 
   // If another agent has registered with the old token meanwhile, this one does not get it back.
   if (before !== undefined && (holder === undefined || holder === entry)) {
     // The old parent may descend from this agent by now, and a search for ancestors must not go in circles.
-    const registration = before.parent !== undefined && agents.descends(before.parent, key) ? { ...before, parent: undefined } : before;
+    const registration = before.parent !== undefined && agents.descends(before.parent, key) !== false ? { ...before, parent: undefined } : before;
     agents.register(registration);
     return [{ kind: 'agent-saved', key, registration, rotated: credential !== undefined }];
   }

@@ -350,6 +350,20 @@ describe('limits and failures', () => {
     expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
   });
 
+  test('an agent has at most a thousand ancestors: whoever makes longer chains must not hold up the others with each registration', () => {
+    const governor = openGovernor({ agents: [], maxAgents: 5_000, maxOrgAgents: 5_000 });
+    const named = (chain: string, n: number): AgentIdentity => ({ ...CRAWLER, agentId: `${chain}${n}` });
+    const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
+      governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent }, 1).reply;
+    for (const chain of ['a', 'b']) for (let n = 0; n <= 1_000; n += 1) expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
+    const tooMany = (of: string) => ({ ok: false, fault: { kind: 'invalid_argument', field: 'parent', problem: `agent acme/search/${of} has too many ancestors; an agent has at most 1000` } });
+    expect(register(named('a', 1_001), named('a', 1_000))).toEqual(tooMany('a1000'));
+    // Two chains may become one, which nobody makes longer then.
+    expect(register(named('b', 0), named('a', 999)).ok).toBe(true);
+    expect(register(named('b', 1_001), named('b', 999))).toEqual(tooMany('b999'));
+    expect(register(named('b', 1_001), undefined).ok).toBe(true);
+  });
+
   test('a token that another agent holds is refused without a word about whose it is', () => {
     const governor = openGovernor();
     const reply = governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'thief' }, credential: digestOf(STRANGER), parent: undefined }, 1).reply;
