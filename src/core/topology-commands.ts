@@ -18,7 +18,7 @@ export function answerTopology(agents: AgentRegistry, ops: Readonly<OpCounts>, c
     case 'topology-stats': return stats(agents, ops, { ...command, orgId }, nowMs);
     case 'topology-team': {
       const found = agentsWithTeams(agents, { ...command, orgId }, nowMs);
-      return found.ok && found.value.agents.length === 0 && command.cursor === undefined ? fail({ kind: 'not_found', what: `team ${command.teamId}` }) : found;
+      return found.ok && found.value.agents.length === 0 && found.value.next === undefined && command.cursor === undefined ? fail({ kind: 'not_found', what: `team ${command.teamId}` }) : found;
     }
     case 'topology-lineage': {
       const found = lineages(agents, { ...command, orgId });

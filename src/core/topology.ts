@@ -53,6 +53,7 @@ export type Stats = {
 
 /** Limits on an answer in addition to the page size. */
 const TREE_LIMITS = { nodes: 5_000, depth: 32, scanned: 20_000 } as const;
+const MAX_ORGS_LOOKED_AT = 20_000;
 const LINEAGE_LIMITS = { ancestors: 100, descendants: 1_000 } as const;
 
 type Paged<T> = Result<T, CursorFault>;
@@ -75,13 +76,28 @@ function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | un
   return { orgCount: orgId !== '' && agentCount > 0 ? 1 : 0, teamCount: org?.teams.registered.size ?? 0, agentCount };
 }
 
-/** Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every team. */
+/**
+ * Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every
+ * team. Where a team is rare among many orgs, a page may be short or even empty and still have a `next` to go on from.
+ */
 export function agentsWithTeams(agents: AgentRegistry, { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined }, nowMs: number): Paged<AgentsWithTeams> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
-  const { items, next } = firstPage(agentsAfter(agents, orgId, teamId, after), perPage, ({ org, agent }) => cursorOf({ org: org.registration, registration: agent.registration }));
-  const shown = items.map(({ agent }) => agent);
-  return ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
+  const shown: AgentEntry[] = [];
+  const page = (next: string | undefined): Paged<AgentsWithTeams> => ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
+  let last = after;
+  let lookedAt = 0;
+  for (const org of orgsFrom(agents, orgId, after)) {
+    if (lookedAt === MAX_ORGS_LOOKED_AT) return page(cursorOf(last));
+    lookedAt += 1;
+    for (const agent of agentsOf(org, teamId, after)) {
+      if (shown.length === perPage) return page(cursorOf(last));
+      shown.push(agent);
+      last = { org: org.registration, registration: agent.registration };
+    }
+    if (last.org !== org.registration) last = { org: org.registration, registration: 0 };
+  }
+  return page(undefined);
 }
 
 /**
@@ -95,7 +111,7 @@ export function tree(agents: AgentRegistry, { orgId, perPage, cursor }: Asked): 
   const roots: TreeNode[] = [];
   let next: string | undefined;
   let scanned = 0;
-  for (const { org, agent } of agentsAfter(agents, orgId, undefined, after)) {
+  for (const { org, agent } of agentsAfter(agents, orgId, after)) {
     if (scanned === TREE_LIMITS.scanned) return ok({ roots, next });
     scanned += 1;
     if (parentOf(agents, agent) === undefined) {
@@ -185,11 +201,13 @@ function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: regis
 /** Both by their `registration`. */
 type Place = { readonly org: number; readonly registration: number };
 
-function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, teamId: string | undefined, after: Place): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
-  for (const org of orgsFrom(agents, orgId, after)) {
-    const group = teamId === undefined ? org : org.teams.get(teamId);
-    for (const agent of group?.agents.after(org.registration === after.org ? after.registration : 0) ?? []) yield { org, agent };
-  }
+function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, after: Place): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
+  for (const org of orgsFrom(agents, orgId, after)) for (const agent of agentsOf(org, undefined, after)) yield { org, agent };
+}
+
+function agentsOf(org: AgentGroup, teamId: string | undefined, after: Place): Iterable<AgentEntry> {
+  const group = teamId === undefined ? org : org.teams.get(teamId);
+  return group?.agents.after(org.registration === after.org ? after.registration : 0) ?? [];
 }
 
 const cursorOf = ({ org, registration }: Place): string => `${org}.${registration}`;

@@ -45,6 +45,19 @@ test('a team that is rare among many agents is found in pages of bounded work, a
   expect(pages).toEqual([3, 0, 0]); // of 200,003 agents at most 100,000 are looked at for a page
 });
 
+test('a team that few of very many orgs have is found in pages of bounded work, and found whole', () => {
+  const ofTeam = (teamId: string, cursor: string | undefined) => governor.apply<'topology-team'>({ type: 'topology-team', principal: ADMIN, orgId: undefined, teamId, perPage: 2, cursor }, 0).reply;
+  const pages: number[] = [];
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const page = ofTeam('search', cursor);
+    if (!page.ok) throw new Error('a fault');
+    pages.push(page.value.agents.length);
+    cursor = page.value.next;
+  }
+  expect(pages).toEqual([2, 1, 0, 0, 0, 0, 0]); // of 100,003 orgs at most 20,000 are looked at for a page
+  expect(ofTeam('wide', undefined)).toMatchObject({ value: { agents: [{}, {}] } });
+});
+
 const governor: Governor = openGovernor();
 const agents = fill(governor.agents);
 const list = (orgId: string | undefined, cursor: string | undefined) =>
