@@ -50,10 +50,21 @@ function shiftLetters(text: string, first: number, by: number): string {
   return shifted;
 }
 
+const BOOL = /^(?:(1|t|true|TRUE|True)|0|f|false|FALSE|False)$/;
+
+function bool(text: string): boolean {
+  const found = BOOL.exec(text);
+  if (found === null) throw new Error('bool() takes a text such as "true" or "false"');
+  return found[1] !== undefined;
+}
+
 /** Of the library, whose class of unsigned numbers is not exported. */
 type Uint = { valueOf(): bigint };
 
 const OWN: readonly OwnFunction[] = [
+  // The library's message repeats the text, which may be a secret, and the reason of a failed condition is logged.
+  ['bool(bool): bool', (value: boolean) => value],
+  ['bool(string): bool', bool],
   ['int(int): int', (value: bigint) => value],
   ['int(double): int', (value: number) => wholeNumber('int', value)],
   ['int(string): int', (text: string) => wholeNumber('int', text)],

@@ -53,10 +53,19 @@ const clocks = new Map<string, LocalClock>();
 function clockOf(zone: string): LocalClock {
   const known = clocks.get(zone);
   if (known !== undefined) return known;
-  const clock = clockAhead(zone) ?? localClock(zone);
+  const clock = clockAhead(zone) ?? namedClock(zone);
   if (clocks.size === MAX_CLOCKS) clocks.clear();
   clocks.set(zone, clock);
   return clock;
+}
+
+/** The engine's message would repeat the text, which an agent may have sent, and the reason of a failed condition is logged. */
+function namedClock(zone: string): LocalClock {
+  try {
+    return localClock(zone);
+  } catch {
+    throw new Error('a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00');
+  }
 }
 
 /** The clock of a zone that is named by how far it is ahead of UTC, which Node.js 20 does not know; undefined for any other. */

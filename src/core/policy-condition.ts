@@ -148,7 +148,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
   if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must be true or false, this is ${type ?? 'something else'}` }]);
-  return ok({ source, evaluate: boundedEvaluation(parsed, survey.cost) });
+  return ok({ source, evaluate: boundedEvaluation(parsed, source, survey.cost) });
 }
 
 /** Puts the compiled pattern of a call into the tree, or says why the pattern cannot be compiled. */
@@ -173,19 +173,19 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }
 
-function boundedEvaluation(parsed: ParseResult, cost: ConditionCost): Condition['evaluate'] {
-  if (cost.degree === 0) return (variables) => evaluateOnce(parsed, variables);
+function boundedEvaluation(parsed: ParseResult, source: string, cost: ConditionCost): Condition['evaluate'] {
+  if (cost.degree === 0) return (variables) => evaluateOnce(parsed, source, variables);
   const refusalOf = sizeCheck(cost);
   return (variables) => {
     const error = refusalOf(variables);
-    return error === undefined ? evaluateOnce(parsed, variables) : { error };
+    return error === undefined ? evaluateOnce(parsed, source, variables) : { error };
   };
 }
 
 // `Error.stackTraceLimit` is V8's; the core knows no engine, hence the cast.
 const engine = Error as unknown as { stackTraceLimit: number };
 
-function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): ConditionOutcome {
+function evaluateOnce(parsed: ParseResult, source: string, variables: ConditionVariables): ConditionOutcome {
   // A missing attribute is an everyday outcome and agents choose what they send; collecting a stack trace would make it
   // many times as expensive as any other.
   const { stackTraceLimit } = engine;
@@ -194,10 +194,19 @@ function evaluateOnce(parsed: ParseResult, variables: ConditionVariables): Condi
     const value = valueOf(parsed, variables);
     return typeof value === 'boolean' ? value : { error: `it is neither true nor false but ${value === null ? 'null' : `a ${typeof value}`}` };
   } catch (error) {
-    return { error: reasonOf(error) };
+    return { error: withoutSentKey(reasonOf(error), source) };
   } finally {
     engine.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/**
+ * The reason is logged. So it names a key only where the condition itself does: one that the agent has sent, as in
+ * `{"small": 1}[attributes.size]`, may be a secret.
+ */
+function withoutSentKey(reason: string, source: string): string {
+  const [, key] = /^No such key: (?!index out of bounds)(.*)$/.exec(reason) ?? [];
+  return key === undefined || source.includes(key) ? reason : 'No such key';
 }
 
 /** The library's errors for an object whose `constructor` is data. */

@@ -15,6 +15,7 @@ test.each([
   'double("1e3") == 1000.0 && double("-.5") == -0.5 && double("5.") == 5.0 && double(5) == 5.0 && double(5u) == 5.0 && double(0.5) == 0.5',
   'double("-Infinity") < 0.0 && double("inf") > 0.0 && double("nan") != double("nan")',
   'int(attributes.size) == 10 && double(attributes.half) == 0.5 && uint(attributes.count) == uint(3)',
+  'bool("true") && bool("T" == "t" ? "0" : "1") && bool("t") && !bool("False") && !bool("0") && bool(true)',
   '"ÄBC".lowerAscii() == "Äbc" && "straße".upperAscii() == "STRAßE"',
 ])('%s holds', (source) => {
   expect(evaluate(source, { size: 10, half: 0.5, count: '3' })).toBe(true);
@@ -23,6 +24,7 @@ test.each([
 const INT = 'int() takes a whole number of 64 bits, in decimal digits';
 const UINT = 'uint() takes a whole number of 64 bits that is not negative, in decimal digits';
 const DOUBLE = 'double() takes a number in decimal digits';
+const BOOL = 'bool() takes a text such as "true" or "false"';
 
 describe.each([
   ['int', INT, ['', ' 5', '5 ', '-', '0x10', '0X10', '0b11', '0o17', '5.0', '1e3', '9223372036854775808', '-9223372036854775809', '٥']],
@@ -43,6 +45,20 @@ test.each([
   ['uint(0 - 1) < uint(10)', {}, UINT],
 ])('%s fails for %j: it is too large, or negative', (source, attributes, error) => {
   expect(evaluate(source, attributes)).toEqual({ error });
+});
+
+test.each([
+  ['bool(attributes.token)', BOOL],
+  ['timestamp("2026-01-01T00:00:00Z").getHours(attributes.token) < 8', 'a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00'],
+  ['timestamp(attributes.token) < timestamp(0)', 'timestamp() takes an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970'],
+  ['int(attributes.token) < 10', INT],
+  ['{"small": 1, "large": 2}[attributes.token] < 2', 'No such key'],
+  ['attributes.sizes[attributes.token] < 2', 'No such key'],
+  ['attributes.sizes["small"] < 2', 'No such key: small'],
+  ['attributes.sizes.large < 2', 'No such key: large'],
+  ['attributes.list[3] < 2', 'No such key: index out of bounds, index 3 >= size 1'],
+])('the reason that %s failed for is logged, and says nothing that the agent has sent', (source, error) => {
+  expect(evaluate(source, { token: 'hunter2', sizes: {}, list: [1] })).toEqual({ error });
 });
 
 test.each([
