@@ -17,6 +17,7 @@ import { viewOfOp } from './op-view.ts';
 import { pageOfOps } from './ops-page.ts';
 import { OpsRegistry, type OpSlot } from './ops.ts';
 import { unchanged, type Outcome } from './outcome.ts';
+import { redactText } from './redact-text.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg, type Principal } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
@@ -207,7 +208,7 @@ export class Governor {
     if (duplicate) return { reply, effects: [{ kind: 'spend-changed' }] };
     const effects: Effect[] = [{ kind: 'spend-changed' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
     if (exceeded !== undefined) {
-      const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId ?? null, ...exceededPayload(exceeded) };
+      const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId === undefined ? null : redactText(usageId), ...exceededPayload(exceeded) };
       effects.push({ kind: 'audit', draft: { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId, decision: 'deny', reason: exceededReason(exceeded), payload } });
     }
     return { reply, effects };

@@ -195,6 +195,11 @@ describe('money', () => {
     expect(governor.apply<'record-usage'>(usage(1, 's:1'), 30)).toEqual({ reply: { ok: false, fault: { kind: 'not_owner', opId: 's:1' } }, effects: [] });
   });
 
+  test('a usage id, which may be any text, is recorded without what looks like a secret', () => {
+    const { effects } = capped().apply<'record-usage'>(usage(11, 't:gone', 'invoice?token=hunter2'), 10);
+    expect(effects.at(-1)).toMatchObject({ kind: 'audit', draft: { payload: { usage_id: 'invoice?token=[redacted]' } } });
+  });
+
   test('what a completion costs counts once for each operation, also where a later one has the id of one that is forgotten', () => {
     const governor = capped();
     const spent = () => governor.budgets.spentUsd('acme', 500_000).daily;
