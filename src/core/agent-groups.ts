@@ -1,3 +1,4 @@
+import type { AgentNames } from './agent-names.ts';
 import type { AgentEntry } from './agents.ts';
 import { zeroOpCounts, type OpCounts } from './op-state.ts';
 import { SequencedList } from './sequenced-list.ts';
@@ -73,6 +74,8 @@ export class AgentGroup {
   /** Slots of its oldest and its newest operation, kept by the registry of operations; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
+  /** Of an org in which names were looked up among very many teams: its registered agents by name. */
+  names: AgentNames | undefined = undefined;
   /** How many of its agents are known. */
   known = 0;
   /** Grows with every group that gets its first registered agent. Pages over registered agents are in this order. */

@@ -1,4 +1,5 @@
 import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
+import { AgentNames } from './agent-names.ts';
 import type { BudgetHandle } from './budget.ts';
 import type { AgentView } from './commands.ts';
 import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
@@ -61,8 +62,7 @@ export class AgentRegistry {
   readonly #registered = new SequencedList<AgentEntry>();
   readonly #byCredential = new Map<SecretDigest, AgentEntry>();
   readonly #byParent = new Multimap<AgentKey, AgentEntry>();
-  /** Most names belong to a single agent, which then needs no list. */
-  readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
+  readonly #names = new AgentNames();
   readonly groups = new AgentGroups();
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
@@ -96,19 +96,18 @@ export class AgentRegistry {
   }
 
   /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
-  namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
-    const found = this.#byName.get(agentId);
-    if (found instanceof AgentEntry) return found.registration > registration ? [found] : [];
-    return found?.after(registration) ?? [];
-  }
+  namedAfter(agentId: string, registration: number): Iterable<AgentEntry> { return this.#names.after(agentId, registration); }
 
   /**
    * The same in one org. Looked up team by team rather than filtered from all: otherwise the time taken would reveal how many
-   * the other orgs have, and a very large org would slow down the others.
+   * the other orgs have, and a very large org would slow down the others. An org with very many teams has an index of its own.
    */
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
+    const org = this.groups.orgs.get(orgId);
+    if (org === undefined) return [];
+    if (org.names !== undefined || org.teams.registered.size > FEW_TEAMS) return namesIn(org).after(agentId, registration);
     const found: AgentEntry[] = [];
-    for (const { teamId = '' } of this.groups.orgs.get(orgId)?.teams.registered.after(0) ?? []) {
+    for (const { teamId = '' } of org.teams.registered.after(0)) {
       const entry = this.#byKey.get(agentKeyOf({ orgId, teamId, agentId }));
       if (entry !== undefined && entry.isRegistered && entry.registration > registration) found.push(entry);
     }
@@ -157,7 +156,8 @@ export class AgentRegistry {
       this.#registrations += 1;
       entry.registration = this.#registrations;
       this.#registered.add(entry.registration, entry);
-      this.#addName(entry);
+      this.#names.add(entry);
+      entry.org.names?.add(entry);
       this.groups.addRegistered(entry);
       entry.registeredAtMs = registeredAtMs;
     } else {
@@ -176,7 +176,8 @@ export class AgentRegistry {
     this.#byCredential.delete(entry.credential);
     entry.credential = undefined;
     this.#setParent(entry, undefined);
-    this.#removeName(entry);
+    this.#names.remove(entry);
+    entry.org.names?.remove(entry);
     this.groups.removeRegistered(entry);
     this.#unsee(entry);
     this.#registered.remove(entry.registration);
@@ -192,23 +193,6 @@ export class AgentRegistry {
     this.#onForgotten(entry);
   }
 
-  #addName(entry: AgentEntry): void {
-    const { agentId } = entry.identity;
-    const known = this.#byName.get(agentId);
-    if (known === undefined) return void this.#byName.set(agentId, entry);
-    if (!(known instanceof AgentEntry)) return known.add(entry.registration, entry);
-    const namesakes = new SequencedList<AgentEntry>();
-    for (const each of [known, entry]) namesakes.add(each.registration, each);
-    this.#byName.set(agentId, namesakes);
-  }
-
-  #removeName(entry: AgentEntry): void {
-    const { agentId } = entry.identity;
-    const known = this.#byName.get(agentId);
-    if (known instanceof SequencedList) known.remove(entry.registration);
-    if (known === entry || (known instanceof SequencedList && known.size === 0)) this.#byName.delete(agentId);
-  }
-
   /** A deregistered agent no longer counts as seen. */
   #unsee(entry: AgentEntry): void {
     for (const { seen } of [entry.org, entry.team, this.groups]) seen.remove(minuteOf(entry.lastSeenMs));
@@ -221,6 +205,18 @@ export class AgentRegistry {
     if (parent !== undefined) this.#byParent.add(parent, entry);
     entry.parent = parent;
   }
+}
+
+/** In so many, to look a name up takes a millisecond or two. */
+const FEW_TEAMS = 1_000;
+
+/** The index of the org, made when it is first needed. */
+function namesIn(org: AgentGroup): AgentNames {
+  if (org.names !== undefined) return org.names;
+  const names = new AgentNames();
+  for (const agent of org.agents.after(0)) names.add(agent);
+  org.names = names;
+  return names;
 }
 
 export const viewOfAgent = (entry: AgentEntry): AgentView => ({

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AgentRegistry, viewOfAgent, type AgentEntry, type AgentRegistration } from '../../src/core/agents.ts';
 import { agentKeyOf, isName, isOrgName, isOpHalf, parseAgentKey, parseOpId, type AgentIdentity, type AgentKey, type SecretDigest } from '../../src/core/ids.ts';
+import { processorMsOf } from '../support/processor-time.ts';
 
 const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const registration = (identity: AgentIdentity, credential: string, parent?: AgentIdentity): AgentRegistration =>
@@ -121,4 +122,26 @@ test('an id is what it says: no separator, no white space, nothing invisible, at
 
 test.each([['ä', 128], ['\u0800', 85], ['語', 85], ['\u{10000}', 64], ['😀', 64]])('of %s no more than %i fit into an id, because its bytes are counted', (character, most) => {
   for (const isId of [isName, isOrgName, isOpHalf]) expect([most, most + 1].map((count) => isId(character.repeat(count)))).toEqual([true, false]);
+});
+
+test('in an org of very many teams an agent is found by its name at once, in the order of registration, whatever was registered and removed since', () => {
+  const agents = new AgentRegistry();
+  const identityOf = (n: number) => ({ orgId: 'acme', teamId: `team-${n}`, agentId: n % 3 === 0 ? 'crawler' : `n${n}` });
+  const register = (n: number): void => void agents.register({ identity: identityOf(n), credential: `digest-${n}` as SecretDigest, registeredAtMs: 0, parent: undefined });
+  const found = (after = 0): readonly string[] => [...agents.namedInOrgAfter('acme', 'crawler', after)].map(({ identity }) => identity.teamId);
+  for (let n = 0; n < 20_000; n += 1) register(n);
+  expect(processorMsOf(() => {
+    for (let time = 0; time < 100; time += 1) expect([...agents.namedInOrgAfter('acme', 'nobody', 0), ...agents.namedInOrgAfter('acme', 'n1', 0)]).toHaveLength(1);
+  })).toBeLessThan(500);
+  const expected = Array.from({ length: 20_000 }, (_, n) => n).filter((n) => n % 3 === 0);
+  expect(found()).toEqual(expected.map((n) => `team-${n}`));
+  agents.deregister(agentKeyOf(identityOf(3)));
+  agents.deregister(agentKeyOf(identityOf(9)));
+  register(3);
+  register(20_001);
+  expect(found()).toEqual([...expected.filter((n) => n !== 3 && n !== 9), 3, 20_001].map((n) => `team-${n}`));
+  expect(found(20_000)).toEqual(['team-3', 'team-20001']);
+  // Also once it has few.
+  for (let n = 0; n < 20_000; n += 1) if (n !== 3) agents.deregister(agentKeyOf(identityOf(n)));
+  expect(found()).toEqual(['team-3', 'team-20001']);
 });
