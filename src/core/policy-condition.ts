@@ -139,7 +139,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   try {
     parsed = environment.parse(source);
   } catch (error) {
-    return fail([problemOf(error)]);
+    return fail([misspeltOperator(source, error) ?? problemOf(error)]);
   }
   const survey = surveyCondition(parsed.ast);
   const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern), ...survey.ownCalls.flatMap(redirect)];
@@ -224,6 +224,20 @@ function valueOf(parsed: ParseResult, variables: ConditionVariables): unknown {
 function problemOf(error: unknown): ConditionProblem {
   const { range } = (error ?? {}) as { readonly range?: { readonly start: number } };
   return { offset: range?.start ?? 0, problem: reasonOf(error) };
+}
+
+const OPERATORS: ReadonlyMap<string, string> = new Map([['and', '&&'], ['or', '||'], ['=', '=='], ['&', '&&'], ['|', '||']]);
+
+/** An operator as other languages write it. The library names one character of it, and where a word stands too many the last of that. */
+function misspeltOperator(source: string, error: unknown): ConditionProblem | undefined {
+  const { offset, problem } = problemOf(error);
+  if (!problem.startsWith('Unexpected character')) return undefined;
+  const before = /\bnot\s+$/i.exec(source.slice(0, offset));
+  const written = /^(?:\w+|[=&|])/.exec(source.slice(offset))?.[0];
+  if (before !== null) return { offset: before.index, problem: `${before[0].trim()} is written ! in conditions` };
+  if (written === undefined) return undefined;
+  const operator = OPERATORS.get(written.toLowerCase());
+  return { offset, problem: operator === undefined ? 'an operator such as && is missing before this' : `${written} is written ${operator} in conditions` };
 }
 
 /** The first line of the library's message, without its drawing of the expression, in words that an author knows. */
