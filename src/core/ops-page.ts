@@ -20,6 +20,8 @@ type Registries = { readonly ops: OpsRegistry; readonly agents: AgentRegistry };
 
 /** How many operations, orgs and teams one page may look at, so that a rare filter never holds up the checks. */
 const SCAN_STEPS = 100_000;
+/** To look up an agent in a team takes as long as to look at so many operations. */
+const LOOKUP_STEPS = 5;
 
 /** One of the lists that a listing walks over, and its place among them. A list without a holder is empty. */
 type Source = { readonly org: number; readonly team: number; readonly list: OpList; readonly holder: OpHolder | undefined };
@@ -52,7 +54,7 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
   const found: OpRecord[] = [];
   for (const { org, team, list, holder } of sourcesFrom(agents, filter, from)) {
     if (budget.steps === 0) return { items: found, next: cursorOf({ org, team, op: undefined }) };
-    budget.steps -= 1;
+    budget.steps = Math.max(0, budget.steps - (list === 'agent' ? LOOKUP_STEPS : 1));
     if (holder === undefined) continue;
     const isWhereItStopped = org === from.org && team === from.team;
     const page = ops.walk(list, holder, filter.state, perPage - found.length, budget, isWhereItStopped ? from.op : undefined);

@@ -264,6 +264,20 @@ describe('among a quarter of a million running operations of one big org', () =>
   });
 });
 
+test('the operations of an agent of some name in one of very many teams are found in pages of bounded work', () => {
+  const registry = new OpsRegistry(HASH_KEY);
+  const agents = new AgentRegistry();
+  for (let n = 0; n < 30_000; n += 1) {
+    const entry = agents.keep(agents.lookUp({ orgId: 'acme', teamId: `t${n}`, agentId: n % 29_999 === 0 ? 'rare' : 'worker' }));
+    registry.ingest(id(`t:${n}`), entry, n);
+  }
+  const page = (cursor: string | undefined) => pageOfOps({ ops: registry, agents }, { orgId: 'acme', agentId: 'rare', perPage: 10, cursor })!;
+  const first = page(undefined); // to look into a team counts as five steps, of which a page has 100,000
+  const second = page(first.next);
+  expect([first.items, second.items].map((items) => items.map(({ opId }) => opId))).toEqual([['t:0'], ['t:29999']]);
+  expect(second.next).toBeUndefined();
+});
+
 test('where millions of operations have come and gone, the few that are left are one page', () => {
   const registry = new OpsRegistry(HASH_KEY);
   const agent = owner();
