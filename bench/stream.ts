@@ -47,8 +47,8 @@ function watch(url: string, count: number): void {
 
 async function main(dashboards: number, perSecond: number, seconds: number): Promise<void> {
   const { url, pid, stop } = await startGateway({ SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' });
-  const watchers = await Promise.all([0, 1].map(() => new Promise<ReturnType<typeof fork>>((resolve, reject) => {
-    const watcher = fork(fileURLToPath(import.meta.url), [url, String(dashboards / 2)]);
+  const watchers = await Promise.all([Math.ceil(dashboards / 2), Math.floor(dashboards / 2)].filter((count) => count > 0).map((count) => new Promise<ReturnType<typeof fork>>((resolve, reject) => {
+    const watcher = fork(fileURLToPath(import.meta.url), [url, String(count)]);
     watcher.once('message', () => resolve(watcher));
     watcher.once('exit', (code) => reject(new Error(`a process of dashboards ended with ${code}`)));
   })));

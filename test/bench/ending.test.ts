@@ -70,7 +70,24 @@ test('what a benchmark does not know is said, with what it knows, and nothing is
   const { told, status } = start('steady', '--breif');
   expect(await status).toBe(2);
   expect(told.stdout).toBe('');
-  expect(told.stderr).toMatch(/^a benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+  expect(told.stderr).toMatch(/^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+});
+
+test.each([
+  ['governor', ['5'], '5'], ['audit-query', ['500', '7'], '7'], ['stream', ['10', '100', '1', '8'], '8'], ['stream', ['0'], '0'],
+] as const)('%s %j is refused for a number that it would pass over, or wait for in vain', async (bench, words, refused) => {
+  const { told, status } = start(bench, ...words);
+  expect(await status).toBe(2);
+  expect(told.stdout).toBe('');
+  expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
+});
+
+test('an odd number of dashboards opens as any other does, and one alone', async () => {
+  for (const dashboards of ['1', '3']) {
+    const { told, status } = start('stream', '--brief', dashboards);
+    expect(await status).toBe(0);
+    expect(told.stdout).toContain(`\n${dashboards} dashboards see `);
+  }
 });
 
 test('a benchmark tells how it is used', async () => {
