@@ -68,9 +68,13 @@ function syntaxProblems({ errors, warnings }: Document.Parsed, text: string, lin
 
 const EMPTY_ALIAS = 'Alias cannot be an empty string';
 
-/** Much of CEL means something else to YAML: `!has(…)` is a tag, `"a" in …` text after a value, `a ? b : c` a mapping in a line. */
+/**
+ * Much of CEL means something else to YAML: `!has(…)` is a tag, `"a" in …` text after a value, `a ? b : c` a mapping in a line. So does
+ * a reason with a colon, or with a word in quotes at its beginning.
+ */
 function hintAt(offset: number, text: string): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
+  if (/^\s*(?:- +)?reason:\s/.test(line)) return "; a reason that YAML would misread, for instance one with a colon, is written in '…'";
   return /^\s*(?:- +)?when:\s/.test(line) ? "; an expression that YAML would misread is written after `when: |` on lines of its own, or in '…'" : '';
 }
 

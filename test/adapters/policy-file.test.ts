@@ -85,6 +85,7 @@ test.each([
   ['a budget with a mistake', 'name: a\nscope: global\nbudget:\n  daily_limit_usd: lots\n', 'p.yaml:4:20: budget.daily_limit_usd: must be an amount in US dollars from 0 to 1000000000'],
   ['an unknown key of a budget', 'name: a\nscope: global\nbudget:\n  weekly_limit_usd: 5\n', 'p.yaml:4:3: budget.weekly_limit_usd: unknown key; a budget knows monthly_limit_usd, daily_limit_usd, org_monthly_limit_usd, org_daily_limit_usd, team_monthly_limit_usd, team_daily_limit_usd, agent_monthly_limit_usd, agent_daily_limit_usd, timezone, action_on_exceed'],
   ['a pattern that YAML takes for an alias', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: allow\n    actions: [*.read]\n', 'p.yaml:6:15: a pattern that begins with * is written in quotes: "*.read"'],
+  ['a reason with a colon', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: deny\n    reason: frozen: ask security\n', "p.yaml:6:13: Nested mappings are not allowed in compact mappings; a reason that YAML would misread, for instance one with a colon, is written in '…'"],
   ['a lone star', 'name: a\nscope: global\nrules:\n  - id: x\n    effect: allow\n    actions: [*]\n', 'p.yaml:6:15: a pattern that begins with * is written in quotes: "*"'],
   ['a name given twice', 'name: a\nscope: global\nrules: []\n---\nname: a\nscope: org:x\nrules: []\n', 'p.yaml:5:7: name: a is also the name of a policy in p.yaml; names are unique'],
 ])('%s is refused where it stands', (_, text, problem) => {
