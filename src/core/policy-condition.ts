@@ -226,7 +226,10 @@ function problemOf(error: unknown): ConditionProblem {
   return { offset: range?.start ?? 0, problem: reasonOf(error) };
 }
 
-const OPERATORS: ReadonlyMap<string, string> = new Map([['and', '&&'], ['or', '||'], ['=', '=='], ['&', '&&'], ['|', '||']]);
+const OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['and', '&&'], ['or', '||'], ['=', '=='], ['&', '&&'], ['|', '||'],
+  ['contains', '.contains(…)'], ['startswith', '.startsWith(…)'], ['endswith', '.endsWith(…)'], ['matches', '.matches(…)'],
+]);
 
 /** An operator as other languages write it. The library names one character of it, and where a word stands too many the last of that. */
 function misspeltOperator(source: string, error: unknown): ConditionProblem | undefined {
