@@ -67,7 +67,7 @@ export function explain(fault: Fault): string {
     case 'invalid_invite': return 'this invite is unknown, used or expired; ask for a new one';
     case 'invalid_reset_token': return 'this reset token is unknown, used or expired; request a new one';
     case 'account_locked': return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
-    case 'rate_limited': return `more than ${fault.limit} requests in the window; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'rate_limited': return `more than ${fault.limit} requests a minute; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password';
     case 'store_unreachable': return 'the database cannot be reached or written at the moment; try again shortly';
     case 'audit_unavailable': return 'the audit log cannot be written, and what must be recorded is refused until it can';

@@ -199,7 +199,7 @@ test('a batch that meets a limit midway tells it of the items it holds for, and 
     return { ...reply, body: JSON.parse(content.toString()) as unknown };
   };
   gateway.answer = (command) => (command.type === 'check' && command.opId !== 'trace:s1' ? { reply: fail({ kind: 'rate_limited', retryAfterSecs: 7, limit: 60 }), auditId: undefined } : undefined);
-  const error = { code: 'rate_limited', message: 'more than 60 requests in the window; try again in 7 seconds', retryAfterSecs: 7 };
+  const error = { code: 'rate_limited', message: 'more than 60 requests a minute; try again in 7 seconds', retryAfterSecs: 7 };
   expect(await batch('s1', 's2', 's3')).toMatchObject({ status: 200, body: { responses: [
     { decision: 'DECISION_ALLOW', opId: 'trace:s1', auditId: '7', correlationId: 'of s1' },
     { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
