@@ -2,12 +2,13 @@
 import { renderPolicyProblem } from './adapters/policy-file.ts';
 import { watchPolicies, type PolicyWatcher } from './adapters/policy-watch.ts';
 import { within } from './adapters/within.ts';
+import { codeOf } from './core/error-text.ts';
 import type { Governor } from './core/governor.ts';
 import { fail } from './core/result.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
 
-/** A reload that could not be recorded, or found too many waiting, is tried again after this. */
+/** A reload that failed for what may pass is tried again after this: it could not be recorded, found too many waiting, or the system did not give the files. */
 const RELOAD_RETRY_MS = 5_000;
 
 /** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
@@ -30,6 +31,8 @@ export class PolicyChanges {
   close(): void { this.#watcher.close(); }
 }
 
+/** Of the error for a thread that the system does not give. */
+const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
 
@@ -38,16 +41,24 @@ export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install'> & {
   readonly governor: Governor;
   readonly onError: (error: unknown, doing: string) => void;
   readonly readTimeoutMs?: number;
+  readonly retryMs?: number;
 };
 
 /** Reads in a thread of its own, and installs policies and budget caps in one step. */
-export function createPolicyKeeper({ path, governor, clock, onError, readTimeoutMs = READ_TIMEOUT_MS, ...deps }: PolicyKeeperStart): PolicyKeeper {
+export function createPolicyKeeper({ path, governor, clock, onError, readTimeoutMs = READ_TIMEOUT_MS, retryMs = RELOAD_RETRY_MS, ...deps }: PolicyKeeperStart): PolicyKeeper {
   /**
    * Goes on when its time is up, until a later reload takes what it comes to: a reading for each reload would take another of the
    * few threads that Node.js has for files.
    */
   let reading: ReturnType<typeof loadPoliciesAside> | undefined;
   const again = (): void => void reloadChanged(keeper, onError);
+  let retry: NodeJS.Timeout | undefined;
+  const tryLater = (): void => {
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      again();
+    }, retryMs).unref();
+  };
   const keeper = new PolicyKeeper({
     ...deps,
     clock,
@@ -56,6 +67,7 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
       const current = (reading ??= loadPoliciesAside(path));
       const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
         reading = undefined;
+        if (codeOf(error) === NO_THREAD) tryLater();
         throw error;
       });
       if (loaded === undefined) {
@@ -63,7 +75,13 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
         return fail([`${path}: does not answer, as on a network disk that is lost; it is loaded as soon as it does`]);
       }
       reading = undefined;
-      return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+      if (loaded.ok) {
+        clearTimeout(retry);
+        retry = undefined;
+        return loaded;
+      }
+      if (loaded.fault.some(({ mayPass }) => mayPass)) tryLater(); // no change of the files will tell that it has passed
+      return fail(loaded.fault.map(renderPolicyProblem));
     },
     install: (policies) => {
       governor.policies = policies;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -12,21 +12,30 @@ import { hang } from './support/hung-file.ts';
 
 const named = (name: string): string => `name: ${name}\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n`;
 
-test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-policies-start-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, 'p.yaml');
+/** A keeper with the policies of the file `path`, named `before`, in force. */
+async function keeperOf(path: string, timing: { readonly readTimeoutMs?: number; readonly retryMs?: number }) {
   writeFileSync(path, named('before'));
   const before = await loadPolicies(path);
   if (!before.ok) throw new Error('refused');
   const { policies } = before.value;
   const governor = { policies, budgets: { reconfigure: () => undefined } };
-  const namesInForce = (): readonly string[] => (governor.policies as PolicySet).summary().documents.map(({ name }) => name);
   const errors: unknown[] = [];
   const keeper = createPolicyKeeper({
     path, policies, governor: governor as unknown as Governor, audit: testAudit(), clock: testClock(), log: { info: () => undefined, error: () => undefined },
-    onError: (error) => errors.push(error), readTimeoutMs: 500,
+    onError: (error) => errors.push(error), ...timing,
   });
+  return { keeper, errors, namesInForce: (): readonly string[] => (governor.policies as PolicySet).summary().documents.map(({ name }) => name) };
+}
+
+function policyFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-policies-start-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'p.yaml');
+}
+
+test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
+  const path = policyFile();
+  const { keeper, errors, namesInForce } = await keeperOf(path, { readTimeoutMs: 500 });
   writeFileSync(path, named('after'));
   const hung = await hang(path);
   if (hung === undefined) return context.skip();
@@ -36,4 +45,30 @@ test('a reload of a policy file that does not answer is refused in time, as are 
   await hung.answer();
   await eventually(() => expect(namesInForce()).toEqual(['after']));
   expect([keeper.reloads, errors]).toEqual([{ done: 1, failed: 3 }, []]);
+});
+
+/** A file of which the system says that its disk fails. */
+const FAILING = '/proc/self/mem';
+
+test.skipIf(!existsSync(FAILING))('policies that the system does not give for a moment come into force once it does, though no file has changed since', async () => {
+  const path = policyFile();
+  const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
+  rmSync(path);
+  symlinkSync(FAILING, path);
+  const refused = { kind: 'policy_invalid', problems: [`${path}: cannot be read: EIO: i/o error, read`] };
+  expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+  expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+  rmSync(path);
+  writeFileSync(path, named('after'));
+  await eventually(() => expect(namesInForce()).toEqual(['after']));
+  expect(errors).toEqual([]);
+});
+
+test('a mistake in a policy file is not read again before the file changes', async () => {
+  const path = policyFile();
+  const { keeper, namesInForce } = await keeperOf(path, { retryMs: 50 });
+  writeFileSync(path, 'name: after\nscope: nowhere\n');
+  expect(faultOf(await keeper.reload('account:root'))).toMatchObject({ kind: 'policy_invalid' });
+  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  expect([keeper.reloads, namesInForce()]).toEqual([{ done: 0, failed: 1 }, ['before']]);
 });

@@ -1,6 +1,7 @@
 /** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { codeOf } from '../core/error-text.ts';
 import type { DocumentProblem } from '../core/mapping.ts';
 import { parsePolicyDocument, parsingPolicyDocument, type PolicyDocument } from '../core/policy-document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy.ts';
@@ -29,6 +30,8 @@ export type PolicyFileProblem = {
   /** `rules[2].when`; '' when the problem is not at a key. */
   readonly path: string;
   readonly problem: string;
+  /** It is of the system and not of the file, so that the same file may be read a moment later. */
+  readonly mayPass?: true;
 };
 
 const MAX_UNREACHABLE_TOLD = 20;
@@ -143,6 +146,15 @@ function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string
 
 const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });
 
+/** Too many open files, threads or too much memory for a moment; a disk or a network disk that fails to answer. */
+const PASSING: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ETIMEDOUT']);
+
+/** A file or folder that the system does not give. */
+function refused(path: string, error: unknown): PolicyFileProblem {
+  const problem = unreadable(path, reasonOf(error, path));
+  return PASSING.has(codeOf(error)) ? { ...problem, mayPass: true } : problem;
+}
+
 /** Files of cases lie beside the policies they test, as `search.test.yaml`, and are not policies. */
 export const isPolicyFileName = (name: string): boolean => /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
 
@@ -152,7 +164,7 @@ async function listPolicyFiles(path: string): Promise<Result<readonly string[], 
     const names = (await readdir(path)).filter(isPolicyFileName).sort();
     return ok(names.map((name) => join(path, name)));
   } catch (error) {
-    return fail([unreadable(path, reasonOf(error, path))]);
+    return fail([refused(path, error)]);
   }
 }
 
@@ -168,7 +180,7 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
     if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
   } catch (error) {
-    return fail(unreadable(file, reasonOf(error, file)));
+    return fail(refused(file, error));
   }
 }
 
