@@ -35,4 +35,22 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByText('2 operations were terminated.').waitFor();
     expect((await gateway().call('GET', '/api/v1/ops/left-2:s')).body.state).toBe('terminated');
   });
+
+  test('who registers an agent that is registered already is told so, and its token goes on working', async () => {
+    const check = await agent('acme', 'known', 'worker');
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Register agent' }).click();
+    const form = page.getByRole('dialog', { name: 'Register an agent' });
+    await form.getByLabel('Org').fill('acme');
+    await form.getByLabel('Team').fill('known');
+    await form.getByLabel('Agent', { exact: true }).fill('worker');
+    await form.getByRole('button', { name: 'Register' }).click();
+    await form.getByText('This agent is registered already.').waitFor();
+    await check('after-the-form');
+    expect((await gateway().call('GET', '/api/v1/ops/after-the-form:s')).body.state).toBe('running');
+    await form.getByLabel('Org').fill('');
+    await form.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('dialog', { name: 'Token of the agent' }).waitFor();
+  });
 });

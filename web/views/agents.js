@@ -2,7 +2,7 @@
 import { keepInAddress, whenSet } from '../address.js';
 import { button, field, h, parts, viewHead } from '../dom.js';
 import { ago, agentName, dateTime, count, plural, SLASH } from '../format.js';
-import { query } from '../api.js';
+import { Problem, query } from '../api.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { attempt, notify } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
@@ -52,9 +52,24 @@ export function agentsView(asked) {
     inputs.org_id.required = false;
     formDialog({
       title: 'Register an agent', submit: 'Register',
-      fields: [field('Org', inputs.org_id, 'Agents of an org are seen by that org alone. May be empty.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id, 'Registering the same agent again gives it a new token.')],
-      onSubmit: () => issue({ org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() }),
+      fields: [field('Org', inputs.org_id, 'Agents of an org are seen by that org alone. May be empty.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id)],
+      onSubmit: async () => {
+        const agent = { org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() };
+        if (await isRegistered(agent)) throw new Problem(0, { detail: 'This agent is registered already. It keeps its token, unless you press “New token” beside it in the list.' });
+        await issue(agent);
+      },
     });
+  }
+
+  /** To be asked first: whoever registers an agent again takes the token away with which it works. @param {any} agent */
+  async function isRegistered({ org_id, team_id, agent_id }) {
+    let cursor = null;
+    do {
+      const page = await call('GET', `/api/v1/agents${query([['org_id', org_id], ['team_id', team_id], ['agent_id', agent_id], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      if (page.agents.some((/** @type {any} */ known) => known.org_id === org_id)) return true;
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return false;
   }
 
   /** @param {any} agent */
