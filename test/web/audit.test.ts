@@ -33,6 +33,21 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     expect(await shownIds(page)).toEqual(Array.from({ length: before.length + 100 }, (_, index) => newest - index));
   });
 
+  test('who follows the log is told while new entries cannot be read, and no longer', async () => {
+    const page = await openPage();
+    await page.clock.install();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.locator('tr[data-id]').first().waitFor();
+    await page.route('**/api/v1/logs?*', (route) => route.fulfill({ status: 503, json: { detail: 'the log is being restored' } }));
+    await page.clock.runFor(2_000);
+    const told = page.getByText('New entries are not shown, as they could not be read. It is tried again by itself. The log is being restored');
+    await told.waitFor();
+    await page.unroute('**/api/v1/logs?*');
+    await page.clock.runFor(2_000);
+    await told.waitFor({ state: 'detached' });
+  });
+
   test('what is still being typed into a filter changes nothing that is shown', async () => {
     const page = await openPage();
     await page.clock.install();

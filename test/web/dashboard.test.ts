@@ -93,6 +93,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await page.getByRole('button', { name: 'Register agent' }).count()).toBe(0);
   });
 
+  test('on the narrowest screen the head says of which org and read only whoever is signed in is', async () => {
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'watcher', scopes: ['read'], org_id: 'globex' });
+    const page = await signedIn(body.key);
+    await page.setViewportSize({ width: 320, height: 700 });
+    const head = page.getByRole('banner');
+    const places = await Promise.all([head.getByText('Live'), head.getByText('globex'), head.getByText('read only'), head.getByRole('button', { name: 'Sign out' })].map((said) => said.boundingBox()));
+    expect(places.map((place) => place !== null && place.x >= 0 && place.x + place.width <= 320)).toEqual([true, true, true, true]);
+    expect(new Set(places.map((place) => Math.floor((place?.y ?? 0) / 40))).size).toBe(1);
+  });
+
   test('operations are found by text, org and state', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'finder'))('find-a');

@@ -1,10 +1,10 @@
 /** The audit log, newest first, and as it grows. */
 import { keepInAddress, read, whenSet } from '../address.js';
-import { button, field, h, parts, replace, select, viewHead } from '../dom.js';
+import { button, field, h, parts, replace, select, setText, viewHead } from '../dom.js';
 import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
 import { holdOf } from '../hold.js';
-import { attempt } from '../notices.js';
+import { attempt, messageOf } from '../notices.js';
 import { labelled, pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
 import { exportButton } from './audit-export.js';
@@ -76,12 +76,14 @@ export function auditView(asked) {
     list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
   }
 
+  const missed = h('p', { class: 'form-error', role: 'status' });
+  list.element.append(missed);
   let isDisposed = false;
   async function keepLooking() {
     while (!isDisposed) {
       await new Promise((resolve) => setTimeout(resolve, FOLLOW_EVERY_MS));
-      // The next look says whether the gateway is back; the head of the page says that it is gone.
-      if (!isDisposed && follow.checked && !document.hidden) await look().catch(() => undefined);
+      if (isDisposed || !follow.checked || document.hidden) continue;
+      setText(missed, await look().then(() => '', (problem) => `New entries are not shown, as they could not be read. It is tried again by itself. ${messageOf(problem)}`));
     }
   }
 
