@@ -159,27 +159,28 @@ class ConnectedAgent implements AgentClient {
 
   get state(): ClientState { return this.#control.state; }
 
-  ready({ signal }: CallOptions = {}): Promise<void> { return unlessAborted(signal, this.#control.ready()); }
+  // Asynchronous, so that what cannot be read at all, such as `null` for the options, is a rejection too.
+  async ready({ signal }: CallOptions = {}): Promise<void> { return unlessAborted(signal, this.#control.ready()); }
 
-  check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
+  async check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
     return this.#during(() => {
       const body = checkBodyOf(request, this.#settings.agent, this.#runs.nameOf(request));
       return this.#checker.check(body, { isFresh: request.spanId === undefined && request.dryRun !== true, signal });
     });
   }
 
-  run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+  async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
     return this.#during(() => this.#runs.run(action, body, options));
   }
 
-  complete(opId: string, { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {}): Promise<void> {
+  async complete(opId: string, { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {}): Promise<void> {
     return this.#report(signal, `operation ${opId} could not be reported complete`, () => {
       requireText(opId, 'opId');
       return this.#calls.complete(opId, costUsd);
     });
   }
 
-  recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
+  async recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
     return this.#report(signal, `${usage.costUsd} US dollars could not be recorded as spent`, () => this.#calls.recordUsage(usage));
   }
 

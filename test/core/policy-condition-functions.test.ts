@@ -15,7 +15,7 @@ test.each([
   'double("1e3") == 1000.0 && double("-.5") == -0.5 && double("5.") == 5.0 && double(5) == 5.0 && double(5u) == 5.0 && double(0.5) == 0.5',
   'double("-Infinity") < 0.0 && double("inf") > 0.0 && double("nan") != double("nan")',
   'int(attributes.size) == 10 && double(attributes.half) == 0.5 && uint(attributes.count) == uint(3)',
-  'bool("true") && bool("T" == "t" ? "0" : "1") && bool("t") && !bool("False") && !bool("0") && bool(true)',
+  'bool("true") && bool("T" == "t" ? "0" : "1") && bool("t") && !bool("False") && !bool("false") && !bool("0") && bool(true)',
   '"ÄBC".lowerAscii() == "Äbc" && "straße".upperAscii() == "STRAßE"',
 ])('%s holds', (source) => {
   expect(evaluate(source, { size: 10, half: 0.5, count: '3' })).toBe(true);

@@ -90,6 +90,13 @@ test('a value of the wrong type is named, in the options and in a request', asyn
   await expect(agent.recordUsage({ costUsd: '1' as never })).rejects.toThrow(new TypeError('costUsd must be a number'));
 });
 
+test('what cannot be read at all is a rejection, as any other mistake of a call, and is thrown at nobody', async () => {
+  const agent = connect('127.0.0.1:1', { onUnreachable: 'deny' });
+  const nothing = null as never;
+  const calls = [agent.check(nothing), agent.check(SEARCH, nothing), agent.run(SEARCH, () => 'done', nothing), agent.complete('t:s', nothing), agent.recordUsage(nothing), agent.ready(nothing)];
+  expect((await Promise.allSettled(calls)).map((settled) => settled.status === 'rejected' && settled.reason instanceof TypeError)).toEqual(calls.map(() => true));
+});
+
 test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
   const agent = connect('127.0.0.1:1');
   const refused = (attributes: unknown) => agent.check({ ...SEARCH, attributes: attributes as never }).catch((error: Error) => `${error.name}: ${error.message}`);
