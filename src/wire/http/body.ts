@@ -1,6 +1,7 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
+import { cutText } from '../../core/cut-text.ts';
 import { invalid, type Fault } from '../../core/fault.ts';
 import { isName, isOpHalf, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
@@ -11,13 +12,16 @@ import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../fie
 import type { QueryName } from './query-names.ts';
 import type { Authorized, HttpReply } from './route.ts';
 
+/** In characters: the name of a field that there is none of is the caller's. */
+const MAX_SHOWN_KEY = 64;
+
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<z.output<S>, Fault> {
   const parsed = schema.safeParse(body === undefined ? {} : body, { error: explainType });
   if (parsed.success) return ok(parsed.data);
   const issue = parsed.error.issues[0];
   const isUnknownKey = issue?.code === 'unrecognized_keys';
-  const path = isUnknownKey ? [...issue.path, issue.keys[0]] : issue?.path ?? [];
+  const path = isUnknownKey ? [...issue.path, cutText(issue.keys[0] ?? '', MAX_SHOWN_KEY)] : issue?.path ?? [];
   return invalid(path.join('.') || 'body', isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit');
 }
 

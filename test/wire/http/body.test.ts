@@ -37,6 +37,12 @@ test.each([
   expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'expires_at', problem } });
 });
 
+function bodyOf(row: string): z.ZodType {
+  const body = ROWS.find((route) => nameOf(route) === row)?.body;
+  if (body === undefined) throw new Error(`no body of ${row}`);
+  return body;
+}
+
 const AGENT = { team_id: 'search', agent_id: 'a' };
 const NULL_AGENT = { ...AGENT, org_id: null };
 
@@ -51,8 +57,7 @@ test.each<[row: string, left: object, nulls: object]>([
   ['post /api/v1/usage', { agent: AGENT, cost_usd: 1 }, { agent: NULL_AGENT, cost_usd: 1, op_id: null, usage_id: null }],
   ['post /api/v1/policies/explain', { agent: AGENT, action: 'a' }, { agent: NULL_AGENT, caller: null, action: 'a', resource: null, attributes: null, estimated_cost_usd: null }],
 ])('%s takes null for what may be left out, as if it were', (row, left, nulls) => {
-  const body = ROWS.find((route) => nameOf(route) === row)?.body;
-  if (body === undefined) throw new Error(`no body of ${row}`);
+  const body = bodyOf(row);
   const read = readBody(body, left);
   expect(read.ok).toBe(true);
   expect(readBody(body, nulls)).toEqual(read);
@@ -68,14 +73,14 @@ test('every field of the API that may be left out may be null, and no other', ()
 });
 
 test('null for what must be there is refused by name', () => {
-  const body = ROWS.find((route) => nameOf(route) === 'post /api/v1/usage')!.body!;
+  const body = bodyOf('post /api/v1/usage');
   expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
   expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({ ok: false, fault: { field: 'agent.team_id', problem: 'must be a string' } });
   expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'there is no such field' } });
 });
 
 test('a time of another type is refused with what a time looks like: that of a token is a number', () => {
-  const body = ROWS.find((route) => nameOf(route) === 'post /api/v1/iam/api-keys')!.body!;
+  const body = bodyOf('post /api/v1/iam/api-keys');
   expect(readBody(body, { name: 'ci', scopes: ['read'], expires_at: 1_795_517_557 })).toEqual({
     ok: false, fault: { kind: 'invalid_argument', field: 'expires_at', problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z' },
   });
@@ -100,4 +105,18 @@ const UNFIT: Readonly<Record<string, string>> = { per_page: '0', state: 'idle', 
 
 test.each(ROWS.flatMap((row) => (row.query ?? []).filter((name) => name in UNFIT).map((name) => [nameOf(row), name, row] as const)))('%s refuses a %s that does not fit by its name, and asks nobody', async (_name, name, row) => {
   expect(await answerOf(row, { query: `${name}=${UNFIT[name]}` })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: name } });
+});
+
+test.each(['post /api/v1/auth/token', 'post /api/v1/iam/api-keys'])('%s refuses a list of more scopes than there are, without a look at them', (row) => {
+  const scopes: unknown[] = [];
+  let looks = 0;
+  for (let at = 0; at < 4; at += 1) Object.defineProperty(scopes, at, { enumerable: true, get: () => { looks += 1; return 'none'; } });
+  const read = readBody(bodyOf(row), { name: 'ci', scopes });
+  expect(read).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'scopes', problem: 'must be a list of read, write, admin, each at most once' } });
+  expect(looks).toBe(0);
+});
+
+test('of a field that there is none of only the beginning of its name is said back', () => {
+  const read = readBody(z.strictObject({}), { ['k'.repeat(1_000_000)]: 1 });
+  expect(read).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'k'.repeat(64), problem: 'there is no such field' } });
 });
