@@ -59,7 +59,6 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
 type PublicRow = Extract<Route, { readonly access: 'public' }>;
 type ScopedRow = Exclude<Route, PublicRow>;
 type Unparsed = Omit<HttpRequest, 'body'>;
-type Parsed = Result<unknown, Fault>;
 type Respond = (reply: HttpReply) => void;
 
 /** The requests of one row in progress. None waits: there are as many places as may run at once. */
@@ -115,32 +114,32 @@ class RouteServer {
 
   /** A request is counted only now: a body that never arrives must not use up a place. */
   #take(route: Route, request: Unparsed, body: BodyResult, respond: Respond): void {
-    // Parsed while its bytes are valid; the result is used only once the caller is known.
-    const answer = (): Promise<void> => this.#answerRow(route, request, parseBody(body, request.headers)).then(respond);
+    const kept = copyOf(body);
+    const answer = (): Promise<void> => this.#answerRow(route, request, kept).then(respond);
     const inProgress = this.#inProgress.get(route);
     if (inProgress === undefined) return void answer();
     if (inProgress.places.run(networkOf(request.remoteAddress), answer) === undefined) respond(inProgress.refusal);
   }
 
-  async #answerRow(route: Route, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+  async #answerRow(route: Route, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     try {
-      return await (route.access === 'public' ? this.#answerPublic(route, request, parsed) : this.#answerScoped(route, request, parsed));
+      return await (route.access === 'public' ? this.#answerPublic(route, request, body) : this.#answerScoped(route, request, body));
     } catch (error) {
       this.#options.onError(error, `${route.method} ${route.path}`);
       return fail({ kind: 'internal' });
     }
   }
 
-  async #answerPublic(route: PublicRow, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+  async #answerPublic(route: PublicRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const { link } = this.#options;
     const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
     if (limited !== undefined) return limited;
-    if (!parsed.ok && route.isBodyIgnored !== true) return parsed;
-    return route.handle({ body: parsed.ok ? parsed.value : undefined, ...request }, link);
+    const parsed = route.isBodyIgnored === true ? ok(undefined) : parseBody(body, request.headers);
+    return parsed.ok ? route.handle({ body: parsed.value, ...request }, link) : parsed;
   }
 
-  /** Only callers who may send a body are told what is wrong with it. */
-  async #answerScoped(route: ScopedRow, request: Unparsed, parsed: Parsed): Promise<HttpReply> {
+  /** Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it. */
+  async #answerScoped(route: ScopedRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const { link, authenticate } = this.#options;
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await authenticate(request.bearer);
@@ -150,6 +149,7 @@ class RouteServer {
     if (limited !== undefined) return limited;
     const refused = refuseWithout(route.access.scope, principal);
     if (refused !== undefined) return refused;
+    const parsed = parseBody(body, request.headers);
     if (!parsed.ok) return parsed;
     const repeated = refuseRepeated(request.query, route.query);
     if (repeated !== undefined) return repeated;
@@ -182,6 +182,9 @@ export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: 
   const peer = exchange.remoteAddress();
   return addressOf === undefined ? peer : addressOf(peer, req);
 }
+
+/** What outlives the handler of its request: parsing waits until the caller is known. */
+const copyOf = (body: BodyResult): BodyResult => (body.kind === 'whole' ? { kind: 'whole', bytes: Buffer.from(body.bytes) } : body);
 
 function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Result<unknown, Fault> {
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
