@@ -1,10 +1,11 @@
 /** From the bytes of a body to a JSON value. */
 import { isUtf8 } from 'node:buffer';
+import { hasMoreMarks, MAX_MARKS } from './json-size.ts';
 import { Malformed } from './malformed.ts';
 
 const LONE_SURROGATE = /\p{Cs}/u;
 
-/** Parses a body. Refuses what is not UTF-8, not JSON, or holds half a character. */
+/** Parses a body. Refuses what is not UTF-8, not JSON, holds half a character, or more values than a message at its limits. */
 export const parseJson = (body: Buffer): unknown => parseJsonText(textOf(body), 0);
 
 /** The text of a body, which must be UTF-8. */
@@ -15,8 +16,9 @@ export function textOf(body: Buffer): string {
   return text;
 }
 
-/** Parses a text that begins at the character `from` of the body. */
-export function parseJsonText(text: string, from: number): unknown {
+/** Parses a text that begins at the character `from` of the body. `maxMarks`: as `hasMoreMarks` counts them. */
+export function parseJsonText(text: string, from: number, maxMarks = MAX_MARKS): unknown {
+  if (hasMoreMarks(text, maxMarks)) throw new Malformed('body', 'has more values than attributes at their limits');
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -56,7 +56,7 @@ function endOfItem(text: string, from: number): number {
 }
 
 /** At the closing quote, or behind the text. */
-function endOfString(text: string, opening: number): number {
+export function endOfString(text: string, opening: number): number {
   for (let at = opening + 1; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) return at;

@@ -9,10 +9,11 @@ import type { Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS } from '../limits.ts';
 import { emptyMessage } from './binary.ts';
 import { readCheckActionRequestJson, writeCheckActionResponseJson } from './check-json.ts';
-import { parseJson } from './json-body.ts';
+import { parseJsonText, textOf } from './json-body.ts';
 import {
   jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
 } from './json-values.ts';
+import { MAX_MARKS } from './json-size.ts';
 import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { MessageName, Messages } from './messages.ts';
 import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
@@ -26,8 +27,10 @@ export type JsonCodec<T> = {
 
 export function jsonCodec<N extends MessageName>(name: N): JsonCodec<Messages[N]> {
   const shape = messageShape(name);
+  // A batch has as many values as fit into its size: see batch.ts.
+  const maxMarks = shape.fields.some(({ repeated }) => repeated) ? Infinity : MAX_MARKS;
   return {
-    decode: (body) => attempt(() => readMessage(parseJson(body), shape, '') as Messages[N]),
+    decode: (body) => attempt(() => readMessage(parseJsonText(textOf(body), 0, maxMarks), shape, '') as Messages[N]),
     encode: (message) => writeMessage(message as Message, shape),
   };
 }

@@ -57,6 +57,11 @@ test('no slice holds more than one check beyond its size, and a batch of usual s
   expect(sizes(jsonBatch())).toEqual([5]);
 });
 
+test('a check of a large batch has no more values than one that comes by itself', () => {
+  const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
+  expect(readJson(`{"requests":[{},${many}]}`)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' });
+});
+
 test('what is wrong in a large batch is named as in a small one', () => {
   const filler = `{"resource":"${'x'.repeat(SLICE_BYTES)}"}`;
   const invalid = (field: string, problem: string) => ({ kind: 'invalid_argument', field, problem });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { install } from 'protobufjs/ext/protojson.js';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import { jsonCodec } from '../../../src/wire/proto/json.ts';
 import type { CheckActionRequest, MessageName, Messages } from '../../../src/wire/proto/messages.ts';
@@ -103,6 +103,33 @@ test('JSON that is 10,000 deep or has 5,000 keys is refused, wherever it sits', 
   const keys = JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, index])));
   expect(read(`{"attributes":${keys}}`)).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'has more than 1000 keys' } });
   expect(read(`{"attributes":{"a":[${'0,'.repeat(10_000)}0]}}`)).toMatchObject({ fault: { problem: 'has more than 10000 list items' } });
+});
+
+const TOO_MANY_VALUES = { ok: false, fault: { kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' } };
+
+test.each([
+  ['items', `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`],
+  ['lists in each other', '['.repeat(30_000)],
+  ['objects side by side', `[${'{}'.repeat(30_000)}]`],
+  ['keys', `{"attributes":{${Array.from({ length: 30_000 }, (_, index) => `"${index}":0`).join()}}}`],
+])('more %s than any check may have are refused before they are parsed, which could hold up others for half a second', (_what, text) => {
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+  expect(read(text)).toEqual(TOO_MANY_VALUES);
+  expect(parse).not.toHaveBeenCalled();
+});
+
+test('all that attributes may hold is read, and so are texts of nothing but commas, brackets and quotes', () => {
+  const keys = Array.from({ length: 999 }, (_, index) => `"k${index}":[]`);
+  const most = `{"agent":{"orgId":"o","teamId":"t","agentId":"a"},"attributes":{${keys.join()},"list":[${'{},'.repeat(9_999)}{}]}}`;
+  expect(read(most)).toMatchObject({ ok: true });
+  for (const text of [',[{'.repeat(30_000), '\\",'.repeat(30_000), '\\\\'.repeat(30_000)]) expect(read(`{"action":"${text}"}`)).toMatchObject({ ok: true });
+  expect(read(`{"action":"${','.repeat(30_000)}`)).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'body', problem: expect.stringMatching(/^is not valid JSON/) } });
+});
+
+test('a batch of usual size holds as many values as fit into it', () => {
+  const requests = Array.from({ length: 9 }, () => `{"attributes":{"a":[${'0,'.repeat(9_999)}0]}}`);
+  expect(jsonCodec('BatchCheckActionsRequest').decode(Buffer.from(`{"requests":[${requests.join()}]}`))).toMatchObject({ ok: true });
 });
 
 test('an item of a batch is named by its place', () => {
