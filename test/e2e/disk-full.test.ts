@@ -170,4 +170,28 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await spent()).toBe(1 + lastRefused + 1);
     expect(await gateway.stop()).toBe(0);
   });
+
+  test('whoever writes to the store is told that the write failed, also where the next one succeeds', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-full-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    mountSmall(folder, '1m', 'store');
+    onTestFinished(() => void execFileSync('umount', ['-l', join(folder, 'data', 'store')]));
+    // In a process of its own, for which the promises are that the library leaves rejected.
+    const script = `
+      import { openEmbeddedStore } from ${JSON.stringify(new URL('../../dist/src/adapters/store/lmdb.js', import.meta.url).href)};
+      import { setTimeout as sleep } from 'node:timers/promises';
+      const table = openEmbeddedStore(${JSON.stringify(join(folder, 'data'))}).table('rows');
+      const outcome = (write) => Promise.race([write.then(() => 'kept', ({ name }) => name), sleep(5_000, 'never told')]);
+      const write = (key, row) => outcome(table.transaction((inside) => inside.put(key, row)));
+      await write('small', 0);
+      for (let round = 1; round <= 12; round += 1) {
+        const large = write('large', 'x'.repeat(2_000_000));
+        await sleep(1);
+        await write('small', round);
+        console.log(await large);
+      }
+      process.exit();`;
+    const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    expect(told.trim().split('\n')).toEqual(Array.from({ length: 12 }, () => 'StoreUnwritable'));
+  });
 });

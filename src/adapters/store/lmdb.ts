@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type Key, type RootDatabase } from 'lmdb';
 import { StoreUnwritable } from '../../gateway/store-unwritable.ts';
+import { within } from '../within.ts';
 
 /** One named table of the embedded store. Rows are plain data; a key orders as text or number does. */
 export type Table<K extends Key, Row> = {
@@ -90,16 +91,21 @@ function passOverFailedCommit(reason: unknown): void {
 const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
   others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number' && /[/\\]lmdb[/\\]/.test(error.stack ?? '');
 
-/** `commitError` rejects with the cause. */
+/** `commitError` rejects with the cause, or never: the library forgets it where another transaction follows at once. */
 const isFailedCommit = (error: unknown): error is Error & { readonly commitError: Promise<unknown> } =>
   error instanceof Error && 'commitError' in error && error.commitError instanceof Promise;
+
+const CAUSE_WAIT_MS = 1_000;
+/** An error of the store is known by having a number; this one is none of the system's. */
+const UNTOLD = Object.assign(new Error('a commit failed, and the library does not say why'), { code: 0 });
 
 async function committed<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
     if (!isFailedCommit(error)) throw error;
-    throw new StoreUnwritable(await error.commitError.catch((cause: unknown) => cause));
+    const cause = await within(CAUSE_WAIT_MS, error.commitError.catch((told: unknown) => told));
+    throw new StoreUnwritable(cause ?? UNTOLD);
   }
 }
 
