@@ -6,7 +6,7 @@ import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-re
 import type { BinaryWriter } from './binary-writer.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
-import { allowanceFor, readStruct, writeStruct } from './struct.ts';
+import { allowanceFor, readStruct, writeStruct, type Allowance } from './struct.ts';
 
 const tag = (field: number, wireType: number): number => (field << 3) | wireType;
 const AGENT = tag(1, WIRE_BYTES);
@@ -30,6 +30,7 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
   let action = '';
   let resource = '';
   let attributes: JsonObject | undefined;
+  let allowance: Allowance | undefined; // of all parts that attributes come in
   let estimatedCostUsd = 0;
   let caller: AgentId | undefined;
   let dryRun = false;
@@ -43,7 +44,7 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
       case SPAN_ID: spanId = reader.string('span_id'); break;
       case ACTION: action = reader.string('action'); break;
       case RESOURCE: resource = reader.string('resource'); break;
-      case ATTRIBUTES: attributes = readAttributes(reader, attributes); break;
+      case ATTRIBUTES: attributes = readAttributes(reader, attributes, allowance ??= allowanceFor('attributes')); break;
       case ESTIMATED_COST_USD: estimatedCostUsd = reader.double(); break;
       case CALLER: caller = readAgentId(reader, caller, 'caller'); break;
       case DRY_RUN: dryRun = reader.bool(); break;
@@ -93,9 +94,9 @@ function readAgentId(reader: BinaryReader, known: AgentId | undefined, field: st
   return { orgId, teamId, agentId };
 }
 
-function readAttributes(reader: BinaryReader, known: JsonObject | undefined): JsonObject {
+function readAttributes(reader: BinaryReader, known: JsonObject | undefined, allowance: Allowance): JsonObject {
   const outer = reader.open();
-  const attributes = readStruct(reader, allowanceFor('attributes'), 1, known);
+  const attributes = readStruct(reader, allowance, 1, known);
   reader.close(outer);
   return attributes;
 }

@@ -30,10 +30,13 @@ export function takeItem(allowance: Allowance): void {
   if (allowance.items-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_ITEMS} list items`);
 }
 
-/** Reads the content of a Struct up to the end of the reader, into `known` where the field came before. */
-export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1, known?: JsonObject): JsonObject {
+/**
+ * Reads the content of a Struct up to the end of the reader, into `known` where the field came before, with the same allowance. It
+ * is not copied: a field of two bytes may come half a million times.
+ */
+export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1, known: JsonObject = {}): JsonObject {
   enter(allowance, depth);
-  const struct: Record<string, unknown> = known === undefined ? {} : { ...known };
+  const struct = known as Record<string, unknown>;
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     if (tag !== 10) reader.skip(tag); // fields

@@ -125,6 +125,24 @@ test('attributes may be 32 deep and have 1000 keys, and not one more', () => {
   });
 });
 
+test('attributes that come in parts are merged, and keep together the limits of those that come at once', () => {
+  const part = (prefix: string, count: number, value: unknown) => referenceBytes(Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, value])));
+  expect(decode(Buffer.concat([referenceBytes({ a: 1, b: 1 }), referenceBytes({ b: 2, c: 2 })]))).toEqual({ ok: true, value: { ...empty, attributes: { a: 1, b: 2, c: 2 } } });
+  expect(decode(Buffer.concat([part('a', 500, true), part('b', 500, true)]))).toMatchObject({ ok: true });
+  expect(decode(Buffer.concat([part('a', 500, true), part('b', 501, true)]))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'has more than 1000 keys' },
+  });
+  expect(decode(Buffer.concat([part('a', 1, Array(6000).fill(0)), part('b', 1, Array(6000).fill(0))]))).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'has more than 10000 list items' },
+  });
+});
+
+test('a thousand attributes and half a million empty parts are read in the time of one message, not of the parts times the attributes', () => {
+  const full = referenceBytes(Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, true])));
+  const read = decode(Buffer.concat([full, Buffer.alloc(1_000_000, Buffer.from([0x3a, 0x00]))]));
+  expect(Object.keys((read.ok && read.value.attributes) || {})).toHaveLength(1000);
+});
+
 test('10,000 levels of attributes are refused without exhausting the stack', () => {
   const prefixes: Buffer[] = [];
   let length = 0;
