@@ -47,7 +47,7 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
     ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
     setInterval(() => {
       sweep(governor, clock.nowMs());
-      switchboard.saveSpend().catch((error: unknown) => onError(error, 'saving budgets'));
+      switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),

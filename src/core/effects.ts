@@ -17,6 +17,8 @@ export type Effect =
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** What the budgets remember has changed and must be kept before the answer leaves. */
   | { readonly kind: 'spend-changed' }
+  /** What was told again was counted before: all that was must be kept, also what is on its way to the store. */
+  | { readonly kind: 'spend-repeated' }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
 

@@ -21,6 +21,7 @@ import { CursorSeal } from './cursor-seal.ts';
 import { EventBoard } from './event-board.ts';
 import { leftBy, NO_STATS } from './io-stats.ts';
 import type { IoId, IoStats, IoToMain, MainToIo } from './protocol.ts';
+import { SpendSaver } from './spend-saver.ts';
 import { AUDIT_UNAVAILABLE, unrecordedCommand, unrecordedReply } from './unrecorded.ts';
 
 export type SwitchboardOptions = {
@@ -53,6 +54,7 @@ export class Switchboard {
   readonly #controlStreams = new ControlStreams();
   readonly #cursors = new CursorSeal();
   readonly events: EventBoard;
+  readonly spend: SpendSaver;
   /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
   readonly #saving: Batch[] = [];
   /** What threads that are gone have counted. Without it a counter would fall, which looks like a restart of the gateway. */
@@ -62,6 +64,7 @@ export class Switchboard {
 
   constructor(options: SwitchboardOptions) {
     this.#options = options;
+    this.spend = new SpendSaver(options.governor.budgets, options.budgets);
     this.events = new EventBoard((io, event) => this.#tell(io, event), options.clock.nowMs());
   }
 
@@ -212,7 +215,10 @@ export class Switchboard {
           this.tally.budgetAlerts[effect.alert.percent] += 1;
           break;
         case 'spend-changed':
-          durable = this.saveSpend();
+          durable = this.spend.save();
+          break;
+        case 'spend-repeated':
+          durable = this.spend.saveAll();
           break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
@@ -227,18 +233,6 @@ export class Switchboard {
       this.events.publishEffect(effect, nowMs);
     }
     return durable;
-  }
-
-  /** Resolves once the store has all spend; what it could not take comes again with the next call. */
-  async saveSpend(): Promise<void> {
-    const { budgets, governor } = this.#options;
-    const changes = governor.budgets.drainChanges();
-    try {
-      await budgets.save(changes);
-    } catch (error) {
-      governor.budgets.requeueChanges(changes);
-      throw error;
-    }
   }
 
   /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */

@@ -190,7 +190,7 @@ describe('money', () => {
       eventType: 'BudgetLimitExceeded', lineage: CRAWLER, actor: 'agent:acme/search/crawler', opId: 't:gone', decision: 'deny', reason: OVER,
       payload: { cost_usd: 11, usage_id: 'u1', tier: 'agent', period: 'daily', spent_usd: 11, reserved_usd: 0, limit_usd: 10 },
     } });
-    expect(governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 20)).toEqual({ reply: over, effects: [{ kind: 'spend-changed' }] });
+    expect(governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 20)).toEqual({ reply: over, effects: [{ kind: 'spend-repeated' }] });
     governor.apply<'check'>(checkOf(SIBLING, 's:1'), 30);
     expect(governor.apply<'record-usage'>(usage(1, 's:1'), 30)).toEqual({ reply: { ok: false, fault: { kind: 'not_owner', opId: 's:1' } }, effects: [] });
   });

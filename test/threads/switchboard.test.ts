@@ -290,6 +290,24 @@ test('spend that could not be stored refuses no registration that waits for its 
   expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);
 });
 
+test('usage that is told again is answered only once what was told first is stored, and not if it was not', async () => {
+  const stored: ((error?: Error) => void)[] = [];
+  const { ask, replyTo, sent } = openSwitchboard({
+    budgets: { save: (changes) => (changes.length === 0 ? Promise.resolve() : new Promise((resolve, reject) => stored.push((error) => (error === undefined ? resolve() : reject(error))))) },
+  });
+  const usage = { type: 'record-usage', principal: ADMIN, agent: CRAWLER, credential: undefined, costMicroUsd: 1, opId: undefined, usageId: 'u1' } as const;
+  const [first] = ask(usage);
+  const [again] = ask(usage);
+  await sleep(20);
+  expect(sent).toEqual([]);
+  stored[0]!(new Error('the disk is gone'));
+  for (const id of [first!, again!]) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
+  const [last] = ask(usage);
+  await eventually(() => expect(stored).toHaveLength(2));
+  stored[1]!();
+  expect(await replyTo(last!)).toEqual({ ok: true, value: { status: 'ok' } });
+});
+
 test('more than may wait for the log is refused at once, until it has caught up', async () => {
   const { ask, replyTo, write, governor } = openSwitchboard({ maxUnrecorded: 3 });
   const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
