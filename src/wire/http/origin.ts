@@ -9,6 +9,10 @@ import { fail, type Result } from '../../core/result.ts';
  */
 export function refuseForeignOrigin(origin: string | undefined, askedHost: string | undefined, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
   if (origin === undefined || ownOrigins.includes(origin)) return undefined;
-  const host = URL.canParse(origin) ? new URL(origin).host : '';
-  return host !== '' && host === askedHost?.toLowerCase() ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
+  const { host, protocol } = URL.canParse(origin) ? new URL(origin) : NO_PAGE;
+  // An origin leaves out the default port of its scheme, a proxy may name it.
+  const asked = askedHost?.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '');
+  return host !== '' && host === asked ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
 }
+
+const NO_PAGE = { host: '', protocol: '' };
