@@ -171,6 +171,26 @@ test('a handshake of another version of the protocol is refused, and told which 
   expect(text).toMatch(/\r\nSec-WebSocket-Version: 13\r\n/i);
 });
 
+const HANDSHAKE = { Authorization: `Bearer ${ADMIN_KEY}`, 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' };
+
+test.each<[what: string, headers: Readonly<Record<string, string>>]>([
+  ['without an upgrade', {}],
+  ['whose upgrade a proxy has taken out', { Connection: 'keep-alive' }],
+  ['whose upgrade is not meant for this connection', { Connection: 'keep-alive', Upgrade: 'websocket' }],
+  ['to another protocol', { Connection: 'Upgrade', Upgrade: 'h2c' }],
+])('a handshake %s opens nothing: who asks next on that connection would be talking to a stream', async (_what, headers) => {
+  const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...HANDSHAKE, ...headers })]);
+  expect(statuses).toEqual([426]);
+});
+
+test.each<[what: string, headers: Readonly<Record<string, string>>]>([
+  ['beside another word, in any case', { Connection: 'keep-alive, uPgrade', Upgrade: 'WebSocket' }],
+  ['in a second header of its name', { Connection: 'keep-alive\r\nConnection: Upgrade', Upgrade: 'websocket' }],
+])('a handshake that says so %s opens a stream', async (_what, headers) => {
+  const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...HANDSHAKE, ...headers })]);
+  expect(statuses).toEqual([101]);
+});
+
 test('a request that is no handshake is told what this path speaks', async () => {
   const { status, headers, body } = await gateway.call('GET', '/api/v1/stream');
   expect([status, headers.get('upgrade'), headers.get('sec-websocket-version'), body.code]).toEqual([426, 'websocket', '13', 'upgrade_required']);

@@ -16,6 +16,7 @@ import { problemOf } from '../http/reply.ts';
 import { overLimitOfStranger, remoteAddressOf } from '../http/server.ts';
 import { interestOf, readStreamQuery, type StreamQuery } from './admission.ts';
 import { FanOut } from './fan-out.ts';
+import { isHandshake } from './handshake.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
 
 const STREAM_PATH = '/api/v1/stream';
@@ -125,8 +126,7 @@ export class Stream {
     const handshake: Handshake = { key: req.getHeader('sec-websocket-key'), extensions: req.getHeader('sec-websocket-extensions'), context };
     const refuse = (fault: Fault): void => exchange.send(problemOf(fault), { headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)] });
     if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
-    // The library says yes to any; drafts before the standard had others.
-    if (req.getHeader('sec-websocket-version') !== '13') return refuse({ kind: 'upgrade_required' });
+    if (!isHandshake(req)) return refuse({ kind: 'upgrade_required' });
     this.#admit(head).then((reader) => {
       if (!reader.ok) return refuse(reader.fault);
       if (exchange.isOver) return this.#fanOut.leave(reader.value);
