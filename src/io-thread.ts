@@ -1,6 +1,7 @@
 /** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
+import { createClock } from './adapters/clock.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
@@ -64,6 +65,8 @@ class IoThread {
   readonly #start: IoStart;
   readonly #data: IoData;
   readonly #link: IoLink;
+  /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
+  readonly #clock = createClock();
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
   readonly #largeBatches = new LargeBatches();
@@ -82,7 +85,7 @@ class IoThread {
       cache: new VerifiedCache(),
       ask: (bearer) => link.call('authenticate', { bearer }),
       digestOf: digestOfPresented,
-      nowMs: Date.now,
+      nowMs: this.#clock.nowMs,
     });
     this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
     const ports: WirePorts = { link, authenticate: (bearer) => this.#principalOf(bearer), largeBatches: this.#largeBatches };
@@ -136,6 +139,7 @@ class IoThread {
         authenticate: (bearer) => this.#credentials.authenticate(bearer),
         origins: data.ownOrigins,
         maxStreams: data.maxStreams,
+        nowMs: this.#clock.nowMs,
         name: `${Date.now().toString(36)}-${this.#start.place}`,
       },
     });

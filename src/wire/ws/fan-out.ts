@@ -18,6 +18,8 @@ export type FanOutOptions = {
   readonly onInterest: (interest: Interest) => void;
   readonly listOps: (request: OrgFilter & PageRequest) => Promise<Result<Page<OpView>, Fault>>;
   readonly onError: (error: unknown) => void;
+  /** The time by which credentials end. */
+  readonly nowMs: () => number;
   /** Makes ids of snapshot frames differ from those of other threads and other runs. */
   readonly name: string;
 };
@@ -266,7 +268,7 @@ export class FanOut {
 
   #sweep(): void {
     const nowMs = performance.now();
-    const dateMs = Date.now();
+    const dateMs = this.#options.nowMs();
     for (const reader of [...this.#readers]) {
       reader.messages = 0;
       if (reader.expiresAtMs <= dateMs) reader.close(CLOSE.credentialEnded);

@@ -30,6 +30,8 @@ export type StreamOptions = {
   /** Origins whose pages may open streams, beside the gateway's own. */
   readonly origins: readonly string[];
   readonly maxStreams: number;
+  /** The time by which credentials end. */
+  readonly nowMs: () => number;
   readonly addressOf?: AddressOf | undefined;
   /** Unlike that of any other I/O thread and any other run. */
   readonly name: string;
@@ -69,6 +71,7 @@ export class Stream {
       onInterest: options.tellInterest,
       listOps: async (request) => (await options.link.ask({ type: 'list-ops', ...request })).reply,
       onError: (error) => options.onError(error, 'reading a snapshot'),
+      nowMs: options.nowMs,
       name: options.name,
     });
     const onDefect = (error: unknown): void => options.onError(error, 'opening a stream');

@@ -28,6 +28,7 @@ function scene(options: Partial<FanOutOptions> = {}) {
     onInterest: (interest) => interests.push(interest),
     listOps: (request) => new Promise((resolve) => asked.push({ request, answer: (page) => resolve(ok(page)) })),
     onError: (error) => { throw error; },
+    nowMs: () => Date.now(),
     name: 'test',
     ...options,
   });

@@ -33,7 +33,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
-    link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, name: 'test',
+    link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
     onError: (error) => { throw error; },
   });
   const port = await http.listen('127.0.0.1', 0, false);
@@ -51,7 +51,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
 const openToAll = ({ app }: HttpApp): Stream => new Stream(app, {
   door: new DoorState(Infinity),
   link: { call: async () => ok(undefined) } as unknown as Link,
-  tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
+  tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
   authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
   onError: (error) => { throw error; },
 });
@@ -96,7 +96,7 @@ async function askForPermit() {
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
     link: { call: () => new Promise((resolve) => { givePermit = resolve; }) } as unknown as Link,
-    tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
+    tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
     authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
     onError: (error) => { throw error; },
   });
@@ -144,7 +144,7 @@ test('a key that is revoked while it is being verified opens no stream', async (
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
     link: { call: async () => ok(undefined) } as unknown as Link,
-    tellInterest: () => undefined, origins: [], maxStreams: 10, name: 'test',
+    tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
     authenticate: () => {
       tellOfAsking();
       return new Promise((resolve) => { verify = () => resolve(ok(reader)); });
