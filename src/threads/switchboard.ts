@@ -85,8 +85,12 @@ export class Switchboard {
   /** What the threads have counted, those that are gone included. */
   get stats(): readonly IoStats[] { return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])]; }
 
+  /** Leaves for every thread at once: what was revoked must hold in all of them before the answer has left for one. */
   broadcast(message: MainToIo): void {
-    for (const { batcher } of this.#threads.values()) batcher.send(message);
+    for (const { batcher } of this.#threads.values()) {
+      batcher.send(message);
+      batcher.flush();
+    }
   }
 
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */

@@ -343,6 +343,18 @@ test('an agent that is registered anew or removed loses what it has open with it
   await eventually(() => expect(revoked()).toEqual(['acme/search/crawler', `acme/search/${SIBLING.agentId}`]));
 });
 
+test('a revocation has left for every thread before its answer, or any other, leaves for one', async () => {
+  const { ask, switchboard, sent } = openSwitchboard();
+  const left: string[] = [];
+  switchboard.connect(1, { postMessage: (bytes: Uint8Array) => void left.push(...decodeToIo(bytes).map(({ type }) => type)) } as never);
+  switchboard.broadcast({ type: 'revoked', subject: 'account:a' });
+  ask({ type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+  expect(sent.map(({ type }) => type)).toEqual(['revoked', 'command-reply']);
+  expect(left).toEqual(['revoked']);
+  await sleep(20);
+  expect(left).toEqual(['revoked']);
+});
+
 test('where checks are limited, each credential has its own, and one too many is told when to come again and begins nothing', async () => {
   const { ask, batches, governor, replyTo } = openSwitchboard({ checksAMinute: 2 });
   const ids = ask(checkOf(CRAWLER, 't:1'), checkOf(CRAWLER, 't:2'), checkOf(CRAWLER, 't:3'), checkOf(SIBLING, 't:4'));
