@@ -209,7 +209,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
     policies: parts.policies,
     bootstrap,
     reload: async (actor) => {
-      await policyKeeper.reload(actor);
+      await policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
       await reloadSigningKeys(signingKeys, log);
     },
     stop: (onStep) => (stopping ??= stop(parts, timers, onStep)),

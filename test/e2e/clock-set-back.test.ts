@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../gateway/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { openStream } from '../support/stream.ts';
-import { temporaryFolder } from '../gateway/harness.ts';
 
 test('an API key ends in time although the clock is set back by an hour, for calls and for a stream that is open', async () => {
   const mark = join(temporaryFolder(), 'set-back');

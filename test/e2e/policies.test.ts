@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
+import { temporaryFolder } from '../gateway/harness.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
@@ -131,6 +132,16 @@ test('a changed file is loaded without being asked, and SIGHUP loads it and the 
   gateway.process.kill('SIGHUP');
   await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
   expect(gateway.process.exitCode).toBeNull();
+});
+
+test('SIGHUP loads the signing keys although the thread that reads the policies dies', async () => {
+  const folder = temporaryFolder();
+  const gateway = await startTestGateway({ env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}` } });
+  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  writeFileSync(join(folder, 'policy-reader'), '');
+  gateway.process.kill('SIGHUP');
+  await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
+  expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"failed: reloading policies"/);
 });
 
 test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {

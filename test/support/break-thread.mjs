@@ -14,6 +14,7 @@ import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_t
 const kindOf = (data) => {
   if (data?.counters !== undefined) return 'audit';
   if (data?.auditPort !== undefined) return 'io';
+  if (data?.path !== undefined) return 'policy-reader';
   return data?.directory !== undefined ? 'audit-reader' : 'crypto';
 };
 
