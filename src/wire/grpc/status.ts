@@ -1,10 +1,14 @@
 /** A fault as a gRPC status. */
 import { Metadata, status } from '@grpc/grpc-js';
+import { cutText } from '../../core/cut-text.ts';
 import { explain, type Fault } from '../../core/fault.ts';
 import { retryAfterSecs } from '../retry.ts';
 import { RPC_CODE, type RpcCode } from '../rpc-code.ts';
 
 export type GrpcError = { readonly code: status; readonly details: string; readonly metadata: Metadata };
+
+/** In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more. */
+const MAX_DETAILS = 1000;
 
 /**
  * In the trailing metadata: `svc-code`, the stable word for the fault, and `retry-after` in seconds where trying again makes
@@ -18,5 +22,5 @@ export function grpcError(fault: Fault): GrpcError {
   // The library's names are those of Connect in capitals.
   const name = RPC_CODE[fault.kind].toUpperCase() as Uppercase<RpcCode>;
   // Half a surrogate pair, quoted from a request, cannot be written as a status message.
-  return { code: status[name], details: explain(fault).replace(/\p{Cs}/gu, '\ufffd'), metadata };
+  return { code: status[name], details: cutText(explain(fault), MAX_DETAILS).replace(/\p{Cs}/gu, '\ufffd'), metadata };
 }

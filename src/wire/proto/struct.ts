@@ -4,6 +4,7 @@
  *
  * The numbers without a name in the code are tags: the number of a field times 8, plus its wire type.
  */
+import { cutText } from '../../core/cut-text.ts';
 import type { BinaryReader } from './binary-reader.ts';
 import type { BinaryWriter } from './binary-writer.ts';
 import { Malformed } from './malformed.ts';
@@ -12,6 +13,8 @@ import type { JsonObject } from './messages.ts';
 const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
 const MAX_ITEMS = 10_000;
+/** In characters: a name is the caller's, so only its beginning is repeated. */
+const MAX_SHOWN_KEY = 64;
 
 /** What one value of attributes has left of its limits. */
 export type Allowance = { field: string; keys: number; items: number };
@@ -57,7 +60,7 @@ function readEntry(reader: BinaryReader, struct: Record<string, unknown>, allowa
   }
   reader.close(outer);
   takeKey(allowance, key);
-  if (value === undefined) throw new Malformed(`${allowance.field}.${key}`, 'has no value');
+  if (value === undefined) throw new Malformed(`${allowance.field}.${cutText(key, MAX_SHOWN_KEY)}`, 'has no value');
   struct[key] = value;
 }
 

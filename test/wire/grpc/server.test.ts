@@ -2,11 +2,13 @@ import { execFile } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
-import { expect, test } from 'vitest';
+import { HealthImplementation } from 'grpc-health-check';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { OpId } from '../../../src/core/ids.ts';
 import { fail } from '../../../src/core/result.ts';
 import { listenForGrpc } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer } from '../../../src/wire/grpc/server.ts';
+import { grpcError } from '../../../src/wire/grpc/status.ts';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionRequest, Messages } from '../../../src/wire/proto/messages.ts';
 import { READ_KEY, TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
@@ -224,6 +226,56 @@ function watchHealth(service: string): { readonly told: string[]; readonly stop:
   call.on('error', () => undefined); // that it was stopped
   return { told, stop: () => call.cancel() };
 }
+
+/** A message whose only field, number 1, is a text: what is asked of the health service. */
+const healthRequest = (service: string): Buffer => {
+  const text = Buffer.from(service);
+  const length: number[] = [];
+  for (let rest = text.length; ; rest >>>= 7) {
+    length.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest);
+    if (rest <= 0x7f) return Buffer.concat([Buffer.from([0x0a, ...length]), text]);
+  }
+};
+const same = (bytes: Buffer): Buffer => bytes;
+const health = (service: string) => new Promise<Buffer | undefined>((resolve, reject) => {
+  scene.client.makeUnaryRequest('/grpc.health.v1.Health/Check', same, same, healthRequest(service), (error, value) => (error === null ? resolve(value) : reject(error)));
+});
+
+test('of a long name that a refusal quotes only the beginning is said back: more than 64 KiB would hold up every call of the connection', async () => {
+  expect(await health('')).toEqual(Buffer.from([0x08, 0x01]));
+  expect(await health(POLICY.slice(1))).toEqual(Buffer.from([0x08, 0x01]));
+  expect(await refusal(health('nope'))).toMatchObject({ code: 'NOT_FOUND', details: 'Health status unknown for service nope' });
+  expect(await refusal(health('n'.repeat(100_000)))).toMatchObject({ code: 'NOT_FOUND', details: `Health status unknown for service ${'n'.repeat(64)}` });
+  const key = Buffer.from('k'.repeat(100_000));
+  const entry = Buffer.concat([Buffer.from([0x0a, 0xa0, 0x8d, 0x06]), key]); // of attributes: a key, and no value
+  const attributes = Buffer.concat([Buffer.from([0x3a, 0xa8, 0x8d, 0x06, 0x0a, 0xa4, 0x8d, 0x06]), entry]);
+  expect(await refusal(unary(`${POLICY}/CheckAction`, 'CheckActionRequest', 'CheckActionResponse', attributes))).toMatchObject({
+    code: 'INVALID_ARGUMENT', details: `attributes.${'k'.repeat(64)}: has no value`,
+  });
+  expect((await checkAction(check())).decision).toBe('allow');
+});
+
+test('no refusal of gRPC is longer than a thousand characters, whatever it quotes', () => {
+  const { details } = grpcError({ kind: 'not_found', what: 'x'.repeat(100_000) });
+  expect(details).toHaveLength(1000);
+});
+
+test('a service that there is none of is watched in vain, and its name is not kept for ever', async () => {
+  const kept = vi.spyOn(HealthImplementation.prototype as unknown as { addWatcher: () => void }, 'addWatcher');
+  onTestFinished(() => kept.mockRestore());
+  const watch = (service: string) => new Promise<Buffer>((resolve) => {
+    const call = scene.client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', same, same, healthRequest(service));
+    call.on('error', () => undefined); // cancelled
+    call.once('data', (status: Buffer) => {
+      resolve(status);
+      call.cancel();
+    });
+  });
+  expect(await watch('nope')).toEqual(Buffer.from([0x08, 0x03]));
+  expect(kept).not.toHaveBeenCalled();
+  expect(await watch(AGENT.slice(1))).toEqual(Buffer.from([0x08, 0x01]));
+  expect(kept).toHaveBeenCalledOnce();
+});
 
 test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
   const draining = createGrpcServer({ ports: scene.gateway, control: scene.control, messageTimeoutMs: 30_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => scene.defects.push(error) });
