@@ -143,5 +143,5 @@ export function readTime(query: URLSearchParams, field: string): Result<number |
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const ms = msOfRfc3339(given);
-  return ms === undefined ? invalid(field, TIME_RULE) : ok(ms);
+  return ms === undefined ? invalid(field, given.includes(' ') ? `${TIME_RULE}; in a URL a + is written %2B` : TIME_RULE) : ok(ms);
 }

@@ -37,6 +37,13 @@ test.each([
   expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'expires_at', problem } });
 });
 
+test('of a time whose + came unescaped, which a URL reads as a space, it is said how it is written there', () => {
+  expect(readTime(new URLSearchParams('since=2026-01-31T12:00:00+02:00'), 'since')).toEqual({
+    ok: false, fault: { kind: 'invalid_argument', field: 'since', problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; in a URL a + is written %2B' },
+  });
+  expect(readTime(new URLSearchParams('since=2026-01-31T12:00:00%2B02:00'), 'since')).toEqual({ ok: true, value: 1769853600000 });
+});
+
 function bodyOf(row: string): z.ZodType {
   const body = ROWS.find((route) => nameOf(route) === row)?.body;
   if (body === undefined) throw new Error(`no body of ${row}`);
