@@ -108,7 +108,8 @@ export class ControlChannel {
           credential.renew(token, error);
           continue;
         }
-        if (isVerdict(error)) throw error;
+        // Once the gateway has let it in, a refusal without its word is that of a proxy, as of one that finds no route for a while.
+        if (isVerdict(error) && (error.fault !== undefined || this.#state !== 'reconnecting')) throw error;
         reach.failed();
       } catch (error) {
         if (this.#isClosed) return;

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { status } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
 import { Reachability } from '../../src/sdk/reachability.ts';
@@ -26,7 +26,7 @@ function channelOf({ refusal = (): Error | undefined => undefined, whenConnected
     return opened;
   };
   const channel = new ControlChannel({
-    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: (state: ClientState) => states.push(state) },
+    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: (state: ClientState) => states.push(state), onWarning: () => {} },
     transport: { openControl, whenConnected },
     credential: { get: async () => 'token', renew: () => {} },
     reach,
@@ -86,6 +86,33 @@ test('an agent whose token was replaced hears its operators again as soon as it 
   lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
   await vi.advanceTimersByTimeAsync(0);
   expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
+});
+
+test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)('an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced', async (code) => {
+  const answer = Object.assign(new Error('Received HTTP status code'), { code: status[code], details: 'no such route' });
+  let refusal: Error | undefined;
+  const { channel, states, lose } = channelOf({ refusal: () => refusal });
+  await vi.advanceTimersByTimeAsync(10_000);
+  refusal = answer;
+  lose();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(channel.state).toBe('reconnecting');
+  refusal = undefined;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(states).toEqual(['connected', 'reconnecting', 'connected']);
+});
+
+test('an agent that the gateway itself refuses, or that never reached one, does not try again', async () => {
+  const metadata = new Metadata();
+  metadata.set('svc-code', 'org_forbidden');
+  const gatewaySays = Object.assign(new Error('no'), { code: status.PERMISSION_DENIED, details: 'no', metadata });
+  const known = channelOf();
+  await vi.advanceTimersByTimeAsync(10_000);
+  known.lose(gatewaySays);
+  const stranger = channelOf({ refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }) });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([known.states, known.tried.length]).toEqual([['connected', 'reconnecting', 'refused'], 1]);
+  expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
 });
 
 test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
