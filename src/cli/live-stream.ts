@@ -22,15 +22,18 @@ export type LiveStream = {
   close(): void;
 };
 
-/** Resolves when the gateway has let it in. A 401 is tried once more with a renewed session, as for any other request. */
-export async function openLiveStream(api: Api, query: Query): Promise<LiveStream> {
-  const first = await connect(api, query);
-  const opened = first instanceof Response && first.status === 401 && (await api.renew()) ? await connect(api, query) : first;
+/**
+ * Resolves when the gateway has let it in. A 401 is tried once more with a renewed session, as for any other request. The signal
+ * cuts the connection, also one that is not open yet.
+ */
+export async function openLiveStream(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream> {
+  const first = await connect(api, query, signal);
+  const opened = first instanceof Response && first.status === 401 && (await api.renew()) ? await connect(api, query, signal) : first;
   if (opened instanceof Response) throw await api.refusalOf(opened);
   return opened;
 }
 
-async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
+async function connect(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream | Response> {
   const { apiUrl, proxy } = api.target;
   const bearer = await api.bearer();
   const url = new URL(`${apiUrl.replace(/^http/, 'ws')}/api/v1/stream`);
@@ -44,10 +47,14 @@ async function connect(api: Api, query: Query): Promise<LiveStream | Response> {
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
   const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 } as object);
+  const cut = (): void => socket.terminate();
+  signal.addEventListener('abort', cut);
+  if (signal.aborted) cut();
+  socket.once('close', () => signal.removeEventListener('abort', cut));
   let ending = '';
   socket.once('close', (_code, reason) => { ending ||= printable(reason.toString()); });
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve({ frames: framesOf(messages), ending: () => ending, close: () => socket.terminate() }));
+    socket.once('open', () => resolve({ frames: framesOf(messages), ending: () => ending, close: cut }));
     socket.once('unexpected-response', (_request, response: IncomingMessage) => void responseOf(response).then(resolve, reject).finally(() => socket.terminate()));
     socket.once('error', (error) => {
       ending = printable(error.message);

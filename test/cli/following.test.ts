@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { createServer, request as requestHttp } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -53,6 +55,26 @@ test('behind a proxy that answers for a gateway which is away, a followed log an
   for (const { type } of [logs, watch]) type('\u0003');
   expect(await watch.ended).toBe(0);
   await logs.ended;
+});
+
+test('a watch ends at once when it is interrupted while what answers in place of the gateway says nothing', async () => {
+  const streams = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(streams, 'listening');
+  const { port } = streams.address() as AddressInfo;
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const watch = cli.inTerminal(['ops', 'watch', '-o', 'json'], { env: { SVC_CLI_API_URL: `http://127.0.0.1:${port}` } });
+  const [stream] = (await once(streams, 'connection')) as [WebSocket];
+  streams.close();
+  const silent = createTcpServer().listen(port, '127.0.0.1');
+  onTestFinished(() => { silent.close(); });
+  stream.terminate();
+  const [tried] = (await once(silent, 'connection')) as [Socket];
+  onTestFinished(() => { tried.destroy(); });
+  const interruptedMs = performance.now();
+  watch.type('\u0003');
+  expect(await watch.ended).toBe(0);
+  expect(performance.now() - interruptedMs).toBeLessThan(5_000);
 });
 
 test('of a log that begins anew, as that of a gateway which was started without its data, a follower sees the first entries, too', async () => {

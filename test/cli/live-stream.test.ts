@@ -12,7 +12,7 @@ test('a live stream on which nothing is heard for two minutes, not even a ping, 
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const connected = once(server, 'connection');
   const api = { target: { apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, proxy: undefined }, bearer: async () => undefined } as unknown as Api;
-  const stream = await openLiveStream(api, {});
+  const stream = await openLiveStream(api, {}, new AbortController().signal);
   const [far] = await connected;
   let hasEnded = false;
   const ended = (async () => {
@@ -41,7 +41,7 @@ test('what is no JSON is not left out of a live stream in silence', async () => 
     far.send('<html>');
   });
   const api = { target: { apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, proxy: undefined }, bearer: async () => undefined } as unknown as Api;
-  const stream = await openLiveStream(api, {});
+  const stream = await openLiveStream(api, {}, new AbortController().signal);
   onTestFinished(() => stream.close());
   const seen: unknown[] = [];
   await expect((async () => { for await (const frame of stream.frames) seen.push(frame); })()).rejects.toThrow(SyntaxError);

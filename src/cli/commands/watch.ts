@@ -36,8 +36,8 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const api = await Api.of(invocation);
   const query: WatchQuery = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
   const isLive = globals.output === 'table' && process.stdout.isTTY === true && env.TERM !== 'dumb';
-  const first = await openLiveStream(api, query); // a refusal is told before the screen is taken
   const ended = new AbortController();
+  const first = await openLiveStream(api, query, ended.signal); // a refusal is told before the screen is taken
   const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
   const stop = (): void => { ended.abort(); viewer.close(); };
   process.once('SIGINT', stop).once('SIGTERM', stop);
@@ -55,8 +55,6 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
 
 /** Shows one stream to its end. */
 async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Promise<void> {
-  signal.addEventListener('abort', stream.close);
-  if (signal.aborted) stream.close();
   try {
     viewer.connected();
     let gap = '';
@@ -68,7 +66,6 @@ async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Pr
     }
     if (!signal.aborted) viewer.disconnected(gap || stream.ending());
   } finally {
-    signal.removeEventListener('abort', stream.close);
     stream.close();
   }
 }
@@ -79,7 +76,7 @@ async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Pr
     await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return undefined;
     try {
-      return await openLiveStream(api, query);
+      return await openLiveStream(api, query, signal);
     } catch (error) {
       if (!mayPass(error)) throw error; // it answered, and meant it
     }
