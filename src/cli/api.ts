@@ -1,7 +1,7 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
 import { setTimeout } from 'node:timers/promises';
 import { CliError, RefusedError } from './errors.ts';
-import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice, type HttpCall, type Query } from './http.ts';
+import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
 import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
@@ -144,7 +144,7 @@ export class Api {
   /** What the gateway refused, for the person who asked. */
   async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
-    switch (status) {
+    switch (isPage(response) ? undefined : status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
       case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
       default: return new RefusedError(detail, adviceFor(code, response), { status, code, retryAfterSecs: retryAfterSecsOf(response) });

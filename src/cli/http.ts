@@ -151,6 +151,9 @@ export async function problemIn(response: Response): Promise<Problem> {
   return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `what answered, with status ${response.status}, is no gateway` };
 }
 
+/** A page for people: the gateway answers no call with one, and a proxy that lets nobody through does. */
+export const isPage = ({ headers }: Response): boolean => headers.get('content-type')?.startsWith('text/html') === true;
+
 const asObject = (raw: unknown): Readonly<Record<string, unknown>> => (typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {});
 
 function parsed(text: string): unknown {

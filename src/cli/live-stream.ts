@@ -91,6 +91,6 @@ async function responseOf(message: IncomingMessage): Promise<Response> {
     body += chunk as string;
     if (body.length > MAX_PROBLEM_BYTES) break;
   }
-  const retryAfter = message.headers['retry-after'];
-  return new Response(body === '' ? null : body, { status: message.statusCode ?? 500, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter } });
+  const headers = ['retry-after', 'content-type'].flatMap((name): [string, string][] => (message.headers[name] === undefined ? [] : [[name, String(message.headers[name])]]));
+  return new Response(body === '' ? null : body, { status: message.statusCode ?? 500, headers });
 }

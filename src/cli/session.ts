@@ -1,6 +1,6 @@
 /** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
 import { CliError, RefusedError } from './errors.ts';
-import { jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice } from './http.ts';
+import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice } from './http.ts';
 import { note } from './output.ts';
 import { isSecret, renewSession, type Session } from './session-file.ts';
 import type { Gateway, Target } from './target.ts';
@@ -14,6 +14,7 @@ export type Exchange = { readonly kind: 'minted'; readonly session: Session } | 
 export async function exchangeKey(gateway: Gateway, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
   const { apiUrl } = gateway;
   const response = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: { scopes } }, key);
+  if (isPage(response) && !response.ok) throw await noSession(response);
   if (response.status === 401) return { kind: 'rejected' };
   if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
   if (!response.ok) throw await noSession(response);

@@ -228,6 +228,22 @@ test('a server that is no gateway is named as such, with what to look at', async
   expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: what answered, with status 501, is no gateway\n${advice}` });
 });
 
+test.each([401, 403])('a page that a proxy answers with status %i passes for no refusal of the gateway: neither key nor session is said to be bad', async (status) => {
+  const server = await startFakeServer((_request, response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'));
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+  const told = `what answered, with status ${status}, is no gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy before it.\n`;
+  for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
+    expect([command, await cli.run(command.split(' '), { env })]).toEqual([command, { status: 1, stdout: '', stderr: `error: ${told}` }]);
+  }
+  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: ${told}` });
+  mkdirSync(cli.folder, { recursive: true });
+  const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
+  writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), { mode: 0o600 });
+  onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
+  expect((await cli.run(['ops', 'ls'], { env })).stderr).toMatch(new RegExp(`^error: (the gateway did not give a session: )?what answered, with status ${status}, is no gateway\n`));
+});
+
 test.each([
   ['a page', 'text/html', '<h1>Please sign in</h1>'],
   ['JSON of its own', 'application/json', '{"status":"ok"}'],
