@@ -78,6 +78,8 @@ test('a mistake on the command line is status 2, told on standard error, with wh
     [['agents', 'rm', 'search/crawler'], 'error: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org\nDid you mean /search/crawler?\n'],
     [['whoami', '--api-url', 'ftp://x'], 'error: the gateway URL must be http://host:port or https://host, with nothing behind its path\nFor example http://127.0.0.1:8080.\n'],
     [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'error: --attr must be <name>=<value>\n'],
+    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'size=1e400'], 'error: a number in --attr is too large\nA text is sent with quotes: --attr \'size="1e400"\'.\n'],
+    [['policy', 'explain', '--agent', 'a/b/c', '--action', 'x', '--attr', 'sizes=[1,{"least":-1e400}]'], 'error: a number in --attr is too large\n'],
   ];
   for (const [args, message] of cases) {
     const { status, stdout, stderr } = await cli.run(args);

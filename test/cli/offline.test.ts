@@ -241,7 +241,7 @@ test.each([401, 403])('a page that a proxy answers with status %i passes for no 
   const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
   writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), { mode: 0o600 });
   onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
-  expect((await cli.run(['ops', 'ls'], { env })).stderr).toMatch(new RegExp(`^error: (the gateway did not give a session: )?what answered, with status ${status}, is no gateway\n`));
+  expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(`error: ${status === 401 ? 'the gateway did not give a session: ' : ''}${told}`);
 });
 
 test.each([

@@ -62,7 +62,10 @@ export function attributesIn(options: Options): Row {
   return Object.fromEntries(options.list('attr').map((pair) => {
     const at = pair.indexOf('=');
     if (at < 1) throw usageError('--attr must be <name>=<value>', 'For example --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
-    return [pair.slice(0, at), jsonOrText(pair.slice(at + 1))];
+    const value = jsonOrText(pair.slice(at + 1));
+    // It was read from more digits than a number can have, and JSON has no infinity: it would arrive as null.
+    if (holdsInfinity(value)) throw usageError('a number in --attr is too large', 'A text is sent with quotes: --attr \'size="1e400"\'.');
+    return [pair.slice(0, at), value];
   }));
 }
 
@@ -73,6 +76,9 @@ function jsonOrText(text: string): unknown {
     return text;
   }
 }
+
+const holdsInfinity = (value: unknown): boolean =>
+  value === Infinity || value === -Infinity || (typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity));
 
 /** The cost that is asked for, and what the gateway counts for it. */
 export function costIn(options: Options): { readonly usd: number; readonly microUsd: number } {
