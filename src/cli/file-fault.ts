@@ -8,6 +8,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of the path is a file',
+  EEXIST: 'a part of the path is a file', // of a folder to be made
   ENOENT: 'there is no such file or folder',
 };
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -34,6 +34,12 @@ test.each([
     expect(await cli.run(args)).toEqual({ status: 1, stdout: '', stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nCorrect it, or move it away and add your contexts again with \`svc context add\`.\n` });
   }
   expect(readFileSync(join(cli.folder, 'config.yaml'), 'utf8')).toBe(text);
+});
+
+test('a file in the place of the folder is told as such, without the words of the system', async () => {
+  rmSync(cli.folder, { recursive: true });
+  writeFileSync(cli.folder, '');
+  expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${join(cli.folder, 'config.yaml')}: a part of the path is a file\nMake ${cli.folder} a folder of your own that you can write to.\n` });
 });
 
 test('a context of which the key was to be stored, and none was given, is not added', async () => {
