@@ -37,9 +37,12 @@ export class RefusedError extends CliError {
 /** Too many requests, or a gateway that is busy, ends, or is away behind a proxy that answers for it. */
 const PASSING: readonly number[] = [429, 502, 503, 504];
 
-/** Whether the same may be answered in a while: then who follows something waits. */
+/**
+ * Whether the same may be answered in a while: then who follows something waits. Where the gateway had answered before, what answers
+ * in its place now, as a proxy that finds no route, does so for a while, too.
+ */
 export const mayPass = (error: unknown): error is CliError =>
-  error instanceof UnreachableError || (error instanceof RefusedError && PASSING.includes(error.refusal.status));
+  error instanceof UnreachableError || (error instanceof RefusedError && (error.refusal.code === undefined || PASSING.includes(error.refusal.status)));
 
 export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, { status: EXIT.usage });
 

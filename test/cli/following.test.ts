@@ -106,9 +106,10 @@ async function startBusyLog(entries: number) {
     startMs = Date.now();
     log.entries = length;
   };
-  const log = { entries, furtherPages: 0, setBackAt: Infinity, url: '', beginAnew };
+  const log = { entries, furtherPages: 0, isAway: false, setBackAt: Infinity, url: '', beginAnew };
   const timeOf = (id: number): string => new Date(startMs + id - (id > log.setBackAt ? 3_600_000 : 0)).toISOString();
   const server = createServer(({ url = '' }, response) => {
+    if (log.isAway) return void response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>no such route</h1>');
     const query = new URL(url, 'http://log').searchParams;
     const newest = Number(query.get('cursor') ?? log.entries);
     if (query.has('cursor')) log.furtherPages += 1;
@@ -149,6 +150,19 @@ test('who follows a busy log asks for what is new, each entry once and in order,
   expect(log.furtherPages).toBe(2);
   const shown = await entriesShown(logs);
   expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+});
+
+test('a followed log goes on after a proxy has found no route for a while, as while its gateway is replaced', async () => {
+  const log = await startBusyLog(3);
+  const terminal = follow(log);
+  await terminal.until('op:3');
+  log.isAway = true;
+  await terminal.until('what answered, with status 404, is no gateway; trying again.');
+  log.entries = 4;
+  log.isAway = false;
+  await terminal.until('op:4');
+  terminal.type('\u0003');
+  await terminal.ended;
 });
 
 test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
