@@ -1,6 +1,6 @@
 /** The channel on which operators' signals arrive: kept open, and each signal acknowledged after it was obeyed. */
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
-import { isVerdict, type Credential } from './credential.ts';
+import { isOfProxy, isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
@@ -108,8 +108,8 @@ export class ControlChannel {
           credential.renew(token, error);
           continue;
         }
-        // Once the gateway has let it in, a refusal without its word is that of a proxy, as of one that finds no route for a while.
-        if (isVerdict(error) && (error.fault !== undefined || this.#state !== 'reconnecting')) throw error;
+        // Once it was open, there is a gateway behind the proxy.
+        if (isVerdict(error) && !(isOfProxy(error) && this.#state === 'reconnecting')) throw error;
         reach.failed();
       } catch (error) {
         if (this.#isClosed) return;

@@ -18,6 +18,9 @@ const BACKOFF: Backoff = { baseMs: 100, maxMs: 5_000 };
 const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
 export const isVerdict = ({ code }: GatewayError): boolean => VERDICTS.has(code);
 
+/** As a proxy says that finds no route to the gateway for a while: without the gateway's word for what is wrong. */
+export const isOfProxy = ({ code, fault }: GatewayError): boolean => fault === undefined && (code === 'unimplemented' || code === 'permission_denied');
+
 export class Credential {
   readonly #settings: Settings;
   readonly #transport: Transport;

@@ -1,6 +1,6 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
-import { isVerdict } from './credential.ts';
+import { isOfProxy, isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
 import type { Underway } from './underway.ts';
@@ -98,7 +98,7 @@ export class Orphans {
     } catch (error) {
       if (!(error instanceof GatewayError)) return false;
       if (error.code === 'failed_precondition') return this.#isOverOrPaused(opId);
-      if (error.code === 'unauthenticated' || !isVerdict(error)) return false;
+      if (error.code === 'unauthenticated' || isOfProxy(error) || !isVerdict(error)) return false;
       if (error.code !== 'not_found') this.#options.onWarning(new Error(`operation ${opId} could not be reported complete`, { cause: error }));
     }
     this.#orphans.delete(opId);

@@ -5,7 +5,7 @@ import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
-import { isVerdict } from './credential.ts';
+import { isOfProxy, isVerdict } from './credential.ts';
 import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
 import { newSpanId, newTraceId } from './ids.ts';
 import { checkBodyOf, type OpName } from './messages.ts';
@@ -210,8 +210,8 @@ export class Runs {
   #explainUnreported(op: RunningOp, error: unknown): void {
     // The gateway has restarted and does not know the operation.
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
-    // Away, or too busy for as long as a call may take.
-    if (error instanceof GatewayError && !isVerdict(error)) this.#options.orphans.add(op.opId);
+    // Away, behind a proxy or not, or too busy for as long as a call may take.
+    if (error instanceof GatewayError && (isOfProxy(error) || !isVerdict(error))) this.#options.orphans.add(op.opId);
     else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
   }
 }

@@ -75,6 +75,14 @@ test('the end of an operation that a gateway has forgotten is nothing to warn of
   expect(warnings).toEqual(['operation trace:refused could not be reported complete']);
 });
 
+test('an operation that ends while a proxy finds no route to the gateway is complete once it does, and nobody is warned', async () => {
+  const warnings: string[] = [];
+  const answers: Answer[] = [{ fails: 'UNIMPLEMENTED' }, { fails: 'PERMISSION_DENIED' }];
+  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
+  await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
+  await eventually(() => expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 3, warnings: [] }));
+});
+
 test('an operation whose end a busy gateway does not take for as long as a call may last is complete once it takes it', async () => {
   const warnings: string[] = [];
   let isBusy = true;
