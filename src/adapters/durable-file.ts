@@ -6,7 +6,7 @@ import { withOpenFile } from './open-file.ts';
 
 /** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. Rejects with the error of the system. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const next = `${path}.${randomBytes(4).toString('hex')}`;
+  const next = `${path}.${randomBytes(4).toString('hex')}.partial`;
   try {
     await written(next, text);
     await rename(next, path);

@@ -1,6 +1,6 @@
 /** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (spec: CLI commands, login 4). */
 import { randomBytes } from 'node:crypto';
-import { chmod, link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, link, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -17,6 +17,8 @@ const LOCK_RETRY_MS = 15;
 const LOCK_PATIENCE_MS = 10_000;
 /** A lock is held for the milliseconds of one write; one that is this old was left by a command that crashed or is stopped. */
 const LOCK_STALE_MS = 5_000;
+/** Who waits for a lock, and was stopped, would fail without its file. */
+const REMAINS_MS = 3_600_000;
 
 /** Undefined for an account without a home, as a number that no user has in a container. */
 function homeFolder(): string | undefined {
@@ -79,6 +81,7 @@ async function changedInTurn(name: string, path: string, change: (text: string |
   try {
     const next = await change(await readPrivateFile(name));
     if (next === undefined) return true;
+    await clearRemains(name);
     if (!(await held.isOurs())) return false;
     await replaceFile(path, next);
     return true;
@@ -86,6 +89,20 @@ async function changedInTurn(name: string, path: string, change: (text: string |
     await held.end();
   }
 }
+
+/**
+ * What commands have left that were killed while they wrote. Half a file may hold a key that nobody would look for there; only who
+ * has the lock writes one. Those who wait for the lock keep theirs fresh, unless they are stopped.
+ */
+async function clearRemains(name: string): Promise<void> {
+  for (const entry of await readdir(svcFolder())) {
+    if (!entry.startsWith(`${name}.`)) continue;
+    const rest = entry.slice(name.length);
+    if (/^\.[0-9a-f]{8}\.partial$/.test(rest) || (/^\.lock\.\d+\.[0-9a-f]{16}(\.stale)?$/.test(rest) && (await isOld(pathInFolder(entry))))) await rm(pathInFolder(entry), { force: true });
+  }
+}
+
+const isOld = async (path: string): Promise<boolean> => Date.now() - ((await ifThere(stat(path)))?.mtimeMs ?? Date.now()) > REMAINS_MS;
 
 /** A folder that was there before, and open to others, is tightened. */
 async function makePrivateFolder(): Promise<void> {

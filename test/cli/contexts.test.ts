@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -34,6 +34,15 @@ test.each([
     expect(await cli.run(args)).toEqual({ status: 1, stdout: '', stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nCorrect it, or move it away and add your contexts again with \`svc context add\`.\n` });
   }
   expect(readFileSync(join(cli.folder, 'config.yaml'), 'utf8')).toBe(text);
+});
+
+test('what a command left that was killed while it wrote, which may hold a key, is gone after the next, and nothing else is', async () => {
+  const [half, waited, waits] = ['config.yaml.0a1b2c3d.partial', 'config.yaml.lock.123.0123456789abcdef', 'config.yaml.lock.124.0123456789abcdef'];
+  for (const name of [half, waited, waits, 'config.yaml.bak', 'config.yaml.20260131']) write(name, KEY);
+  const longAgo = new Date(Date.now() - 2 * 3_600_000);
+  for (const name of [waited, 'config.yaml.bak']) utimesSync(join(cli.folder, name), longAgo, longAgo);
+  expect((await cli.run(['context', 'add', 'prod', URL])).status).toBe(0);
+  expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'config.yaml.20260131', 'config.yaml.bak', waits]);
 });
 
 test('a file in the place of the folder is told as such, without the words of the system', async () => {
