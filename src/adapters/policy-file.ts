@@ -191,6 +191,7 @@ function reasonOf(error: unknown, file: string): string {
     case 'ENOENT': return file.includes('\uFFFD') ? 'has a name that is not UTF-8: rename it' : 'does not exist';
     case 'EACCES': return 'may not be read by this user';
     case 'ERR_ENCODING_INVALID_ENCODED_DATA': return 'is not UTF-8 text';
-    default: return `cannot be read: ${message}`;
+    // The file is named already; whether the message of the system does so, too, depends on the release of Node.js.
+    default: return `cannot be read: ${message.replace(` '${file}'`, '')}`;
   }
 }
