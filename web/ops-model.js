@@ -9,6 +9,7 @@
  * @property {string} teamId
  * @property {string} agentId
  * @property {OpState} state
+ * @property {number} registeredAtMs
  * @property {string} updatedAt
  * @property {number} sinceMs when it came into this state
  * @property {Action | undefined} asked what the operator has asked for and the gateway has not confirmed yet
@@ -77,8 +78,11 @@ export function countsOf(ops) {
 export const isFinished = (state) => state === 'completing' || state === 'terminated';
 
 export class OpsModel {
-  /** By id, in the order in which they were first seen. @type {Map<string, Op>} */
+  /** By id. @type {Map<string, Op>} */
   #ops = new Map();
+  /** They stand in the order of registration: so they happen, but a snapshot tells of them in any. */
+  #isInOrder = true;
+  #newestAtMs = 0;
   /** Operations that were left out because there are too many. */
   dropped = 0;
   /** Operations of the snapshot that are still to come; at most, because some may end before they do. */
@@ -106,6 +110,8 @@ export class OpsModel {
 
   clear() {
     this.#ops.clear();
+    this.#isInOrder = true;
+    this.#newestAtMs = 0;
     this.dropped = 0;
     this.#awaited = 0;
   }
@@ -120,7 +126,7 @@ export class OpsModel {
    * @param {number} nowMs
    */
   apply(frame, nowMs) {
-    const { op_id: opId, state, updated_at: updatedAt, team_id: teamId } = frame.payload;
+    const { op_id: opId, state, registered_at: registeredAt, updated_at: updatedAt, team_id: teamId } = frame.payload;
     const known = this.#ops.get(opId);
     this.#heardAtMs = nowMs;
     if (known !== undefined) {
@@ -137,7 +143,10 @@ export class OpsModel {
     const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
     const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
     const path = `${frame.org_id ?? ''}/${teamId}/${agentId}/`.toLowerCase();
-    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, updatedAt, sinceMs, asked: undefined, text, path });
+    const registeredAtMs = Date.parse(registeredAt);
+    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, registeredAtMs, updatedAt, sinceMs, asked: undefined, text, path });
+    if (registeredAtMs < this.#newestAtMs) this.#isInOrder = false;
+    else this.#newestAtMs = registeredAtMs;
     if (this.#ops.size > MAX_OPS) this.#makeRoom();
   }
 
@@ -160,6 +169,7 @@ export class OpsModel {
 
   /** The newest first. @param {Filter} filter */
   list({ orgId, state, words }) {
+    this.#sort();
     const found = [];
     for (const op of this.#ops.values()) {
       if (orgId !== '' && op.orgId !== orgId) continue;
@@ -177,8 +187,15 @@ export class OpsModel {
     return [...orgs].sort();
   }
 
+  #sort() {
+    if (this.#isInOrder) return;
+    this.#ops = new Map([...this.#ops].sort(([, one], [, other]) => one.registeredAtMs - other.registeredAtMs));
+    this.#isInOrder = true;
+  }
+
   /** The finished go first, then the oldest. A tenth at a time, so that this is rare. */
   #makeRoom() {
+    this.#sort();
     const least = MAX_OPS * 0.9;
     for (const [opId, op] of this.#ops) {
       if (this.#ops.size <= least) return;

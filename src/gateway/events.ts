@@ -15,7 +15,7 @@ type Common = {
 };
 
 export type GatewayEvent = Common & (
-  | { readonly kind: 'ops_change'; readonly payload: { readonly opId: OpId; readonly state: OpState; readonly updatedAtMs: number; readonly teamId: string } }
+  | { readonly kind: 'ops_change'; readonly payload: { readonly opId: OpId; readonly state: OpState; readonly registeredAtMs: number; readonly updatedAtMs: number; readonly teamId: string } }
   | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
 );
 

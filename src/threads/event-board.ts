@@ -53,8 +53,8 @@ export class EventBoard {
 function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undefined {
   switch (effect.kind) {
     case 'op-changed': {
-      const { opId, state, updatedAtMs, agent: { orgId, teamId, agentId } } = effect.op;
-      return { id, kind: 'ops_change', orgId: orgOf(orgId), agentId, atMs, payload: { opId, state, updatedAtMs, teamId } };
+      const { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } } = effect.op;
+      return { id, kind: 'ops_change', orgId: orgOf(orgId), agentId, atMs, payload: { opId, state, registeredAtMs, updatedAtMs, teamId } };
     }
     case 'violation': {
       const { agent: { orgId, teamId, agentId }, reason, claimed, action } = effect;

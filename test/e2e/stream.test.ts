@@ -59,7 +59,7 @@ test('every transition of an operation is told, in order and in the shape of the
   expect(new Set(board.frames.map(({ id }) => id)).size).toBe(board.frames.length);
 });
 
-test('the team is told to the reader that asks for it, in the snapshot and after it, and not to the other', async () => {
+test('the team and the time of registration are told to the reader that asks for them, in the snapshot and after it, and not to the other', async () => {
   await register('team:s', 'team');
   const [strict, full] = await Promise.all([dashboard('?org_id=team&snapshot=true'), dashboard('?org_id=team&snapshot=true&lineage=true')]);
   for (const board of [strict, full]) await board.next(({ payload }) => payload.state === 'pending');
@@ -71,9 +71,10 @@ test('the team is told to the reader that asks for it, in the snapshot and after
     { op_id: 'team:s', state: 'terminated', updated_at: time },
   ]);
   expect(full.frames.map(({ payload }) => payload)).toEqual([
-    { op_id: 'team:s', state: 'pending', updated_at: time, team_id: 'search' },
-    { op_id: 'team:s', state: 'terminated', updated_at: time, team_id: 'search' },
+    { op_id: 'team:s', state: 'pending', updated_at: time, registered_at: time, team_id: 'search' },
+    { op_id: 'team:s', state: 'terminated', updated_at: time, registered_at: time, team_id: 'search' },
   ]);
+  expect(new Set(full.frames.map(({ payload }) => payload.registered_at)).size).toBe(1);
 });
 
 test('two dashboards of one org see the same frames, and one of another org sees none of them', async () => {

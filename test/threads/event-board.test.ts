@@ -33,8 +33,8 @@ test('events cross to another thread as they were', () => {
   events.publish({ kind: 'account', orgId: null, agentId: null, atMs: 4, payload: { change: 'locked', account_id: 'a1', email: 'a@example.com', role: 'viewer' } });
   const list = delivered.map(([, event]) => event);
   expect(decodeToIo(encodeToIo([{ type: 'events', events: list }]))).toEqual([{ type: 'events', events: [
-    { id: 5001, kind: 'ops_change', orgId: 'acme', agentId: 'crawler', atMs: 3.5, payload: { opId: 't:1', state: 'paused', updatedAtMs: 2, teamId: 'search' } },
-    { id: 5002, kind: 'ops_change', orgId: null, agentId: 'crawler', atMs: 4, payload: { opId: 't:1', state: 'paused', updatedAtMs: 2, teamId: 'search' } },
+    { id: 5001, kind: 'ops_change', orgId: 'acme', agentId: 'crawler', atMs: 3.5, payload: { opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' } },
+    { id: 5002, kind: 'ops_change', orgId: null, agentId: 'crawler', atMs: 4, payload: { opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' } },
     { id: 5003, kind: 'account', orgId: null, agentId: null, atMs: 4, payload: { change: 'locked', account_id: 'a1', email: 'a@example.com', role: 'viewer' } },
   ] }]);
 });

@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { focusOn, rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
+import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of many operations at the dashboard are skipped: ${NO_BROWSER}`);
 
@@ -215,6 +216,23 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.locator('#notices').getByText('quicker-1:s was at an end already.').waitFor();
     await stateOf(row, 'terminated');
     expect(asked).toBe(0);
+  });
+
+  test('the newest operations stand first also where the gateway has run for long, and over a reload', async () => {
+    const forgetful = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
+    onTestFinished(async () => { await forgetful.stop(); });
+    const start = async (opId: string) => expect((await forgetful.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } })).status).toBe(201);
+    for (const opId of ['gone-1:s', 'old-1:s', 'gone-2:s', 'old-2:s']) await start(opId);
+    for (const opId of ['gone-1:s', 'gone-2:s']) await forgetful.call('POST', `/api/v1/ops/${opId}/terminate`);
+    await eventually(async () => expect((await forgetful.call('GET', '/api/v1/ops')).body.ops).toHaveLength(2));
+    for (const opId of ['new-1:s', 'new-2:s']) await start(opId); // where those were that are gone
+    const page = await signedIn(ADMIN_KEY, forgetful.url);
+    const shown = () => page.locator('tr[data-op]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op));
+    await eventually(async () => expect(await shown()).toEqual(['new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
+    await start('new-3:s');
+    await eventually(async () => expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
+    await page.reload();
+    await eventually(async () => expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
   });
 });
 

@@ -21,7 +21,7 @@ export const QUERY = {
   per_page: z.int().min(1).max(MAX_PER_PAGE).meta({ description: 'How many items a page has at most.', default: DEFAULT_PER_PAGE }),
   cursor: z.string().meta({ description: '`next_cursor` of the page before.' }),
   snapshot: z.boolean().meta({ description: 'Sends the operations in flight first.', default: false }),
-  lineage: z.boolean().meta({ description: 'Adds `team_id` to the payload of `ops_change`.', default: false }),
+  lineage: z.boolean().meta({ description: 'Adds `registered_at` and `team_id` to the payload of `ops_change`.', default: false }),
   types: z.string().meta({ description: 'Kinds of events, separated by commas; without it: all.' }),
   ticket: z.string().meta({ description: 'A ticket of POST /api/v1/auth/ws-ticket, in place of a bearer.' }),
 } as const satisfies Record<string, z.ZodType>;

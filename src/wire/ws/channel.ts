@@ -11,7 +11,7 @@ export type Entry = {
   readonly frame: Buffer;
   /** The operation whose state it tells; undefined for other kinds. */
   readonly opId: OpId | undefined;
-  /** The form that names the team; only an `ops_change` has one. */
+  /** The form that names the team and the time of registration; only an `ops_change` has one. */
   readonly lineage: boolean;
   /** A later event tells a newer state of the same operation. */
   isSuperseded: boolean;
@@ -21,7 +21,7 @@ export type Entry = {
 
 /**
  * What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none.
- * `lineage`: the team beside each operation.
+ * `lineage`: the team beside each operation, and when it was registered.
  */
 export type ReaderInterest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind>; readonly lineage: boolean };
 

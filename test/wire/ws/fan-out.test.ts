@@ -65,7 +65,7 @@ function scene(options: Partial<FanOutOptions> = {}) {
 
 let lastId = 0;
 const change = (opId: string, state: OpState, orgId: string | null = 'acme'): GatewayEvent =>
-  ({ id: (lastId += 1), kind: 'ops_change', orgId, agentId: 'crawler', atMs: 1_000, payload: { opId: opId as OpId, state, updatedAtMs: 1_000, teamId: 'search' } });
+  ({ id: (lastId += 1), kind: 'ops_change', orgId, agentId: 'crawler', atMs: 1_000, payload: { opId: opId as OpId, state, registeredAtMs: 400, updatedAtMs: 1_000, teamId: 'search' } });
 const other = (kind: Exclude<EventKind, 'ops_change'>, orgId: string | null = 'acme'): GatewayEvent => ({ id: (lastId += 1), kind, orgId, agentId: null, atMs: 1_000, payload: {} });
 
 const told = (frames: readonly any[]) => frames.map(({ event_type, payload }) => (event_type === 'ops_change' ? `${payload.op_id} ${payload.state}` : event_type === 'lagged' ? `lagged ${payload.dropped}` : event_type));
@@ -86,7 +86,7 @@ test('a frame has exactly the fields of the specification', async () => {
   }]);
 });
 
-test('the team is told to the readers that asked for it, and to no other of the same org', async () => {
+test('the team and the time of registration are told to the readers that asked for them, and to no other of the same org', async () => {
   const { fanOut, join } = scene();
   const [strict, full, second] = [join({ orgId: 'acme' }), join({ orgId: 'acme', lineage: true }), join({ lineage: true })];
   fanOut.publish([change('t:1', 'running'), other('violation')]);
@@ -94,7 +94,7 @@ test('the team is told to the readers that asked for it, and to no other of the 
   const head = { id: String(lastId - 1), event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:01.000Z' };
   const violation = { id: String(lastId), event_type: 'violation', org_id: 'acme', agent_id: null, timestamp: '1970-01-01T00:00:01.000Z', payload: {} };
   expect(strict.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' } }, violation]);
-  expect(full.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z', team_id: 'search' } }, violation]);
+  expect(full.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z', registered_at: '1970-01-01T00:00:00.400Z', team_id: 'search' } }, violation]);
   expect(second.frames).toEqual(full.frames);
   await eventually(() => expect(fanOut.held).toBe(0));
 });
@@ -311,14 +311,14 @@ test('a page of the snapshot comes before the events that follow it, and never o
   expect(asked).toHaveLength(2);
 });
 
-test('a snapshot names the team to a reader that asked for it', async () => {
+test('a snapshot tells the team and the time of registration to a reader that asked for them', async () => {
   const { asked, join } = scene();
   const board = join({ wantsSnapshot: true, lineage: true });
   asked[0]!.answer({ items: [row('t:1', 'running')], next: undefined });
   await settled(board, 1);
   expect(board.frames).toEqual([{
     id: 'test-1', event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:00.900Z',
-    payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:00.900Z', team_id: 'search' },
+    payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:00.900Z', registered_at: '1970-01-01T00:00:00.500Z', team_id: 'search' },
   }]);
 });
 
