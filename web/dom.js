@@ -110,6 +110,9 @@ export const button = (text, onClick, props = {}) => h('button', { type: 'button
 export const select = (label, options, props = {}) =>
   h('select', { 'aria-label': label, ...props }, options.map(([value, text]) => h('option', { value }, text)));
 
+/** A field for a local time. Without an end its year takes six digits: with the hour that is typed behind it. @param {Props} [props] */
+export const timeInput = (props = {}) => h('input', { type: 'datetime-local', max: '9999-12-31T23:59', ...props });
+
 /**
  * What a view is called, and what may be done there.
  *

@@ -34,6 +34,24 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByRole('row', { name: 'key-long' }).getByText(new RegExp(`^until Dec 24, ${nextYear}, `)).waitFor();
   });
 
+  test('a time is typed from the day to the hour without a stop: the year takes no more than four digits', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name').fill('typed through');
+    await page.getByLabel('Expires').focus();
+    await page.keyboard.type('123120990630PM');
+    expect(await page.getByLabel('Expires').inputValue()).toBe('2099-12-31T18:30');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'Audit' }).click();
+    for (const label of ['From', 'To']) {
+      await page.getByLabel(label).focus();
+      await page.keyboard.type('12312099063015PM');
+      expect(await page.getByLabel(label).inputValue()).toBe('2099-12-31T18:30:15');
+    }
+  });
+
   test('the actor of an audit entry is found among the keys, also when it is the one in SVC_BOOTSTRAP_API_KEY', async () => {
     const page = await signedIn();
     const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-actor', scopes: ['read'] });

@@ -1,6 +1,6 @@
 /** The audit log, newest first, and as it grows. */
 import { keepInAddress, read, whenSet } from '../address.js';
-import { button, field, h, parts, replace, select, setText, viewHead } from '../dom.js';
+import { button, field, h, parts, replace, select, setText, timeInput, viewHead } from '../dom.js';
 import { agentName, dateTime, shortTime, SLASH, ZONE } from '../format.js';
 import { query } from '../api.js';
 import { holdOf } from '../hold.js';
@@ -31,8 +31,8 @@ export function auditView(asked) {
   const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
   const decision = select('Decision', [['', 'Any'], ['allow', 'allow'], ['deny', 'deny']]);
   const inputs = { org_id: search(), team_id: search(), agent_id: search(), op_id: search() };
-  const since = h('input', { type: 'datetime-local', step: '1' });
-  const until = h('input', { type: 'datetime-local', step: '1' });
+  const since = timeInput({ step: '1' });
+  const until = timeInput({ step: '1' });
   const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
   const { org_id: org, ...others } = inputs;
   const filters = { event_type: event, decision, ...(boundTo === null ? { org_id: org } : {}), ...others, since, until };

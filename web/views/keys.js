@@ -2,7 +2,7 @@
 import { query } from '../api.js';
 import { nowMs } from '../clock.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
-import { button, field, h, viewHead } from '../dom.js';
+import { button, field, h, timeInput, viewHead } from '../dom.js';
 import { ago, dateTime, shortTime, ZONE } from '../format.js';
 import { attempt, notify } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
@@ -36,7 +36,7 @@ export function keysView() {
   function create() {
     const name = h('input', { type: 'text', required: true, autocomplete: 'off', maxlength: 100 });
     const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
-    const expires = h('input', { type: 'datetime-local' });
+    const expires = timeInput();
     const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
     formDialog({
       title: 'Create an API key', submit: 'Create',
