@@ -64,6 +64,8 @@ function showInside() {
   close();
   model.clear();
   const session = current();
+  // Whoever comes back to the door later does not find it as before there was the first account.
+  if (session?.kind === 'account' && offer.registration === 'first_account') offer = { methods: offer.methods };
   const status = h('span', { class: 'live', role: 'status' });
   const main = h('main', { id: 'main', tabindex: '-1' });
   const links = TABS.filter(({ isFor }) => isFor()).map((tab) => ({ ...tab, link: h('a', { href: tab.path }, tab.title) }));

@@ -90,8 +90,9 @@ export async function restore() {
   }
   if (localStorage.getItem(ACCOUNT_HINT) === null) return false;
   return renew().then(() => true, (problem) => {
-    if (problem.status === 401) return false;
-    throw problem;
+    if (problem.status !== 401) throw problem;
+    forget(); // behind the page of a link stood who was signed in before
+    return false;
   });
 }
 

@@ -41,6 +41,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   test('the first who comes makes the owner’s account, stays signed in over a reload, invites a colleague and shuts him out again', async () => {
     const owner = await open();
     await owner.getByRole('heading', { name: 'Create the owner’s account' }).waitFor();
+    const other = await owner.context().newPage();
     await owner.getByLabel('E-mail').fill(OWNER);
     await owner.getByLabel('Password').fill('too short');
     await owner.getByRole('button', { name: 'Create account' }).click();
@@ -48,6 +49,10 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await owner.getByLabel('Password').fill(PASSWORD);
     await owner.getByRole('button', { name: 'Create account' }).click();
     await live(owner);
+    await other.goto(gateway.url);
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await owner.getByText('You have signed out in another tab.').waitFor();
+    await signIn(owner, OWNER, PASSWORD);
     await owner.reload();
     await live(owner);
     // A name of any length leaves the names of the views whole.
@@ -119,6 +124,29 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('Password').waitFor();
     await page.reload();
     await page.getByLabel('Password').waitFor();
+  });
+
+  test('whoever has chosen a new password where he was signed in has left: another can come in there, and the next link is taken', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    await viewer('forgetful@example.com');
+    const page = await open();
+    await signIn(page, 'forgetful@example.com', PASSWORD);
+    const sent = mails.length;
+    await gateway.call('POST', '/api/v1/auth/password/reset', { email: 'forgetful@example.com' }, null);
+    const link = await eventually(() => {
+      const found = /#\/reset-password\/\S+/.exec(mails.slice(sent).join('\n'))?.[0];
+      if (found === undefined) throw new Error('no mail yet');
+      return found;
+    });
+    const follow = () => page.evaluate(`location.hash = ${JSON.stringify(link)}`);
+    await follow();
+    for (const label of ['New password', 'Confirm password']) await page.getByLabel(label).fill(`${PASSWORD}!`);
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByText('Your password has been changed').waitFor();
+    await follow();
+    await page.getByRole('button', { name: 'Back to sign-in' }).click();
+    await signIn(page, OWNER, ownerPassword);
+    await page.getByRole('banner').getByText(OWNER, { exact: true }).waitFor();
   });
 
   test('two tabs of one person renew their tokens side by side, and neither is signed out', async () => {
