@@ -23,6 +23,7 @@ const MOVE_EVERY_MS = 1_000;
 /** Counting whose all of them are takes longer than drawing those in view. */
 const COUNT_EVERY_MS = 1_000;
 const NARROW = matchMedia('(max-width: 760px)');
+const MEDIUM = matchMedia('(max-width: 999px)');
 
 /**
  * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus, onChange: (listener: () => void) => () => void }} operations
@@ -137,7 +138,7 @@ function operationTable(model, act) {
   let isReading = false;
   const rows = new VirtualRows(scroller, body, {
     // As in `style.css`.
-    rowHeightPx: () => (NARROW.matches ? 116 : 44),
+    rowHeightPx: () => (NARROW.matches ? 116 : MEDIUM.matches ? 68 : 44),
     keyOf: (/** @type {Op} */ { opId }) => opId,
     create: (op) => createRow(op, act),
     update(parts, op) {
