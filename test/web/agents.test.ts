@@ -21,10 +21,11 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
 
   test('who removes an agent that runs is told what stays open, and led there to end it', async () => {
     const check = await agent('acme', 'leaving', 'runner');
-    for (const trace of ['left-1', 'left-2']) await check(trace);
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
-    await page.getByRole('button', { name: 'Remove acme / leaving / runner' }).click();
+    await page.getByRole('row', { name: 'acme / leaving / runner' }).getByRole('cell', { name: '0', exact: true }).waitFor();
+    for (const trace of ['left-1', 'left-2']) await check(trace); // of which the list that is open tells nothing
+    await page.getByRole('button', { name: 'Remove acme / leaving / runner' }).dblclick();
     await page.getByRole('dialog').getByText('It has 2 operations in flight, which stay open. Terminate them first: once removed, it is not told.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await page.getByText('acme / leaving / runner was removed. It has left 2 operations open').waitFor();

@@ -55,21 +55,23 @@ export function agentsView(asked) {
       fields: [field('Org', inputs.org_id, 'Agents of an org are seen by that org alone. May be empty.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id)],
       onSubmit: async () => {
         const agent = { org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() };
-        if (await isRegistered(agent)) throw new Problem(0, { detail: 'This agent is registered already. It keeps its token, unless you press “New token” beside it in the list.' });
+        // Whoever registers an agent again takes the token away with which it works.
+        if (await find(agent) !== undefined) throw new Problem(0, { detail: 'This agent is registered already. It keeps its token, unless you press “New token” beside it in the list.' });
         await issue(agent);
       },
     });
   }
 
-  /** To be asked first: whoever registers an agent again takes the token away with which it works. @param {any} agent */
-  async function isRegistered({ org_id, team_id, agent_id }) {
+  /** The agent as it is registered now, whatever the list says from before. @param {any} agent */
+  async function find({ org_id, team_id, agent_id }) {
     let cursor = null;
     do {
       const page = await call('GET', `/api/v1/agents${query([['org_id', org_id], ['team_id', team_id], ['agent_id', agent_id], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
-      if (page.agents.some((/** @type {any} */ known) => known.org_id === org_id)) return true;
+      const found = page.agents.find((/** @type {any} */ known) => known.org_id === org_id);
+      if (found !== undefined) return found;
       cursor = page.next_cursor;
     } while (cursor !== null);
-    return false;
+    return undefined;
   }
 
   /** @param {any} agent */
@@ -80,7 +82,10 @@ export function agentsView(asked) {
 
   /** @param {any} agent */
   async function remove(agent) {
-    const { active_ops: opCount } = agent;
+    let opCount = 0;
+    const isRead = await attempt(async () => { opCount = (await find(agent))?.active_ops ?? 0; });
+    // A second click has asked, too; or the view was left meanwhile.
+    if (!isRead || !element.isConnected || document.querySelector('dialog[open]') !== null) return;
     const open = opCount === 0 ? '' : ` It has ${plural(opCount, 'operation')} in flight, which ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: once removed, it is not told.`;
     const isMeant = await confirm({ title: 'Remove this agent?', text: `Its token stops working at once, and every check of it is denied.${open}`, subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
     if (!isMeant) return;
