@@ -170,8 +170,10 @@ async function boot(notice, email) {
   }
   try {
     offer = await request('GET', '/api/v1/auth/methods');
-    if (await restore()) showInside();
-    else showDoor(notice, undefined, email);
+    if (await restore()) {
+      showInside();
+      if (notice) notify(notice); // of an account that is not the one that is signed in here
+    } else showDoor(notice, undefined, email);
   } catch (error) {
     replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard cannot be loaded'), h('p', null, reasonOf(error)),
       button('Try again', () => boot(notice, email), { class: 'solid' }),

@@ -267,6 +267,17 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
   });
 
+  test('whoever takes up an invite where somebody is signed in hears that the account is ready', async () => {
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'beside@example.com', role: 'viewer' });
+    const page = await open();
+    await signInByKey(page, ADMIN_KEY);
+    await page.evaluate(`location.hash = '#/accept-invite/${body.invite_token}'`);
+    for (const label of ['New password', 'Confirm password']) await page.getByLabel(label).fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create my account' }).click();
+    await live(page);
+    await page.locator('#notices').getByText('Your account is ready. Sign in with the password you have just chosen.').waitFor();
+  });
+
   test('a role is changed only when it is meant', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });
