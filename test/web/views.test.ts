@@ -356,6 +356,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(spent).not.toBe(track);
   });
 
+  test('whoever looks for a part of a name is told that it must be whole, where nothing is found by it', async () => {
+    const page = await signedIn();
+    for (const [view, field, text] of [['Agents', 'Team', 'No registered agent fits. Names must be whole.'], ['Audit', 'Operation', 'No entry fits. Names and ids must be whole.'], ['Budgets', 'Org', 'Nothing has been spent here yet. The name of the org must be whole.']] as const) {
+      await page.getByRole('link', { name: view, exact: true }).click();
+      await page.getByLabel(field, { exact: true }).fill('a-part-of-a-na');
+      await page.getByLabel(field, { exact: true }).press('Enter');
+      await page.getByText(text, { exact: true }).waitFor();
+    }
+  });
+
   test('an agent is found by its team', async () => {
     for (const team of ['one', 'two']) await agent('found', team, `of-${team}`);
     const page = await signedIn();

@@ -21,7 +21,7 @@ export function agentsView(asked) {
     perPage: PER_PAGE,
     label: 'Registered agents',
     columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''], numbers: ['Active operations'],
-    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? 'No agents are registered here.' : 'No registered agent fits.'),
+    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? 'No agents are registered here.' : 'No registered agent fits. Names must be whole.'),
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['agent_id', agentId.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.agents, next: page.next_cursor };

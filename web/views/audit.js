@@ -43,7 +43,8 @@ export function auditView(asked) {
   let shown = chosen();
   const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...shown, ['per_page', PER_PAGE], ['cursor', cursor]])}`);
   const list = pagedTable({
-    perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, empty: 'No entry fits.', render: entryRow,
+    perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, render: entryRow,
+    empty: () => `No entry fits.${shown.some(([name, value]) => name in inputs && value !== '') ? ' Names and ids must be whole.' : ''}`,
     load: async (cursor) => {
       const page = await ask(cursor);
       if (cursor === undefined) held.hidden = true;

@@ -48,7 +48,7 @@ export function budgetsView(asked) {
   const list = pagedTable({
     perPage: PER_PAGE,
     label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'],
-    empty: () => (show.value === '' ? 'Nothing has been spent here yet.' : 'No budget is at 80 % or more.'),
+    empty: () => `${show.value === '' ? 'Nothing has been spent here yet.' : 'No budget is at 80 % or more.'}${shownOrg === '' ? '' : ' The name of the org must be whole.'}`,
     load: (cursor, perPage, isStillAsked) => (show.value === '' ? page(cursor, perPage) : nearest(isStillAsked)),
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
