@@ -3,6 +3,7 @@ import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { LONGEST_TIMER_MS } from '../limits.ts';
+import type { Serve } from './express.ts';
 
 /**
  * As HTTP/2 counts them: names, values and 32 bytes for each field. The limit is low because a head is kept as long as its call, and
@@ -12,18 +13,17 @@ import { LONGEST_TIMER_MS } from '../limits.ts';
 const MAX_HEAD_BYTES = 16 * 1024;
 const FIELD_BYTES = 32;
 
-type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
-
-/** Call it when the server has what it serves connections with, and before the first one. */
-export function correctHeads(server: Server): void {
+/** Call it when the server has what it serves connections with, and before the first one. `serveWith` is given the library's listener. */
+export function correctHeads(server: Server, serveWith: (library: Serve) => Serve): void {
   // The library writes metadata that it cannot read to the standard error, and a mistyped credential is such metadata.
   setLogVerbosity(logVerbosity.NONE);
   const { http2Servers } = server as unknown as { readonly http2Servers: unknown };
   assert(http2Servers instanceof Map, 'this version of the library keeps its HTTP/2 servers in the map http2Servers');
   for (const http2 of (http2Servers as ReadonlyMap<Http2Server, unknown>).keys()) {
     http2.updateSettings({ maxHeaderListSize: MAX_HEAD_BYTES });
-    const [serve, ...others] = http2.listeners('stream') as Serve[];
-    assert(serve !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
+    const [library, ...others] = http2.listeners('stream') as Serve[];
+    assert(library !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
+    const serve = serveWith(library);
     // It takes the place of the library's listener and calls it: of two listeners Node.js would copy the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
       if (isTooLarge(fields)) return endTooLarge(stream);

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import { assert } from '../../core/result.ts';
 import type { ControlSwitch } from '../control-switch.ts';
 import { MAX_BATCH_BYTES } from '../limits.ts';
-import { checkHandler, unaryMethods, type UnaryMethod } from '../methods.ts';
+import { checkHandler, unaryMethods } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { Messages } from '../proto/messages.ts';
@@ -14,10 +14,11 @@ import { Arrivals } from './arrivals.ts';
 import { authorizationOf } from './authorization.ts';
 import { CheckStream, type CheckCall } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
+import { expressLane } from './express.ts';
 import { correctHeads } from './heads.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { grpcError } from './status.ts';
+import { unaryAnswer, type AnswerUnary } from './unary.ts';
 
 export type GrpcServer = {
   /** Serves a connection that was accepted elsewhere. */
@@ -72,7 +73,13 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
   let calls = 0;
   const count = (): void => { calls += 1; };
   const handlers = new Map<string, UntypedHandleCall>();
-  for (const method of unaryMethods(ports)) handlers.set(method.name, unaryHandler(method, { count, onDefect }));
+  const express = new Map<string, AnswerUnary>();
+  for (const method of unaryMethods(ports)) {
+    const answer = unaryAnswer(method, { count, onDefect });
+    handlers.set(method.name, (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) => answer(call.request, authorizationOf(call.metadata), call, respond));
+    const { path } = shapeOf(method.name);
+    if (!LARGE_ANSWERS.includes(path)) express.set(path, answer);
+  }
   const check = checkHandler(ports);
   handlers.set('StreamCheckActions', (call: CheckCall) => {
     const stream = new CheckStream(call, { check, count, onDefect });
@@ -88,7 +95,7 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
   addReflection(server);
   const health = addHealth(server, SERVICES);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  correctHeads(server);
+  correctHeads(server, (library) => expressLane(express, library));
   return {
     serve: (socket) => injector.injectConnection(socket),
     drain: (graceMs) => {
@@ -123,28 +130,14 @@ function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandle
  * step would be reported as a fault of the server.
  */
 function definitionOf({ path, requestStream, responseStream, response }: MethodShape): MethodDefinition<Buffer, unknown> {
-  const { encode } = binaryCodec(response.name as keyof Messages);
   const same = (bytes: Buffer): Buffer => bytes;
+  // What answers a unary call hands over bytes; a stream, its messages.
+  const encode = responseStream ? binaryCodec(response.name as keyof Messages).encode : same;
   return { path, requestStream, responseStream, requestSerialize: same, requestDeserialize: same, responseSerialize: encode as (value: unknown) => Buffer, responseDeserialize: same };
 }
 
-type Watch = { readonly count: () => void; readonly onDefect: (error: unknown) => void };
-
-function unaryHandler({ decode, maxBytes, handle }: UnaryMethod, { count, onDefect }: Watch): UntypedHandleCall {
-  return (call: ServerUnaryCall<Buffer, unknown>, respond: sendUnaryData<unknown>) => {
-    const onError = (error: unknown): void => {
-      onDefect(error);
-      respond(grpcError({ kind: 'internal' }));
-    };
-    count();
-    const bytes = call.request;
-    if (bytes.length > maxBytes) return respond(grpcError({ kind: 'payload_too_large', limitBytes: maxBytes }));
-    try {
-      const message = decode.binary(bytes);
-      if (!message.ok) return respond(grpcError(message.fault));
-      handle(message.value as never, authorizationOf(call.metadata), call).then((answer) => (answer.ok ? respond(null, answer.value) : respond(grpcError(answer.fault))), onError);
-    } catch (error) {
-      onError(error); // thrown on, the library would tell the caller what it says, and nobody else
-    }
-  };
+function shapeOf(name: string): MethodShape {
+  const shape = methodShapes.find((candidate) => candidate.name === name);
+  assert(shape !== undefined, `the schema has the method ${name}`);
+  return shape;
 }
