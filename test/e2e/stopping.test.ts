@@ -13,6 +13,7 @@ import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
+import { framed } from '../support/grpc-frames.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { hang } from '../support/hung-file.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
@@ -165,13 +166,11 @@ test('a large answer over gRPC is read to its end, although the gateway is told 
     ...empty, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, traceId: `t${nth}`, spanId: 's', action: 'tool.call', correlationId: 'c'.repeat(250),
   }));
   const message = binaryCodec('BatchCheckActionsRequest').encode({ requests });
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(message.length, 1);
   const session = connectHttp2(`http://${gateway.grpc}`);
   onTestFinished(() => session.destroy());
   session.on('error', () => undefined);
   const call = session.request({ ':method': 'POST', ':path': '/svc.governance.v1.PolicyService/BatchCheckActions', 'content-type': 'application/grpc', te: 'trailers' });
-  call.on('error', () => undefined).end(Buffer.concat([head, message]));
+  call.on('error', () => undefined).end(framed(message));
   let trailers: unknown = 'cut';
   call.on('trailers', (sent) => { trailers = sent['grpc-status']; });
   const isOver = new Promise((resolve) => call.once('close', resolve));

@@ -7,11 +7,11 @@
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { status, type ServerInterceptingCall, type ServerInterceptingCallInterface, type ServerInterceptor } from '@grpc/grpc-js';
+import { Metadata, status, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { STALLED_MS } from '../limits.ts';
 import { writeInPieces } from './pieces.ts';
-import { grpcError } from './status.ts';
+import { grpcError, type GrpcStatus } from './status.ts';
 
 export type ArrivalLimits = {
   /** From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread. */
@@ -51,13 +51,16 @@ export class Arrivals {
   /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
-    if (requestStream) this.#watch(call as WatchedCall, 'stream');
+    if (requestStream) this.watchStream(call as WatchedCall);
     else {
       if (responseStream || this.#limits.largeAnswers.includes(path)) this.#freshLarge.add(call as WatchedCall);
       if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);
     }
     return call as unknown as ServerInterceptingCall;
   };
+
+  /** Watches a call whose client sends any number of messages, from before the first of them. */
+  watchStream(call: WatchedCall): void { this.#watch(call, 'stream'); }
 
   /** Nearly every unary request arrives whole and is complete by the end of its turn. Watching those too would cost a fifth of the throughput. */
   readonly #look = (): void => {
@@ -110,12 +113,12 @@ export class Arrivals {
   }
 }
 
-type WatchedCall = ServerInterceptingCallInterface & { readonly stream: ServerHttp2Stream };
+export type WatchedCall = { readonly stream: ServerHttp2Stream; sendStatus(status: GrpcStatus): void };
 /** One message, or any number of them. */
 type RequestKind = 'unary' | 'stream';
 
 class Arrival {
-  readonly #call: ServerInterceptingCallInterface;
+  readonly #call: WatchedCall;
   readonly #stream: ServerHttp2Stream;
   readonly #hold: (bytes: number) => boolean;
   readonly #isStream: boolean;
@@ -211,7 +214,7 @@ class Arrival {
    * Its memory is released when the stream closes: with the answer where the request is one message (see `endEarly`), else by the
    * client, once it has its answer, or by the next sweep.
    */
-  #refuse(error: Refusal): void {
+  #refuse(error: GrpcStatus): void {
     this.#isRefused = true;
     this.#call.sendStatus(error);
   }
@@ -239,7 +242,5 @@ class Arrival {
   }
 }
 
-type Refusal = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
-
-const NO_ROOM: Refusal = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of half-sent messages' });
-const TOO_SLOW: Refusal = { code: status.DEADLINE_EXCEEDED, details: 'the rest of the message did not come in time' };
+const NO_ROOM = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of half-sent messages' });
+const TOO_SLOW: GrpcStatus = { code: status.DEADLINE_EXCEEDED, details: 'the rest of the message did not come in time', metadata: new Metadata() };

@@ -10,9 +10,21 @@ import { correlationIdOf } from '../proto/check-binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
 import { undecided } from '../requests.ts';
 import { authorizationOf } from './authorization.ts';
-import { grpcError } from './status.ts';
+import { grpcError, type GrpcStatus } from './status.ts';
 
-export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
+/** What a stream of checks is answered on, and told how fast it may come. */
+export type CheckWire = {
+  /** The metadata of that name, as it came. */
+  readonly authorization: string | undefined;
+  readonly isPaused: boolean;
+  /** Hands over no more messages, until `resume`. */
+  pause(): void;
+  resume(): void;
+  write(answer: StreamCheckActionsResponse): void;
+  /** Ends the stream behind the answers, well or with an error. */
+  end(error?: GrpcStatus): void;
+};
+
 type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;
 
 export type CheckStreamOptions = {
@@ -20,6 +32,8 @@ export type CheckStreamOptions = {
   /** Called once for each check. */
   readonly count: () => void;
   readonly onDefect: (error: unknown) => void;
+  /** Called once. */
+  readonly onOver: () => void;
 };
 
 /** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
@@ -29,9 +43,8 @@ const { decode } = binaryCodec('StreamCheckActionsRequest');
 
 /** One stream. It is open, then half-closed by the client while answers are still due, then over. */
 export class CheckStream {
-  readonly #call: CheckCall;
+  readonly #wire: CheckWire;
   readonly #options: CheckStreamOptions;
-  readonly #authorization: string | undefined;
   /** A check of the stream has come without a credential of its agent. */
   #needsBearer = false;
   #unanswered = 0;
@@ -41,49 +54,64 @@ export class CheckStream {
   #isBlocked = false;
   #endsWith: Fault | undefined;
 
-  constructor(call: CheckCall, options: CheckStreamOptions) {
-    this.#call = call;
+  constructor(wire: CheckWire, options: CheckStreamOptions) {
+    this.#wire = wire;
     this.#options = options;
-    this.#authorization = authorizationOf(call.metadata);
-    call.on('data', (bytes) => this.#receive(bytes));
-    call.on('end', () => {
-      this.#isHalfClosed = true;
-      this.#endIfDone();
-    });
-    call.on('drain', () => {
-      this.#isBlocked = false;
-      this.#resumeIfCalm();
-    });
-    call.on('cancelled', () => { this.#isOver = true; });
+  }
+
+  /** The client has sent its last check. */
+  halfClose(): void {
+    this.#isHalfClosed = true;
+    this.#endIfDone();
+  }
+
+  /** Answers wait for the client to read, until `unblock`. */
+  block(): void {
+    this.#isBlocked = true;
+    this.#wire.pause();
+  }
+
+  unblock(): void {
+    this.#isBlocked = false;
+    this.#resumeIfCalm();
+  }
+
+  /** The client has gone, or has been told that the stream is over. */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#options.onOver();
   }
 
   /** Takes no further check, sends the answers that are due, then ends with the fault. */
   close(fault: Fault): void {
     if (this.#isOver || this.#endsWith !== undefined) return;
     this.#endsWith = fault;
-    this.#call.pause();
+    this.#wire.pause();
     this.#endIfDone();
   }
 
   /** Closes the stream when the bearer that vouches for its agents is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
-    if (!this.#needsBearer || this.#authorization === undefined || this.#isOver) return;
-    const ended = await endOfBearer(ports, this.#authorization);
+    const { authorization } = this.#wire;
+    if (!this.#needsBearer || authorization === undefined || this.#isOver) return;
+    const ended = await endOfBearer(ports, authorization);
     if (ended !== undefined) this.close(ended);
   }
 
-  #receive(bytes: Buffer): void {
+  /** Takes one message of the client. */
+  receive(bytes: Buffer): void {
     if (this.#isOver || this.#endsWith !== undefined) return;
     this.#options.count();
     const request = bytes.length > MAX_MESSAGE_BYTES ? TOO_LARGE : decode(bytes);
     if (!request.ok) {
       const correlationId = correlationIdOf(bytes);
       if (correlationId === undefined) this.close(request.fault);
-      else this.#write(undecided(correlationId, request.fault));
+      else this.#wire.write(undecided(correlationId, request.fault));
       return;
     }
     this.#unanswered += 1;
-    if (this.#unanswered >= MAX_UNANSWERED) this.#call.pause();
+    if (this.#unanswered >= MAX_UNANSWERED) this.#wire.pause();
     const { correlationId, credentialToken } = request.value;
     if (credentialToken === '') this.#needsBearer = true;
     const onError = (error: unknown): void => {
@@ -91,7 +119,7 @@ export class CheckStream {
       this.#answer(correlationId, INTERNAL);
     };
     try {
-      this.#options.check(request.value, this.#authorization).then((answer) => this.#answer(correlationId, answer), onError);
+      this.#options.check(request.value, this.#wire.authorization).then((answer) => this.#answer(correlationId, answer), onError);
     } catch (error) {
       onError(error); // thrown on, it would end the thread, and with it the calls of all others
     }
@@ -100,31 +128,40 @@ export class CheckStream {
   #answer(correlationId: string, answer: Result<CheckActionResponse, Fault>): void {
     this.#unanswered -= 1;
     if (this.#isOver) return;
-    this.#write(answer.ok ? answer.value : undecided(correlationId, answer.fault));
+    this.#wire.write(answer.ok ? answer.value : undecided(correlationId, answer.fault));
     // Nothing more is decided for a bearer that is no longer valid.
     if (!answer.ok && answer.fault.kind === 'unauthenticated') this.close(answer.fault);
     this.#resumeIfCalm();
     this.#endIfDone();
   }
 
-  #write(response: StreamCheckActionsResponse): void {
-    if (this.#call.write(response)) return;
-    this.#isBlocked = true;
-    this.#call.pause();
-  }
-
   #resumeIfCalm(): void {
     if (this.#isOver || this.#isBlocked || this.#endsWith !== undefined || this.#unanswered > MAX_UNANSWERED / 2) return;
-    if (this.#call.isPaused()) this.#call.resume();
+    if (this.#wire.isPaused) this.#wire.resume();
   }
 
   #endIfDone(): void {
     if (this.#isOver || this.#unanswered > 0) return;
-    if (this.#endsWith !== undefined) this.#call.emit('error', grpcError(this.#endsWith));
-    else if (this.#isHalfClosed) this.#call.end();
-    else return;
-    this.#isOver = true;
+    if (this.#endsWith === undefined && !this.#isHalfClosed) return;
+    this.#wire.end(this.#endsWith === undefined ? undefined : grpcError(this.#endsWith));
+    this.leave();
   }
+}
+
+export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
+
+/** Opens a stream of checks that comes through the library. */
+export function overLibrary(call: CheckCall, open: (wire: CheckWire) => CheckStream): void {
+  const stream = open({
+    authorization: authorizationOf(call.metadata),
+    get isPaused() { return call.isPaused(); },
+    pause: () => call.pause(),
+    resume: () => call.resume(),
+    write: (answer) => { if (!call.write(answer)) stream.block(); },
+    end: (error) => (error === undefined ? call.end() : call.emit('error', error)),
+  });
+  call.on('data', (bytes) => stream.receive(bytes)).on('end', () => stream.halfClose()).on('drain', () => stream.unblock());
+  call.on('cancelled', () => stream.leave());
 }
 
 const INTERNAL = fail({ kind: 'internal' } as const);

@@ -12,13 +12,15 @@ import type { Messages } from '../proto/messages.ts';
 import { AGENT_SERVICE, methodShapes, POLICY_SERVICE, type MethodShape } from '../proto/schema.ts';
 import { Arrivals } from './arrivals.ts';
 import { authorizationOf } from './authorization.ts';
-import { CheckStream, type CheckCall } from './check-stream.ts';
+import { CheckStream, overLibrary, type CheckCall, type CheckWire } from './check-stream.ts';
 import { ControlStream, type ControlCall } from './control-stream.ts';
-import { expressLane } from './express.ts';
+import { ExpressChecks } from './express-checks.ts';
+import { expressUnary } from './express-unary.ts';
+import { expressLane, type ExpressCall } from './express.ts';
 import { correctHeads } from './heads.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { unaryAnswer, type AnswerUnary } from './unary.ts';
+import { unaryAnswer } from './unary.ts';
 
 export type GrpcServer = {
   /** Serves a connection that was accepted elsewhere. */
@@ -73,19 +75,22 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
   let calls = 0;
   const count = (): void => { calls += 1; };
   const handlers = new Map<string, UntypedHandleCall>();
-  const express = new Map<string, AnswerUnary>();
+  const express = new Map<string, (call: ExpressCall) => void>();
+  const takeUnary = expressUnary();
   for (const method of unaryMethods(ports)) {
     const answer = unaryAnswer(method, { count, onDefect });
     handlers.set(method.name, (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) => answer(call.request, authorizationOf(call.metadata), call, respond));
     const { path } = shapeOf(method.name);
-    if (!LARGE_ANSWERS.includes(path)) express.set(path, answer);
+    if (!LARGE_ANSWERS.includes(path)) express.set(path, (call) => takeUnary(call, answer));
   }
   const check = checkHandler(ports);
-  handlers.set('StreamCheckActions', (call: CheckCall) => {
-    const stream = new CheckStream(call, { check, count, onDefect });
+  const openChecks = (wire: CheckWire): CheckStream => {
+    const stream = new CheckStream(wire, { check, count, onDefect, onOver: () => checkStreams.delete(stream) });
     checkStreams.add(stream);
-    call.on('close', () => checkStreams.delete(stream));
-  });
+    return stream;
+  };
+  handlers.set('StreamCheckActions', (call: CheckCall) => overLibrary(call, openChecks));
+  express.set(shapeOf('StreamCheckActions').path, (call) => new ExpressChecks(call, { open: openChecks, arrivals, onDefect }));
   handlers.set('OpControlStream', (call: ControlCall) => {
     count();
     const stream = new ControlStream(call, { ports, control, onDefect, onOver: () => controlStreams.delete(stream) });

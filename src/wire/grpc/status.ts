@@ -5,7 +5,7 @@ import { explain, type Fault } from '../../core/fault.ts';
 import { retryAfterSecs } from '../retry.ts';
 import { RPC_CODE, type RpcCode } from '../rpc-code.ts';
 
-export type GrpcError = { readonly code: status; readonly details: string; readonly metadata: Metadata };
+export type GrpcStatus = { readonly code: status; readonly details: string; readonly metadata: Metadata };
 
 /** In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more. */
 const MAX_DETAILS = 1000;
@@ -14,7 +14,7 @@ const MAX_DETAILS = 1000;
  * In the trailing metadata: `svc-code`, the stable word for the fault, and `retry-after` in seconds where trying again makes
  * sense.
  */
-export function grpcError(fault: Fault): GrpcError {
+export function grpcError(fault: Fault): GrpcStatus {
   const metadata = new Metadata();
   metadata.set('svc-code', fault.kind);
   const seconds = retryAfterSecs(fault);

@@ -2,10 +2,10 @@
 import type { Caller } from '../handle.ts';
 import type { UnaryMethod } from '../methods.ts';
 import { binaryCodec } from '../proto/binary.ts';
-import { grpcError, type GrpcError } from './status.ts';
+import { grpcError, type GrpcStatus } from './status.ts';
 
 /** Called once, with an error or with the bytes of the answer. */
-export type Respond = (error: GrpcError | null, answer?: Buffer) => void;
+export type Respond = (error: GrpcStatus | null, answer?: Buffer) => void;
 
 /** `authorization` is the metadata of that name, as it came. */
 export type AnswerUnary = (message: Buffer, authorization: string | undefined, caller: Caller, respond: Respond) => void;

@@ -7,6 +7,7 @@ import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionRequest } from '../../../src/wire/proto/messages.ts';
 import { messageShape } from '../../../src/wire/proto/schema.ts';
 import { eventually } from '../../support/eventually.ts';
+import { framed } from '../../support/grpc-frames.ts';
 import { fakeGateway, TOKEN, type FakeGateway } from '../fake-ports.ts';
 
 const TIMEOUT_MS = 400;
@@ -60,11 +61,6 @@ function begin(path: string, on = session): Call {
   return call;
 }
 
-const framed = (message: Buffer, length = message.length): Buffer => {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(length, 1);
-  return Buffer.concat([head, message]);
-};
 const request = (fields: Partial<CheckActionRequest> = {}) => binaryCodec('CheckActionRequest').encode({
   ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: 's', action: 'tool.call', resource: 'web_search', correlationId: 'c', ...fields,
 }) as Buffer;
@@ -103,7 +99,7 @@ test.each([
 
 test('a call that is answered before its message has come whole is closed with its answer: a client that sends no more of it counts it as over', async () => {
   const call = begin(CHECK);
-  call.stream.write(framed(request(), 5 * 1024 * 1024));
+  call.stream.write(framed(request(), { length: 5 * 1024 * 1024 }));
   await toldIs(call, RESOURCE_EXHAUSTED);
   await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
   await checkIsAnswered();
@@ -172,13 +168,13 @@ test('half-sent messages have a bound together, over all connections, and their 
   const [one, two, three] = [dial(other.port), dial(other.port), dial(other.port)] as const;
   for (let round = 0; round < 2; round += 1) {
     const held = [begin(BATCH, one), begin(BATCH, two)];
-    for (const piece of [framed(Buffer.alloc(0), 1_000_000), Buffer.alloc(60_000)]) {
+    for (const piece of [framed(Buffer.alloc(0), { length: 1_000_000 }), Buffer.alloc(60_000)]) {
       for (const call of held) await sent(call, piece);
       for (const client of [one, two]) await checkIsAnswered(client); // and so it has come
     }
     expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
     const tooMuch = begin(BATCH, three);
-    tooMuch.stream.write(framed(Buffer.alloc(60_000), 1_000_000));
+    tooMuch.stream.write(framed(Buffer.alloc(60_000), { length: 1_000_000 }));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
     expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 second');
     // What comes in one piece needs no room.
@@ -197,7 +193,7 @@ test('a message in pieces of one byte takes the room that the pieces need', asyn
   const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
   const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
   const call = begin(BATCH, dial(other.port));
-  call.stream.write(framed(Buffer.alloc(0), 1_000_000));
+  call.stream.write(framed(Buffer.alloc(0), { length: 1_000_000 }));
   for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; bytes += 1) {
     await sent(call, Buffer.alloc(1));
   }

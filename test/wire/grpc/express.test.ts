@@ -6,6 +6,7 @@ import { fail } from '../../../src/core/result.ts';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionResponse } from '../../../src/wire/proto/messages.ts';
 import { eventually } from '../../support/eventually.ts';
+import { framed } from '../../support/grpc-frames.ts';
 import { WRITE_KEY } from '../fake-ports.ts';
 import { AGENT, check, crawler, POLICY, scene } from './harness.ts';
 
@@ -16,12 +17,6 @@ beforeEach(async () => {
 });
 afterEach(() => session.destroy());
 
-const framed = (message: Buffer, flag = 0): Buffer => {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(flag);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-};
 const MESSAGE = framed(binaryCodec('CheckActionRequest').encode(check({ correlationId: 'c' })) as Buffer);
 
 type Told = { readonly head: IncomingHttpHeaders; readonly status: unknown; readonly message: string; readonly answer: CheckActionResponse | undefined };
@@ -69,7 +64,7 @@ test.each([
   ['with two messages in one piece', [Buffer.concat([MESSAGE, MESSAGE])], {}, '12', /second request message/],
   ['with two messages in two pieces', [MESSAGE, MESSAGE], {}, '12', /second request message/],
   ['with a message and a half', [Buffer.concat([MESSAGE, MESSAGE.subarray(0, 9)])], {}, '0', /OK/],
-  ['with a compressed message', [framed(MESSAGE.subarray(5), 1)], { 'grpc-encoding': 'gzip' }, '12', /send messages uncompressed/],
+  ['with a compressed message', [framed(MESSAGE.subarray(5), { flag: 1 })], { 'grpc-encoding': 'gzip' }, '12', /send messages uncompressed/],
   ['with bytes that are no message', [framed(Buffer.from([0x0a, 0x7f, 0x01]))], {}, '3', /message: is truncated/],
   ['with a deadline that is none', [MESSAGE], { 'grpc-timeout': 'soon' }, '13', /Invalid grpc-timeout value "soon"/],
 ] as const)('a call %s is told what is wrong with it', async (_how, pieces, fields, status, message) => {

@@ -7,6 +7,7 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { eventually } from '../../support/eventually.ts';
+import { framed } from '../../support/grpc-frames.ts';
 import { END_HEADERS, END_STREAM, FRAME, h2, literal, START } from '../../support/http2-frames.ts';
 import { WRITE_KEY } from '../fake-ports.ts';
 import { check, POLICY, scene } from './harness.ts';
@@ -14,11 +15,6 @@ import { check, POLICY, scene } from './harness.ts';
 const PATH = `${POLICY}/CheckAction`;
 const USUAL = { ':method': 'POST', ':scheme': 'http', ':path': PATH, ':authority': 'gateway', 'content-type': 'application/grpc', te: 'trailers' };
 
-const framed = (message: Buffer): Buffer => {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-};
 /** A check that says nothing of who asks, but for the bearer. */
 const vouched = () => framed(binaryCodec('CheckActionRequest').encode(check({ credentialToken: '' })) as Buffer);
 
@@ -84,11 +80,7 @@ test('a deadline that has passed ends the call', async () => {
   expect(await call({ 'grpc-timeout': '20m' })).toMatchObject({ 'grpc-status': '4' });
 });
 
-const compressed = (message: Buffer): Buffer => {
-  const bytes = framed(message);
-  bytes.writeUInt8(1, 0);
-  return bytes;
-};
+const compressed = (message: Buffer): Buffer => framed(message, { flag: 1 });
 
 test.each([
   ['gzip', PATH, gzipSync(Buffer.alloc(3_900_000))], ['deflate', PATH, deflateSync(Buffer.alloc(3_900_000))], ['gzip', `${POLICY}/StreamCheckActions`, gzipSync(Buffer.alloc(3_900_000))],

@@ -1,0 +1,54 @@
+/** Messages as gRPC puts them on a stream of HTTP/2: each behind a flag that says whether it is compressed, and its length. */
+
+/** The flag and the length. */
+export const PREFIX_BYTES = 5;
+
+/** The messages one after the other, uncompressed. */
+export function joinMessages(messages: readonly Buffer[]): Buffer {
+  let length = messages.length * PREFIX_BYTES;
+  for (const message of messages) length += message.length;
+  const joined = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const message of messages) {
+    joined[at] = 0;
+    joined.writeUInt32BE(message.length, at + 1);
+    message.copy(joined, at + PREFIX_BYTES);
+    at += PREFIX_BYTES + message.length;
+  }
+  return joined;
+}
+
+/** What comes of a stream, in pieces that begin and end anywhere, taken apart into messages. */
+export class MessageReader {
+  /** Not read yet, the first of them longer than the prefix if any longer ones have come. */
+  readonly #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  add(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+  }
+
+  /** In bytes, of the message that is coming; undefined until its prefix is there. */
+  get nextLength(): number | undefined { return this.#bytes < PREFIX_BYTES ? undefined : this.#first(PREFIX_BYTES).readUInt32BE(1); }
+
+  /** The message that is next, without its prefix; undefined until all of it is there. */
+  next(): Buffer | undefined {
+    const length = this.nextLength;
+    if (length === undefined || this.#bytes < PREFIX_BYTES + length) return undefined;
+    const whole = this.#first(PREFIX_BYTES + length);
+    this.#bytes -= whole.length;
+    const first = this.#pieces[0]!;
+    if (first.length === whole.length) this.#pieces.shift();
+    else this.#pieces[0] = first.subarray(whole.length);
+    return whole.subarray(PREFIX_BYTES);
+  }
+
+  /** The first bytes, of which at least so many are there. */
+  #first(bytes: number): Buffer {
+    let end = 0;
+    for (let there = 0; there < bytes; end += 1) there += this.#pieces[end]!.length;
+    if (end > 1) this.#pieces.splice(0, end, Buffer.concat(this.#pieces.slice(0, end)));
+    return this.#pieces[0]!.subarray(0, bytes);
+  }
+}
