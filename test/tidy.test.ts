@@ -89,7 +89,7 @@ const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ??
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
   '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
-  '@marcbachmann/cel-js': ['src/core/policy-condition.ts', 'src/core/policy-condition-cost.ts', 'src/core/policy-condition-types.ts'],
+  '@marcbachmann/cel-js': ['src/core/policy-condition.ts', 'src/core/policy-condition-cost.ts', 'src/core/policy-condition-evaluator.ts'],
   '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
   argon2: ['src/threads/password-work.ts'],
   commander: ['src/cli/program.ts'],

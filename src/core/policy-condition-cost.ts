@@ -23,7 +23,7 @@ export type ConditionCost = {
 
 /** Two loops over attributes may be nested, not three. */
 const MAX_DEGREE = 2;
-/** Steps of one evaluation: about 50 ms when every single one of them fails, far less when they do not. */
+/** Steps of one evaluation. Those of all conditions of a check are counted together, and errors with them: `policy-condition-steps.ts`. */
 export const MAX_STEPS = 50_000;
 
 type Cost =
@@ -78,6 +78,9 @@ export type ConditionSurvey = {
   readonly cost: ConditionCost;
   readonly matchesCalls: readonly MatchesCall[];
   readonly ownCalls: readonly FunctionCall[];
+  /** The loops whose rounds depend on what is sent. */
+  readonly loops: readonly FunctionCall[];
+  readonly splits: readonly FunctionCall[];
   /** The numbers of each list, of the values of each mapping and of the branches of each choice, where all of these are numbers. */
   readonly numbers: readonly (readonly NumberNode[])[];
 };
@@ -85,11 +88,11 @@ export type ConditionSurvey = {
 export function surveyCondition(ast: ASTNode): ConditionSurvey {
   const surveyor = new Surveyor();
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, resourceNames: RESOURCE });
-  const { problems, cost, matchesCalls, ownCalls, numbers } = surveyor;
+  const { problems, cost, matchesCalls, ownCalls, loops, splits, numbers } = surveyor;
   const { factor, degree } = cost;
   if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
   if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
-  return { problems, cost, matchesCalls, ownCalls, numbers };
+  return { problems, cost, matchesCalls, ownCalls, loops, splits, numbers };
 }
 
 /** The loops around a node: how often it runs, and the variable that takes the elements of the innermost one. */
@@ -106,6 +109,8 @@ class Surveyor {
   readonly problems: ConditionProblem[] = [];
   readonly matchesCalls: MatchesCall[] = [];
   readonly ownCalls: FunctionCall[] = [];
+  readonly loops: FunctionCall[] = [];
+  readonly splits: FunctionCall[] = [];
   readonly numbers: (readonly NumberNode[])[] = [];
   #factor = 1;
   #degree = 0;
@@ -165,16 +170,17 @@ class Surveyor {
     this.#checkLiteral(name, args[0]);
     this.#checkZone(name, args[0], loops);
     if (isOwn(name, receiver !== undefined, args.length)) this.ownCalls.push(node);
-    if (name === 'split') this.#noteSplit(receiver, args[0]);
+    if (name === 'split') this.#noteSplit(node, receiver, args[0]);
     if (name === 'matches' && loops.degree > 0) this.#noteMatchInLoop(receiver, loops);
     if (receiver !== undefined) this.visit(receiver, loops);
-    if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(receiver, args, loops);
+    if (cost === 'loop' && receiver !== undefined) return this.#visitLoop(node, receiver, args, loops);
     this.#charge(cost, receiver === undefined ? args : [receiver, ...args], loops);
     for (const arg of args) this.visit(arg, loops);
   }
 
   /** Splitting makes as many values as there are separators, or characters. The variable of a loop may be a part of the resource. */
-  #noteSplit(text: ASTNode | undefined, separator: ASTNode | undefined): void {
+  #noteSplit(call: FunctionCall, text: ASTNode | undefined, separator: ASTNode | undefined): void {
+    this.splits.push(call);
     if (!isOfResourceAlone(text)) this.#countsCharacters = true;
     if (text !== undefined && (reaches(text, RESOURCE) || !reaches(text, SENT))) this.#separators.add(textIn(separator) ?? '');
   }
@@ -184,9 +190,10 @@ class Surveyor {
     if (text !== undefined && reaches(text, resourceNames)) this.#isMatchedInLoop = true;
   }
 
-  #visitLoop(over: ASTNode, [variable, ...body]: readonly ASTNode[], loops: Loops): void {
+  #visitLoop(call: FunctionCall, over: ASTNode, [variable, ...body]: readonly ASTNode[], loops: Loops): void {
     if (reaches(over, RESOURCE)) this.#isResourceLooped = true;
     const inner = this.#loopsWithin(over, variable?.op === 'id' ? variable.args : undefined, loops);
+    if (inner.degree > 0) this.loops.push(call);
     for (const node of body) this.visit(node, inner);
   }
 

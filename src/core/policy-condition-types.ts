@@ -3,35 +3,12 @@
  * met, with the operators found for it. Agents choose the shape of their attributes, so they could fill the gateway's memory
  * with types. Here the name ends after two levels, below which everything is `dyn`. So there are only a few dozen types.
  */
-import type { Environment } from '@marcbachmann/cel-js';
-import { assert } from './result.ts';
+import type { Evaluator, RuntimeType } from './policy-condition-evaluator.ts';
 
 const MAX_TYPE_DEPTH = 2;
 
-/** The part of the library's evaluator that a macro is handed and that matters here. */
-type RuntimeType = { readonly kind: string; readonly hasDynType: boolean; readonly keyType: RuntimeType; readonly valueType: RuntimeType };
-type Evaluator = {
-  debugType(value: unknown): RuntimeType;
-  debugTypeDeep(value: unknown): RuntimeType;
-  readonly registry: { getListType(item: RuntimeType): RuntimeType; getMapType(key: RuntimeType, value: RuntimeType): RuntimeType };
-};
-
-const HOOK = 'captureEvaluator'; // not among the functions that conditions may call
-
-/** To be called once, after everything else is registered. */
-export function boundRuntimeTypes(environment: Environment): void {
-  let evaluator: Evaluator | undefined;
-  environment.registerFunction(`${HOOK}(ast): bool`, () => ({
-    typeCheck: (checker: { getType(name: string): unknown }) => checker.getType('bool'),
-    evaluate: (own: Evaluator) => {
-      evaluator = own;
-      return true;
-    },
-  }));
-  environment.evaluate(`${HOOK}(true)`, {});
-  assert(evaluator !== undefined && typeof evaluator.debugTypeDeep === 'function', 'the CEL library hands its evaluator to macros');
-  const bounded = evaluator;
-  bounded.debugTypeDeep = (value) => typeOf(bounded, value, MAX_TYPE_DEPTH);
+export function boundRuntimeTypes(evaluator: Evaluator): void {
+  evaluator.debugTypeDeep = (value) => typeOf(evaluator, value, MAX_TYPE_DEPTH);
 }
 
 function typeOf(evaluator: Evaluator, value: unknown, depth: number): RuntimeType {

@@ -5,9 +5,11 @@ import { cutText } from './cut-text.ts';
 import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
-import { surveyCondition, type ConditionCost, type ConditionProblem, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { surveyCondition, type ConditionProblem, type ConditionSurvey, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import { evaluatorOf } from './policy-condition-evaluator.ts';
 import { redirect, registerOwnFunctions, withWrittenNames } from './policy-condition-functions.ts';
-import { sizeCheck } from './policy-condition-size.ts';
+import { SentWeights, sizeCheck } from './policy-condition-size.ts';
+import { CheckSteps, countFailures, countSteps } from './policy-condition-steps.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -62,6 +64,8 @@ export class ConditionVariables {
   attributes: Attributes = NO_ATTRIBUTES;
   caller: CelAgent | null = null;
   estimated_cost_usd = 0;
+  readonly weights = new SentWeights();
+  readonly steps = new CheckSteps();
   readonly #caller = new CelAgent();
   #asMaps: ConditionVariables | undefined;
 
@@ -72,6 +76,8 @@ export class ConditionVariables {
     this.attributes = attributes ?? NO_ATTRIBUTES;
     this.caller = caller === undefined ? null : this.#caller.fill(caller);
     this.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
+    this.weights.reset(this.attributes);
+    this.steps.reset();
     this.#asMaps = undefined;
     return this;
   }
@@ -124,7 +130,9 @@ function createEnvironment(): Environment {
   environment.registerOperator('double % double: double', (a: number, b: number) => a % b);
   environment.registerOperator('double == int: bool', (a: number, b: bigint) => a === Number(b)); // and `!=`, and the other way round
   registerOwnFunctions(environment);
-  boundRuntimeTypes(environment);
+  const evaluator = evaluatorOf(environment);
+  boundRuntimeTypes(evaluator);
+  countFailures(evaluator);
   leaveOutDrawings(environment);
   return environment;
 }
@@ -157,7 +165,8 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
   if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must be true or false, this is ${type ?? 'something else'}` }]);
-  return ok({ source, evaluate: boundedEvaluation(parsed, source, survey.cost) });
+  countSteps(survey.loops, survey.splits);
+  return ok({ source, evaluate: boundedEvaluation(parsed, source, survey) });
 }
 
 /** Puts the compiled pattern of a call into the tree, or says why the pattern cannot be compiled. */
@@ -182,12 +191,13 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }
 
-function boundedEvaluation(parsed: ParseResult, source: string, cost: ConditionCost): Condition['evaluate'] {
-  if (cost.degree === 0) return (variables) => evaluateOnce(parsed, source, variables);
+function boundedEvaluation(parsed: ParseResult, source: string, { cost, loops, splits }: ConditionSurvey): Condition['evaluate'] {
+  const evaluate: Condition['evaluate'] = (variables) => evaluateOnce(parsed, source, variables);
+  if (loops.length === 0 && splits.length === 0) return evaluate;
   const refusalOf = sizeCheck(cost);
   return (variables) => {
     const error = refusalOf(variables);
-    return error === undefined ? evaluateOnce(parsed, source, variables) : { error };
+    return error === undefined ? variables.steps.count(() => evaluate(variables)) : { error };
   };
 }
 
