@@ -11,6 +11,7 @@ import { readCheckActionRequestJson } from './check-json.ts';
 import { jsonCodec } from './json.ts';
 import { cutList, type ItemSpan } from './json-list.ts';
 import { parseJsonText, textOf } from './json-body.ts';
+import { MAX_MARKS, hasMoreBrackets } from './json-size.ts';
 import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 
@@ -19,7 +20,7 @@ export type CheckBatch = {
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
 };
 
-/** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. */
+/** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. JSON is, if it is not all brackets. */
 const USUAL_BYTES = 256 * 1024;
 /** A larger one is worked on in slices of about this size: a few milliseconds each, even where every attribute has a name of its own. */
 const SLICE_BYTES = 64 * 1024;
@@ -28,7 +29,7 @@ export type BatchDecode = (body: Buffer) => Result<CheckBatch, Fault>;
 
 /** Only tests give other sizes. */
 export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
-  body.length <= usualBytes ? whole(usual.json(body)) : attempt(() => {
+  body.length <= usualBytes && !hasMoreBrackets(body, MAX_MARKS) ? whole(usual.json(body)) : attempt(() => {
     const text = textOf(body);
     const items = cutList(text, 'requests', MAX_BATCH_ITEMS);
     if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');

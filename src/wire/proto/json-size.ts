@@ -21,3 +21,15 @@ export function hasMoreMarks(text: string, most: number): boolean {
   }
   return false;
 }
+
+/**
+ * Whether a JSON text has more opening brackets than that, those within its strings among them. Of lists and mappings nested in
+ * each other, parsing takes ten times as long as of anything else. Searching the bytes takes a hundredth of what parsing does.
+ */
+export function hasMoreBrackets(body: Buffer, most: number): boolean {
+  let brackets = 0;
+  for (const bracket of [0x5b, 0x7b]) { // [ {
+    for (let at = body.indexOf(bracket); at !== -1 && brackets <= most; at = body.indexOf(bracket, at + 1)) brackets += 1;
+  }
+  return brackets > most;
+}

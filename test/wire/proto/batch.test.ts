@@ -5,6 +5,7 @@ import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import { jsonCodec } from '../../../src/wire/proto/json.ts';
 import type { CheckActionRequest, JsonObject } from '../../../src/wire/proto/messages.ts';
 import { messageShape } from '../../../src/wire/proto/schema.ts';
+import { processorMsOf } from '../../support/processor-time.ts';
 
 const SLICE_BYTES = 100;
 
@@ -60,6 +61,15 @@ test('no slice holds more than one check beyond its size, and a batch of usual s
 test('a check of a large batch has no more values than one that comes by itself', () => {
   const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
   expect(readJson(`{"requests":[{},${many}]}`)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' });
+});
+
+test('a batch of usual size that is nothing but brackets is refused before it is parsed, and one of many short lists is read', () => {
+  for (const [open, close, times] of [['[', ']', 130_000], ['{"":', '}', 52_000]] as const) {
+    const deep = Buffer.from(`{"requests":[{},{"attributes":{"a":${open.repeat(times)}0${close.repeat(times)}}}]}`);
+    expect(processorMsOf(() => expect(readAll(jsonBatch(), deep)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' }))).toBeLessThan(20);
+  }
+  const short = { attributes: { matrix: Array.from({ length: 3_000 }, () => [1]) } };
+  expect(readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: Array.from({ length: 10 }, () => short) })))).toMatchObject({ count: 10 });
 });
 
 test('what is wrong in a large batch is named as in a small one', () => {
