@@ -232,7 +232,7 @@ async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (wa
   // A database that does not answer delays neither of them longer than that.
   await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
   onStep('the store of what was spent');
-  await switchboard.spend.saveAll().catch((error: unknown) => onError(error, 'saving budgets'));
+  await switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
   onStep('the audit log');
   await auditReader.close();
   await supervisor.closeAudit();

@@ -15,10 +15,8 @@ export type Effect =
   | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly number: number; readonly signal: Signal }
   | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
-  /** What the budgets remember has changed and must be kept before the answer leaves. */
-  | { readonly kind: 'spend-changed' }
-  /** What was told again was counted before: all that was must be kept, also what is on its way to the store. */
-  | { readonly kind: 'spend-repeated' }
+  /** What the budgets remember must be kept before the answer leaves, also what is on its way to the store. */
+  | { readonly kind: 'spend-told' }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
 

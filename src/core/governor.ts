@@ -205,8 +205,8 @@ export class Governor {
     const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, usageSinceMs, op }, nowMs);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
     // A retry may overtake the first record on its way to the disk, and must not be answered before it.
-    if (duplicate) return { reply, effects: [{ kind: 'spend-repeated' }] };
-    const effects: Effect[] = [{ kind: 'spend-changed' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
+    if (duplicate) return { reply, effects: [{ kind: 'spend-told' }] };
+    const effects: Effect[] = [{ kind: 'spend-told' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
     if (exceeded !== undefined) {
       const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId === undefined ? null : redactText(usageId), ...exceededPayload(exceeded) };
       effects.push({ kind: 'audit', draft: { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId, decision: 'deny', reason: exceededReason(exceeded), payload } });

@@ -1,33 +1,44 @@
 import type { BudgetTracker } from '../core/budget.ts';
 import type { BudgetStore } from '../gateway/ports.ts';
 
-/** Takes spend to its store. */
+/**
+ * Takes spend to its store, one write after the other. A write holds all that an owner has spent, so where one could begin before
+ * another has failed, the store would have the spend of a usage without its id, and a retry after a restart would count twice.
+ */
 export class SpendSaver {
   readonly #budgets: BudgetTracker;
   readonly #store: Pick<BudgetStore, 'save'>;
-  /** Writes under way. */
-  readonly #saving = new Set<Promise<void>>();
+  /** The latest write, once it has ended in whichever way. */
+  #written: Promise<void> = Promise.resolve();
+  /** The write that has not begun, for all who ask meanwhile. */
+  #next: Promise<void> | undefined;
 
   constructor(budgets: BudgetTracker, store: Pick<BudgetStore, 'save'>) {
     this.#budgets = budgets;
     this.#store = store;
   }
 
-  /** Resolves once the store has what was spent since the last call; what it could not take comes again with the next. */
-  async save(): Promise<void> {
+  /** Resolves once the store has all spend; what it could not take comes again with the next call. */
+  save(): Promise<void> {
+    this.#next ??= this.#saveAfter(this.#written);
+    return this.#next;
+  }
+
+  async #saveAfter(written: Promise<void>): Promise<void> {
+    await written;
+    this.#next = undefined;
+    const saving = this.#write();
+    this.#written = saving.catch(() => undefined);
+    return saving;
+  }
+
+  async #write(): Promise<void> {
     const changes = this.#budgets.drainChanges();
-    const saving = this.#store.save(changes);
-    this.#saving.add(saving);
     try {
-      await saving;
+      await this.#store.save(changes);
     } catch (error) {
       this.#budgets.requeueChanges(changes);
       throw error;
-    } finally {
-      this.#saving.delete(saving);
     }
   }
-
-  /** Resolves once the store has all spend, also what is on its way. */
-  async saveAll(): Promise<void> { await Promise.all([...this.#saving, this.save()]); }
 }

@@ -218,11 +218,8 @@ export class Switchboard {
         case 'budget-alert':
           this.tally.budgetAlerts[effect.alert.percent] += 1;
           break;
-        case 'spend-changed':
+        case 'spend-told':
           durable = this.spend.save();
-          break;
-        case 'spend-repeated':
-          durable = this.spend.saveAll();
           break;
         case 'agent-saved':
           durable = this.#options.agents.save(effect.registration);
