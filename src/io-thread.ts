@@ -7,6 +7,7 @@ import { explain, type Fault } from './core/fault.ts';
 import { assertNever, ok, type Result } from './core/result.ts';
 import type { Principal } from './core/scope.ts';
 import { CachedAuthenticator } from './gateway/cached-authenticator.ts';
+import type { Clock } from './gateway/ports.ts';
 import { VerifiedCache } from './gateway/verified-cache.ts';
 import { IoLink } from './threads/io-link.ts';
 import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
@@ -66,7 +67,7 @@ class IoThread {
   readonly #data: IoData;
   readonly #link: IoLink;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
-  readonly #clock = createClock();
+  readonly #clock: Clock;
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
   readonly #largeBatches = new LargeBatches();
@@ -78,6 +79,7 @@ class IoThread {
     this.#main = main;
     this.#start = start;
     this.#data = start.data as IoData;
+    this.#clock = createClock(undefined, undefined, start.nowMs);
     const { maxPending, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
     const link = new IoLink(main, start.auditPort, { maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;

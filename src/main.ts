@@ -156,7 +156,7 @@ async function assemble(resources: Resources, undo: Undo) {
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
   const supervisor = new Supervisor({
-    switchboard, audit,
+    switchboard, audit, clock,
     ioData: ioDataOf(config),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort, grpcPort: config.SVC_GRPC_ADDR.port },

@@ -2,10 +2,11 @@ import type { Clock } from '../gateway/ports.ts';
 
 /**
  * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed until
- * the two agree again, so that nothing that waits for time to pass waits for ever.
+ * the two agree again, so that nothing that waits for time to pass waits for ever. `fromMs`: what an older clock shows, where
+ * this one is to go by the same time.
  */
-export function createClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()): Clock {
-  let nowMs = wallMs();
+export function createClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now(), fromMs = 0): Clock {
+  let nowMs = Math.max(fromMs, wallMs());
   let readAtMs = monotonicMs();
   return {
     nowMs() {

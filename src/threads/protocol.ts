@@ -27,6 +27,8 @@ export type IoStart = {
   readonly ports: Ports;
   /** How many I/O threads there are, which all listen on the same ports. */
   readonly threads: number;
+  /** The time in the main thread, in milliseconds since the Unix epoch: ahead of the wall clock where that was set back. */
+  readonly nowMs: number;
 };
 
 /** What an I/O thread tells whoever started it. Not sent in batches, because it is about the thread itself. */

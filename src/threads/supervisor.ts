@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { within } from '../adapters/within.ts';
 import { assertNever } from '../core/result.ts';
+import type { Clock } from '../gateway/ports.ts';
 import type { AuditLink } from './audit-link.ts';
 import type { ConnectIo } from './audit-thread.ts';
 import { BusyTime } from './busy-time.ts';
@@ -14,6 +15,7 @@ import { workerFile } from './worker-file.ts';
 export type SupervisorOptions = {
   readonly switchboard: Switchboard;
   readonly audit: AuditLink;
+  readonly clock: Clock;
   readonly ioThreads: number;
   /** Plain data for the threads' entries. `ports` 0 takes free ones; after the first start they are kept. */
   readonly ioData: unknown;
@@ -145,9 +147,9 @@ export class Supervisor {
 
   #startIoThread(place: Place): Promise<Listening> {
     const io = this.#lastIo += 1;
-    const { switchboard, ioData, ioThreads, note } = this.#options;
+    const { switchboard, clock, ioData, ioThreads, note } = this.#options;
     const auditPort = this.#auditPortFor(io);
-    const start: IoStart = { place, data: ioData, auditPort, ports: this.#ports, threads: ioThreads };
+    const start: IoStart = { place, data: ioData, auditPort, ports: this.#ports, threads: ioThreads, nowMs: clock.nowMs() };
     return new Promise((resolve, reject) => {
       const name = `io-${place}`;
       const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name });

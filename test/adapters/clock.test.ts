@@ -68,3 +68,18 @@ test('asked in steps of a millisecond while the wall clock is behind, it still g
   }
   expect(clock.nowMs()).toBe(10_500);
 });
+
+test('one that begins beside an older clock goes by the same time, also while the wall clock is set back', () => {
+  const now = { wallMs: 10_000, monotonicMs: 0 };
+  const older = createClock(() => now.wallMs, () => now.monotonicMs);
+  now.wallMs = 8_000;
+  const restarted = createClock(() => now.wallMs, () => now.monotonicMs, older.nowMs());
+  expect(restarted.nowMs()).toBe(10_000);
+  const times = [1_000, 1_000, 1_000, 1_000, 1_000].map((ms) => {
+    now.wallMs += ms;
+    now.monotonicMs += ms;
+    return [older.nowMs(), restarted.nowMs()];
+  });
+  expect(times).toEqual([[10_500, 10_500], [11_000, 11_000], [11_500, 11_500], [12_000, 12_000], [13_000, 13_000]]);
+  expect(createClock(() => now.wallMs, () => now.monotonicMs, 5_000).nowMs()).toBe(13_000); // a message that took long to come
+});
