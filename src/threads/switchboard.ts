@@ -112,7 +112,6 @@ export class Switchboard {
     const { bodies, appliedAtMs } = batch;
     const auditIndex = bodies.length;
     const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
-    if (command.type === 'check') this.#tallyCheck(reply as Replies['check']);
     const durable = this.#carryOut(effects, appliedAtMs, batch);
     if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
@@ -124,6 +123,7 @@ export class Switchboard {
       };
       void this.#recordWhenDurable(io, alone, durable);
     } else if (bodies.length === auditIndex) {
+      if (command.type === 'check') this.#tallyCheck(reply as Replies['check']);
       this.#answer(io, id, reply);
     } else {
       batch.replies.push({ type: 'command-reply', id, reply, auditIndex });
@@ -132,6 +132,7 @@ export class Switchboard {
     }
   }
 
+  /** By the answer that leaves. */
   #tallyCheck(reply: Replies['check']): void { this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1; }
 
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
@@ -267,7 +268,12 @@ export class Switchboard {
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
   #settle(io: IoId, batch: Batch, isWritten: boolean): void {
     const { onAuditFailure } = this.#options;
-    if (isWritten || onAuditFailure === 'allow') for (const signal of batch.signals) this.#signal(signal);
+    const isAnswered = isWritten || onAuditFailure === 'allow';
+    batch.commands.forEach(({ type }, at) => {
+      const { reply } = batch.replies[at]!;
+      if (type === 'check') this.#tallyCheck((isAnswered ? reply : unrecordedReply(reply)) as Replies['check']);
+    });
+    if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
     if (isWritten) return;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);

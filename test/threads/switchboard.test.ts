@@ -362,3 +362,28 @@ test('where checks are limited, each credential has its own, and one too many is
   expect(batches.map(({ count }) => count)).toEqual([3]);
   expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id)) !== undefined)).toEqual([true, true, false, true]);
 });
+
+test('checks are counted by the decision that was answered, also where what was decided could not be recorded', async () => {
+  const { ask, write, refuse, replyTo, audit, switchboard } = openSwitchboard();
+  const forbidden = checkOf(SIBLING, 't:0', { resource: 'forbidden' });
+  ask(checkOf(CRAWLER, 't:1'), forbidden, { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+  write(1);
+  const [unwritten] = ask(checkOf(CRAWLER, 't:2'), controlOf('t:1', 'pause'), forbidden);
+  refuse();
+  const [refused] = ask(checkOf(CRAWLER, 't:3'));
+  for (const id of [unwritten!, refused!]) expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny' } });
+  expect(switchboard.tally.checks).toEqual({ allow: 1, deny: 4, error: 0 });
+  audit.receive({ type: 'writable' });
+  ask(checkOf(CRAWLER, 't:4'));
+  write(3);
+  audit.catchUp();
+  expect(switchboard.tally.checks).toEqual({ allow: 2, deny: 4, error: 0 });
+});
+
+test('with allow, checks that could not be recorded are counted as they were answered', async () => {
+  const { ask, refuse, replyTo, switchboard } = openSwitchboard({ onAuditFailure: 'allow' });
+  const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
+  refuse();
+  expect(await replyTo(unwritten!)).toMatchObject({ value: { decision: 'allow' } });
+  expect(switchboard.tally.checks).toEqual({ allow: 1, deny: 0, error: 0 });
+});
