@@ -147,7 +147,7 @@ export const VARIABLES = {
   SVC_RATE_LIMIT_API: countOf('requests a minute', 0, 1_000_000, '6000',
     'HTTP API requests a minute per credential, and per address (IPv6: per /64) without a valid one; includes agents registered or removed over gRPC and Connect; 0: no limit'),
   SVC_RATE_LIMIT_AUTH: countOf('requests a minute', 0, 1_000_000, '600',
-    'requests a minute per address (IPv6: per /64) on the public auth routes; 0: no limit'),
+    'requests a minute per address (IPv6: per /64) on the public auth routes, but for tokens that a valid API key is exchanged for; 0: no limit'),
   SVC_RATE_LIMIT_CHECK: countOf('requests a minute', 0, 100_000_000, '0', 'checks a minute per credential; 0: no limit'),
   SVC_OPS_TTL_SECS: countOf('seconds', 1, 86_400, '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: countOf('seconds', 1, 3_600, '10', 'how often finished operations are swept'),

@@ -23,6 +23,9 @@ test('the public auth routes count by address, and say when to come again', asyn
   expect([last.status, last.headers.get('content-type'), last.headers.get('ratelimit-policy')]).toEqual([429, 'application/problem+json', '"default";q=3;w=60']);
   expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await last.json() as { code: string }).code).toBe('rate_limited');
+  // A key that holds has a limit of its own, which is that of the API.
+  expect((await gateway.call('POST', '/api/v1/auth/token')).status).toBe(200);
+  expect((await ask('POST', '/api/v1/auth/token', 'no-key')).status).toBe(429);
   expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
 });
 

@@ -132,10 +132,17 @@ class RouteServer {
 
   async #answerPublic(route: PublicRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const { link } = this.#options;
-    const limited = await overLimit(link, route.limit ?? 'address', networkOf(request.remoteAddress));
+    const limited = await this.#overPublicLimit(route, request);
     if (limited !== undefined) return limited;
     const parsed = route.isBodyIgnored === true ? ok(undefined) : parseBody(body, request.headers);
     return parsed.ok ? route.handle({ body: parsed.value, ...request }, link) : parsed;
+  }
+
+  /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */
+  async #overPublicLimit({ limit = 'address', credentials }: PublicRow, { bearer, remoteAddress }: Unparsed): ReturnType<typeof overLimit> {
+    const { link, authenticate } = this.#options;
+    const known = bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
+    return known?.ok === true ? overLimit(link, 'credential', known.value.subject) : overLimit(link, limit, networkOf(remoteAddress));
   }
 
   /** Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it. */
