@@ -25,9 +25,9 @@ export function unreachableAllows(documents: readonly PolicyDocument[]): readonl
 
 type Denial = { readonly place: number; readonly rule: Rule; readonly policy: string; readonly scope: PolicyScope; readonly actions: readonly Glob[]; readonly resources: readonly Glob[] };
 
-/** Denials by how their patterns begin. Comparing each allow with each deny among ten thousand rules would take seconds of a start. */
+/** Denials by how their patterns begin and end. Comparing each allow with each deny among ten thousand rules would take seconds of a start. */
 class Denials {
-  readonly #byAction = new ByHead<ByHead<Denial[]>>();
+  readonly #byAction = new ByEnds<ByEnds<Denial[]>>();
 
   constructor(documents: readonly PolicyDocument[]) {
     let place = 0;
@@ -43,51 +43,67 @@ class Denials {
   takingAll({ actions, resources }: Rule, scope: PolicyScope): Denial | undefined {
     const reached = narrowestOf(scope);
     const takesAll = (denial: Denial): boolean => covers(denial.scope, reached) && coverAll(denial.actions, actions) && coverAll(denial.resources, resources);
-    return this.#byAction.headsOf(actions[0] ?? '')
-      .flatMap((byResource) => byResource.headsOf(resources[0] ?? ''))
+    return this.#byAction.around(actions[0] ?? '')
+      .flatMap((byResource) => byResource.around(resources[0] ?? ''))
       .flatMap((denials) => denials.find(takesAll) ?? [])
       .reduce<Denial | undefined>((first, denial) => (first !== undefined && first.place < denial.place ? first : denial), undefined);
   }
 
   #add(denial: Denial): void {
     const { actions, resources } = denial.rule;
-    const head = resources.map(headOf).reduce(sharedHead);
-    for (const action of new Set(actions.map(headOf))) this.#byAction.at(action, () => new ByHead()).at(head, () => []).push(denial);
+    const ends = resources.map(endsOf).reduce(sharedEnds);
+    for (const action of distinct(actions.map(endsOf))) this.#byAction.at(action, () => new ByEnds()).at(ends, () => []).push(denial);
   }
 }
 
-/** Values by the text with which something begins. */
-class ByHead<T> {
-  readonly #values = new Map<string, T>();
-  readonly #lengths = new Set<number>();
+/** The texts that everything which a pattern matches begins and ends with. */
+type Ends = { readonly head: string; readonly tail: string };
 
-  at(head: string, make: () => T): T {
-    const known = this.#values.get(head);
+/** Values by the texts with which something begins and ends. */
+class ByEnds<T> {
+  readonly #values = new Map<string, T>();
+  readonly #lengths = new Map<string, readonly [head: number, tail: number]>();
+
+  at({ head, tail }: Ends, make: () => T): T {
+    const key = keyOf(head, tail);
+    const known = this.#values.get(key);
     if (known !== undefined) return known;
     const made = make();
-    this.#values.set(head, made);
-    this.#lengths.add(head.length);
+    this.#values.set(key, made);
+    this.#lengths.set(`${head.length} ${tail.length}`, [head.length, tail.length]);
     return made;
   }
 
-  /** The values of all heads that this text begins with. */
-  headsOf(text: string): readonly T[] {
+  /** The values of all ends that this text begins and ends with. */
+  around(text: string): readonly T[] {
     const found: T[] = [];
-    for (const length of this.#lengths) {
-      const value = length > text.length ? undefined : this.#values.get(text.slice(0, length));
+    for (const [head, tail] of this.#lengths.values()) {
+      const value = Math.max(head, tail) > text.length ? undefined : this.#values.get(keyOf(text.slice(0, head), text.slice(text.length - tail)));
       if (value !== undefined) found.push(value);
     }
     return found;
   }
 }
 
-/** The text that everything the pattern matches begins with. */
-const headOf = (pattern: string): string => pattern.split(/[*?]/, 1)[0] ?? '';
+/** No two pairs have the same key: the length of the first says where it ends. */
+const keyOf = (head: string, tail: string): string => `${head.length} ${head}${tail}`;
 
-function sharedHead(one: string, other: string): string {
+const distinct = (ends: readonly Ends[]): Iterable<Ends> => new Map(ends.map((each) => [keyOf(each.head, each.tail), each])).values();
+
+function endsOf(pattern: string): Ends {
+  const literals = pattern.split(/[*?]/);
+  return { head: literals[0] ?? '', tail: literals.at(-1) ?? '' };
+}
+
+const sharedEnds = (one: Ends, other: Ends): Ends => ({
+  head: one.head.slice(0, sharedLength(one.head.length, (at) => one.head[at] === other.head[at])),
+  tail: one.tail.slice(one.tail.length - sharedLength(one.tail.length, (at) => one.tail.at(-1 - at) === other.tail.at(-1 - at))),
+});
+
+function sharedLength(most: number, isSame: (at: number) => boolean): number {
   let length = 0;
-  while (length < one.length && one[length] === other[length]) length += 1;
-  return one.slice(0, length);
+  while (length < most && isSame(length)) length += 1;
+  return length;
 }
 
 /** Stands for every agent of the scope: as nothing is named '', a scope that reaches this one reaches all of them. */
