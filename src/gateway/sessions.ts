@@ -77,8 +77,9 @@ type Ending = keyof typeof ENDINGS;
 async function standingOf(reads: AccountReads, token: RefreshToken | undefined, nowMs: number): Promise<Standing> {
   const account = token && (await reads.accountById(token.session.accountId));
   if (token === undefined || account === undefined) return { kind: 'dead' };
-  if (token.session.revokedAtMs !== null || account.disabled || token.expiresAtMs <= nowMs) return { kind: 'dead' };
-  return token.rotatedAtMs === null ? { kind: 'live', token, account } : { kind: 'replayed', token };
+  if (token.session.revokedAtMs !== null || account.disabled) return { kind: 'dead' };
+  if (token.rotatedAtMs !== null) return { kind: 'replayed', token }; // its time does not count: a successor may be in use
+  return token.expiresAtMs <= nowMs ? { kind: 'dead' } : { kind: 'live', token, account };
 }
 
 /** Succeeds when there is nothing to end. */

@@ -46,6 +46,16 @@ test('an exchanged cookie that comes again ends the session, for whoever holds i
   expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', actor: 'anonymous' });
 });
 
+test('an exchanged cookie ends the session that goes on without it also when its own time is up', async () => {
+  const { scene, refreshToken } = await signedIn();
+  scene.advance(11 * HOUR_MS);
+  const next = valueOf(await scene.refresh({ refreshToken }));
+  scene.advance(11 * HOUR_MS);
+  expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+  expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
+  expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', actor: 'anonymous' });
+});
+
 test('the other sessions of the account go on', async () => {
   const { scene, refreshToken } = await signedIn();
   const other = valueOf(await signIn(scene, 'owner@example.com'));
