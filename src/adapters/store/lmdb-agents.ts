@@ -1,35 +1,31 @@
 import type { AgentRegistration } from '../../core/agents.ts';
 import { agentKeyOf, type AgentKey } from '../../core/ids.ts';
 import type { AgentStore } from '../../gateway/ports.ts';
-import type { EmbeddedStore } from './lmdb.ts';
+import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
+import { storedKey } from './stored-key.ts';
 
-/**
- * Registrations in the embedded store. Its keys are limited in bytes, and three names can be longer than that: the digest of the
- * credential, which no two agents share, is short and always there.
- */
+/** Registrations in the embedded store: a single row for each agent, so that no token of before lies beside the one in force. */
 export function createLmdbAgents(store: EmbeddedStore): AgentStore {
   const table = store.table<string, AgentRegistration>('agents');
-  const keyInStore = new Map<AgentKey, string>();
+  /** Agents whose row lies under its credential, where earlier releases have put it. */
+  const misplaced = new Map<AgentKey, string>();
+  const clear = (inTransaction: TableInTransaction<string, AgentRegistration>, key: AgentKey): void => {
+    inTransaction.remove(storedKey(key));
+    const elsewhere = misplaced.get(key);
+    if (elsewhere !== undefined) inTransaction.remove(elsewhere);
+  };
   return {
     *load() {
-      for (const [credential, row] of table.entries()) {
-        keyInStore.set(agentKeyOf(row.identity), credential);
+      for (const [place, row] of table.entries()) {
+        if (place === row.credential) misplaced.set(agentKeyOf(row.identity), place);
         yield row;
       }
     },
-    async save(registration) {
+    save: (registration) => table.transaction((inTransaction) => {
       const key = agentKeyOf(registration.identity);
-      const before = keyInStore.get(key);
-      keyInStore.set(key, registration.credential);
-      await table.transaction((inTransaction) => {
-        if (before !== undefined) inTransaction.remove(before);
-        inTransaction.put(registration.credential, registration);
-      });
-    },
-    async remove(key) {
-      const before = keyInStore.get(key);
-      keyInStore.delete(key);
-      if (before !== undefined) await table.remove(before);
-    },
+      clear(inTransaction, key);
+      inTransaction.put(storedKey(key), registration);
+    }),
+    remove: (key) => table.transaction((inTransaction) => clear(inTransaction, key)),
   };
 }

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { Key } from 'lmdb';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
 import { createLmdbAgents } from '../../../src/adapters/store/lmdb-agents.ts';
-import { openEmbeddedStore } from '../../../src/adapters/store/lmdb.ts';
+import { openEmbeddedStore, type EmbeddedStore, type Table } from '../../../src/adapters/store/lmdb.ts';
+import type { AgentRegistration } from '../../../src/core/agents.ts';
 import { agentKeyOf, type SecretDigest } from '../../../src/core/ids.ts';
 import type { AgentStore } from '../../../src/gateway/ports.ts';
 import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
@@ -63,6 +65,47 @@ test('a token that was replaced, or whose agent was deregistered, comes back wit
   expect(await run(async (agents) => agents.remove(keyOf('crawler')))).toEqual(['crawler c3', 'writer w1']);
   expect(await run(async () => undefined)).toEqual(['writer w1']);
 });
+
+test('a token comes back with no restart that was replaced after the store had refused a write', async () => {
+  const folder = temporaryFolder();
+  const registration = (credential: string) =>
+    ({ identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const store = openEmbeddedStore(folder);
+  let isFull = false;
+  const agents = createLmdbAgents(refusing(store, () => isFull));
+  await agents.save(registration('old'));
+  await agents.save(registration('unrecorded'));
+  isFull = true;
+  await expect(agents.save(registration('old'))).rejects.toThrow('full');
+  isFull = false;
+  await agents.save(registration('new'));
+  await store.close();
+  expect(Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential)).toEqual(['new']);
+});
+
+test('a token that an earlier release has kept is in force, and comes back with no restart once it was replaced or its agent deregistered', async () => {
+  const folder = temporaryFolder();
+  const registration = (agentId: string, credential: string) =>
+    ({ identity: { orgId: 'acme', teamId: 'search', agentId }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const store = openEmbeddedStore(folder);
+  const table = store.table<string, AgentRegistration>('agents');
+  for (const [agentId, credential] of [['crawler', 'c1'], ['gone', 'g1'], ['reader', 'r1']] as const) await table.put(credential, registration(agentId, credential));
+  const agents = createLmdbAgents(store);
+  expect(Array.from(agents.load(), ({ credential }) => credential)).toEqual(['c1', 'g1', 'r1']);
+  await agents.save(registration('crawler', 'c2'));
+  await agents.remove(agentKeyOf(registration('gone', '').identity));
+  await store.close();
+  expect(Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential).toSorted()).toEqual(['c2', 'r1']);
+});
+
+/** The store, on a disk that takes nothing while it is full. */
+function refusing(store: EmbeddedStore, isFull: () => boolean): EmbeddedStore {
+  const table = <K extends Key, Row>(name: string): Table<K, Row> => {
+    const whole = store.table<K, Row>(name);
+    return { ...whole, transaction: (action) => (isFull() ? Promise.reject(new Error('full')) : whole.transaction(action)) };
+  };
+  return { ...store, table };
+}
 
 test('the store is closed to other users of the machine', () => {
   const folder = temporaryFolder();
