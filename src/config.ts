@@ -158,7 +158,7 @@ export const VARIABLES = {
     'registered agents; beyond that, new ones are refused until others are deregistered'),
   SVC_MAX_ORG_AGENTS: fitting(AGENTS_PER_MIB / 2, 500_000, 'the same for each org'),
   SVC_MAX_ORG_API_KEYS: count(1, 1_000_000, '10000',
-    'usable API keys of one org; beyond that, 409 until others of it are revoked or expire'),
+    'usable API keys of one org; beyond that, 409 until others of it are revoked or expire. With those that ended in the last 30 days, four times as many, and at least 1000'),
   SVC_MAX_PENDING: count(1, 1_000_000, '20000',
     'requests waiting for an answer, per I/O thread, at most half of them of one org, half of agents that are not known to the thread, and half with bearers that are not; beyond that, 503, over gRPC and Connect `resource_exhausted`'),
   SVC_MAX_STREAMS: count(0, 1_000_000, '10000',

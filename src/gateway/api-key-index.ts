@@ -1,4 +1,4 @@
-import { isUsable, type ApiKey } from '../core/api-key.ts';
+import { isLongOver, isUsable, type ApiKey } from '../core/api-key.ts';
 import type { Page } from '../core/commands.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { lowerBound } from '../core/lower-bound.ts';
@@ -27,11 +27,10 @@ export class ApiKeyIndex {
   }
 
   /** How many keys of the org are usable. */
-  usableOf(orgId: string, nowMs: number): number {
-    let count = 0;
-    for (const id of this.#idsByOrg.of(orgId)) if (isUsable(this.#byId.get(id)!, nowMs)) count += 1;
-    return count;
-  }
+  usableOf(orgId: string, nowMs: number): number { return this.#countOf(orgId, (key) => isUsable(key, nowMs)); }
+
+  /** How many keys of the org are usable, or ended after this time. */
+  usableOrEndedAfter(orgId: string, afterMs: number): number { return this.#countOf(orgId, (key) => !isLongOver(key, afterMs)); }
 
   all(): ApiKey[] {
     return Array.from(this.#byId.values());
@@ -73,6 +72,12 @@ export class ApiKeyIndex {
       items.push(key);
     }
     return { items, next: undefined };
+  }
+
+  #countOf(orgId: string, counts: (key: ApiKey) => boolean): number {
+    let count = 0;
+    for (const id of this.#idsByOrg.of(orgId)) if (counts(this.#byId.get(id)!)) count += 1;
+    return count;
   }
 
   #placeOf(key: ApiKey): number {

@@ -25,15 +25,22 @@ export type ApiKeysDeps = {
   readonly store: ApiKeyStore;
   readonly audit: AuditLog;
   readonly clock: Clock;
-  /** Usable keys of one org at once. Those bound to no org are the operator's, and not counted. */
+  /**
+   * Usable keys of one org at once. Those that have ended are held for as long as they are listed, so they are limited, too: see
+   * `mostKeysOf`. Keys bound to no org are the operator's, and not counted.
+   */
   readonly maxOrgKeys: number;
   /** The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store. */
   readonly pauseBetweenLooks?: (() => Promise<unknown>) | undefined;
 };
 
+const DAY_MS = 24 * 60 * 60_000;
+
 const USE_RECORDED_EVERY_MS = 60_000;
 /** Keys that are long over are forgotten when there are this many keys or, if that is more, twice as many as the last time left. */
 const MIN_KEYS_TO_FORGET = 1000;
+/** How many keys an org may have in the list, with those that have ended: by making keys and revoking them it would fill the memory that all share. */
+const mostKeysOf = (maxOrgKeys: number): number => Math.max(1000, 4 * maxOrgKeys);
 /** Longer than a write to a shared store may take to become visible. */
 const REFRESH_OVERLAP_MS = 60_000;
 
@@ -145,14 +152,14 @@ export class ApiKeys {
 
   /**
    * Puts a key in force. `exists`: nothing was changed, because the store has one of this id or digest. Faults: `conflict` when its
-   * org has as many usable keys as it may, counting those that are being added, and those of the store and the audit log.
+   * org has as many keys as it may, counting those that are being added, and those of the store and the audit log.
    */
   async add(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
     const { orgId } = record;
     if (orgId === null) return this.#insert(record, 'insert');
-    const { clock, maxOrgKeys } = this.#deps;
     const adding = this.#adding.get(orgId) ?? 0;
-    if (this.#index.usableOf(orgId, clock.nowMs()) + adding >= maxOrgKeys) return fail({ kind: 'conflict', detail: `org ${orgId} has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some, or have SVC_MAX_ORG_API_KEYS raised` });
+    const refused = this.#refuseOneMore(orgId, adding);
+    if (refused !== undefined) return refused;
     this.#adding.set(orgId, adding + 1);
     try {
       return await this.#insert(record, 'insert');
@@ -161,6 +168,17 @@ export class ApiKeys {
       if (left === 0) this.#adding.delete(orgId);
       else this.#adding.set(orgId, left);
     }
+  }
+
+  #refuseOneMore(orgId: string, adding: number): Result<never, Fault> | undefined {
+    const { clock, maxOrgKeys } = this.#deps;
+    const most = mostKeysOf(maxOrgKeys);
+    const problem = this.#index.usableOf(orgId, clock.nowMs()) + adding >= maxOrgKeys
+      ? `has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some`
+      : this.#index.usableOrEndedAfter(orgId, this.#longAgoMs()) + adding >= most
+        ? `has as many API keys as an org may have, with those that ended in the last ${LISTED_WHEN_OVER_MS / DAY_MS} days, ${most}: wait`
+        : undefined;
+    return problem === undefined ? undefined : fail({ kind: 'conflict', detail: `org ${orgId} ${problem}, or have SVC_MAX_ORG_API_KEYS raised` });
   }
 
   /** As `add`, but `exists` also when the store holds any key at all. */

@@ -100,6 +100,26 @@ describe('creating', () => {
     must(await make('globex'));
   });
 
+  test('an org that makes keys and ends them fills the memory of the others no further than a thousand, until the first of them are a month old', async () => {
+    const { keys, clock, reopen } = await start(undefined, 3);
+    const make = (of: ApiKeys, orgId: string, expiresAtMs: number | null = null) => createApiKey(of, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
+    const makeEnded = async (count: number) => {
+      for (let made = 0; made < count; made += 3) {
+        const together = await Promise.all([1, 2, 3].map(() => make(keys, 'acme', clock.nowMs() + 1)));
+        expect(together.every(({ ok: isMade }) => isMade)).toBe(true);
+        clock.advance(1);
+      }
+    };
+    await makeEnded(999);
+    must(await revokeApiKey(keys, ADMIN, must(await make(keys, 'acme')).record.id));
+    const refusal = { kind: 'conflict', detail: 'org acme has as many API keys as an org may have, with those that ended in the last 30 days, 1000: wait, or have SVC_MAX_ORG_API_KEYS raised' };
+    expect(faultOf(await make(keys, 'acme'))).toEqual(refusal);
+    expect(faultOf(await make(await reopen(), 'acme'))).toEqual(refusal);
+    must(await make(keys, 'globex'));
+    clock.advance(30 * DAY_MS - 331);
+    must(await make(keys, 'acme'));
+  });
+
   test('a key that is still being written counts until it is there, also when another one was written meanwhile', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let written = Promise.resolve();
