@@ -129,7 +129,7 @@ export class ApiKeys {
   async page({ perPage, cursor }: PageRequest, orgId: string | null): Promise<Result<Page<ApiKey>, Fault>> {
     // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is known here must do.
     const looked = await (cursor === undefined ? this.#look() : this.lookFor(cursor));
-    const page = this.#index.page(perPage, cursor, (key) => orgId === null || key.orgId === orgId);
+    const page = this.#index.page(perPage, cursor, orgId);
     if (page === undefined) return BAD_CURSOR;
     // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.items.map(({ id }) => id)) : looked;
