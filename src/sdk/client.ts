@@ -133,7 +133,7 @@ class ConnectedAgent implements AgentClient {
   constructor(settings: Settings) {
     this.#settings = settings;
     const transport = new Transport(settings.address, settings.tls);
-    const reach = new Reachability(settings.outageMs, () => this.#control.hurry());
+    const reach = new Reachability(settings.outageMs, { onLost: () => this.#credential.giveUp(), onBack: () => this.#control.hurry() });
     const credential = new Credential(settings, transport, reach);
     const parts = { settings, transport, credential, reach, underway: this.#underway };
     const stateOf = (opId: string) => this.#checker.stateOf(checkBodyOf({ action: 'op.complete' }, settings.agent, nameIn(opId)));

@@ -1,10 +1,10 @@
 /** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
-import { onAbort } from './abort.ts';
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import type { Transport } from './transport.ts';
+import { Waiters } from './waiters.ts';
 
 /**
  * A token that stopped working so soon was replaced by another process that runs as the same agent. Registering again would
@@ -26,6 +26,8 @@ export class Credential {
   readonly #transport: Transport;
   readonly #reach: Reachability;
   readonly #sleeper = new Sleeper();
+  /** Calls that wait for a token. Not on the registration itself: a promise keeps all who ever waited for it until it settles. */
+  readonly #waiting = new Waiters();
   #token: string | undefined;
   #refusal: GatewayError | undefined;
   #lastTrouble: GatewayError | undefined;
@@ -57,19 +59,15 @@ export class Credential {
 
   /** As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, or the signal is aborted, before. */
   async before(endMs: number, signal?: AbortSignal): Promise<string | undefined> {
-    let giveUp = (): void => {};
-    const givenUp = new Promise<undefined>((resolve) => { giveUp = () => resolve(undefined); });
-    const timer = setTimeout(giveUp, Math.max(0, endMs - performance.now()));
-    const notLost = this.#reach.whenLost(giveUp);
-    const notAborted = onAbort(signal, giveUp);
-    try {
-      return await Promise.race([this.get(), givenUp]);
-    } finally {
-      clearTimeout(timer);
-      notLost();
-      notAborted();
+    if (this.#token === undefined && this.#refusal === undefined && !this.#isClosed) {
+      void this.#register();
+      if (this.#reach.isLost || !(await this.#waiting.wait(endMs - performance.now(), signal))) return undefined;
     }
+    return this.get();
   }
+
+  /** The gateway is lost: nobody waits any longer. */
+  giveUp(): void { this.#waiting.tellAll(false); }
 
   /**
    * Gives up `stale`, which the gateway rejects: `get` and `before` obtain another one. It does not wait for that, because each
@@ -99,7 +97,13 @@ export class Credential {
   }
 
   #register(): Promise<string> {
-    this.#registration ??= this.#untilRegistered().finally(() => { this.#registration = undefined; });
+    if (this.#registration === undefined) {
+      this.#registration = this.#untilRegistered().finally(() => {
+        this.#registration = undefined;
+        this.#waiting.tellAll(true);
+      });
+      this.#registration.catch(() => {}); // who waits asks `get`, which tells
+    }
     return this.#registration;
   }
 

@@ -1,15 +1,20 @@
 /** Whether the gateway can be reached, as far as the latest calls tell, and for how long it could not. */
+export type ReachabilityHooks = {
+  readonly onLost: () => void;
+  /** It is reached again, after it was lost or not. */
+  readonly onBack: () => void;
+};
+
 export class Reachability {
   readonly #outageMs: number;
-  readonly #onBack: () => void;
-  readonly #onLost = new Set<() => void>();
+  readonly #hooks: ReachabilityHooks;
   #timer: NodeJS.Timeout | undefined;
   #state: 'up' | 'failing' | 'lost' = 'up';
 
-  /** The gateway counts as lost when it could not be reached for `outageMs`. `onBack` is called when it is reached again. */
-  constructor(outageMs: number, onBack: () => void) {
+  /** The gateway counts as lost when it could not be reached for `outageMs`. */
+  constructor(outageMs: number, hooks: ReachabilityHooks) {
     this.#outageMs = outageMs;
-    this.#onBack = onBack;
+    this.#hooks = hooks;
   }
 
   get isLost(): boolean { return this.#state === 'lost'; }
@@ -18,7 +23,7 @@ export class Reachability {
     if (this.#state === 'up') return;
     this.#state = 'up';
     clearTimeout(this.#timer);
-    this.#onBack();
+    this.#hooks.onBack();
   }
 
   failed(): void {
@@ -29,24 +34,10 @@ export class Reachability {
     this.#timer.unref();
   }
 
-  /** Calls back once, when the gateway is lost; immediately when it is lost already. Returns a function that cancels it. */
-  whenLost(callback: () => void): () => void {
-    if (this.isLost) {
-      callback();
-      return () => {};
-    }
-    this.#onLost.add(callback);
-    return () => this.#onLost.delete(callback);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#onLost.clear();
-  }
+  close(): void { clearTimeout(this.#timer); }
 
   #lose(): void {
     this.#state = 'lost';
-    for (const callback of this.#onLost) callback();
-    this.#onLost.clear();
+    this.#hooks.onLost();
   }
 }

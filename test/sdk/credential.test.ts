@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
 
@@ -86,4 +87,13 @@ test('a void token that cannot be replaced keeps no call beyond its deadline', a
     { decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
     { name: 'GatewayError', code: 'unavailable', message: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
   ]);
+});
+
+test('an agent that waits for hours for its first gateway keeps nothing of the checks that were answered without it', async () => {
+  const agent = scriptedAgent({ address: '127.0.0.1:1' }, { apiKey: 'any-key', deadlines: { outageMs: 0 } });
+  await agent.check(SEARCH);
+  const promises = (): number => queryObjects(Promise, { format: 'count' });
+  const before = promises();
+  for (let checks = 0; checks < 1_000; checks += 1) expect(await agent.check(SEARCH)).toMatchObject({ unreachable: true });
+  expect(promises() - before).toBeLessThan(150);
 });

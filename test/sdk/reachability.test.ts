@@ -5,7 +5,7 @@ beforeEach(() => { vi.useFakeTimers(); });
 afterEach(() => { vi.useRealTimers(); });
 
 test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
-  const reach = new Reachability(1_000, () => {});
+  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
   reach.failed();
   vi.advanceTimersByTime(900);
   reach.failed();
@@ -18,7 +18,7 @@ test('a gateway counts as lost when it could not be reached for the whole time, 
 });
 
 test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
-  const reach = new Reachability(1_000, () => {});
+  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
   reach.failed();
   reach.failed();
   vi.advanceTimersByTime(900);
@@ -32,7 +32,7 @@ test('a gateway that was reached again in between is not lost, and may be away f
 
 test('that the gateway is back is told once for each time that it was away', () => {
   let returns = 0;
-  const reach = new Reachability(0, () => { returns += 1; });
+  const reach = new Reachability(0, { onLost: () => {}, onBack: () => { returns += 1; } });
   reach.succeeded();
   expect(returns).toBe(0);
   reach.failed();
@@ -43,17 +43,16 @@ test('that the gateway is back is told once for each time that it was away', () 
   expect(reach.isLost).toBe(false);
 });
 
-test('whoever waits for the loss is told once, at once when it has come already, and not at all after it was cancelled', () => {
-  const reach = new Reachability(1_000, () => {});
-  const told: string[] = [];
-  reach.whenLost(() => told.push('waiting'));
-  reach.whenLost(() => told.push('cancelled'))();
+test('that the gateway is lost is told once for each time that it is', () => {
+  let losses = 0;
+  const reach = new Reachability(1_000, { onLost: () => { losses += 1; }, onBack: () => {} });
   reach.failed();
+  expect(losses).toBe(0);
   vi.advanceTimersByTime(1_000);
-  reach.whenLost(() => told.push('late'));
-  expect(told).toEqual(['waiting', 'late']);
+  reach.failed();
+  expect(losses).toBe(1);
   reach.succeeded();
   reach.failed();
   vi.advanceTimersByTime(1_000);
-  expect(told).toEqual(['waiting', 'late']);
+  expect(losses).toBe(2);
 });

@@ -12,7 +12,7 @@ afterEach(() => { vi.useRealTimers(); });
 function channelOf({ refusal = (): Error | undefined => undefined, whenConnected = async (): Promise<void> => {} } = {}) {
   const tried: number[] = [];
   const states: ClientState[] = [];
-  const reach = new Reachability(1_000, () => {});
+  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
   let stream: EventEmitter | undefined;
   const openControl = (): EventEmitter => {
     tried.push(performance.now());
