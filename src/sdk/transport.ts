@@ -42,6 +42,8 @@ export class Transport {
 
   /** Rejects with a GatewayError. `timeoutMs` is the longest it takes. */
   call<N extends MethodName>(name: N, request: Methods[N]['request'], timeoutMs: number, bearer?: string): Promise<Methods[N]['response']> {
+    // As what is in flight at `close`. The channel would throw an error of its own.
+    if (this.#isClosed) return Promise.reject(new GatewayError('cancelled', 'the agent client is closed'));
     const { path, encode, decode } = METHODS[name];
     const metadata = new Metadata();
     if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);

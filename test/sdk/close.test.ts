@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -77,6 +79,30 @@ test('checks that cannot be answered in time are given up at close, not left han
   check.catch(() => {});
   await agent.close();
   await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
+});
+
+test('a check that waits for its answer at close rejects with a ClientClosedError, and one whose caller has left rejects nowhere else', async () => {
+  const silent = createServer(); // takes every call and answers none
+  const asked = new Promise((resolve) => silent.on('stream', (stream, { ':path': path }) => {
+    stream.on('error', () => {});
+    if (path?.endsWith('/StreamCheckActions') === true) stream.once('data', resolve);
+  }));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close());
+  const agent = createAgentClient({
+    address: `127.0.0.1:${(silent.address() as AddressInfo).port}`, agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' }, credentialToken: 'any-token-of-at-least-32-characters',
+    deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+  });
+  const leaving = new AbortController();
+  const left = agent.check(SEARCH, { signal: leaving.signal });
+  const check = agent.check(SEARCH);
+  check.catch(() => {});
+  await asked;
+  leaving.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  await agent.close();
+  await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
+  await new Promise((resolve) => setTimeout(resolve, 50)); // a promise that rejects for nobody fails the run
 });
 
 test('a body that waits at a checkpoint when the client is closed is let go', async () => {
