@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { replaceFileSync } from '../durable-file.ts';
+import { replaceFileSync, syncDirectory } from '../durable-file.ts';
 import { ifThereSync, textIfThereSync } from '../if-there.ts';
 import { withOpenFile } from '../open-file.ts';
 import type { ChainHead } from './line.ts';
@@ -82,9 +82,11 @@ export function createCheckpointer(options: { readonly directory: string; readon
     record(head) {
       if (head.id === 0 || head.id === lastId) return;
       const checkpoint = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
-      if (!endIsClean) cutHalfLine(path);
+      const isFirst = !endIsClean;
+      if (isFirst) cutHalfLine(path);
       endIsClean = false;
       appendLine(path, JSON.stringify({ ...checkpoint, signature: signed(checkpointText(checkpoint), key) }));
+      if (isFirst) syncDirectory(directory); // the file may be new
       endIsClean = true;
       lastId = head.id;
     },

@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { loadCheckpointKey } from '../../../src/adapters/audit/checkpoint.ts';
+import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../../../src/adapters/audit/checkpoint.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
 import { fragileDisk, type Image, type Step } from '../../support/fragile-disk.ts';
@@ -72,6 +72,18 @@ test('a flush that fails is made up for by the next, and what is appended meanwh
   writer.close();
   expect(head.id).toBe(2);
   expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
+});
+
+test('a signed head survives a loss of power from then on, the first of a log too', () => {
+  const directory = freshDirectory();
+  const writer = openWriter(directory);
+  const checkpointer = createCheckpointer({ directory, key: loadCheckpointKey(join(freshDirectory(), 'key.pem')), nowMs: () => NOON_MS });
+  for (const signed of [[1], [1, 2], [1, 2, 3]]) {
+    append(writer, [{}]);
+    checkpointer.record(writer.flushNow());
+    expect(readCheckpoints(restored(fragileDisk.withoutPower(directory))).map(({ checkpoint }) => checkpoint?.id)).toEqual(signed);
+  }
+  writer.close();
 });
 
 test('where the power is lost while retention deletes, what is left is a whole log', async () => {
