@@ -151,6 +151,7 @@ test.each([
   ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
   ['[1, 2].all(n, timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == n)', 57, 'getHours() takes no time zone within a loop'],
   ['attributes.tags.join(attributes.path) == "x"', 21, 'join() takes a separator in quotes'],
+  ['resource.matches()', 0, "found no matching overload for 'string.matches()'"],
   ['resource.matches(5)', 17, 'matches() takes a pattern in quotes'],
   // Nothing is hidden from the search by standing in the brackets of something else.
   ['string(resource.matches(attributes.pattern)) == "true"', 24, 'matches() takes a pattern in quotes, so that it is checked when the policy is loaded'],
@@ -210,6 +211,7 @@ test.each([
   ['attributes.list.all(item, item in attributes.list)', { list: numbers }],
   ['attributes.list.exists(item, attributes.text.contains(item))', { list: Array.from({ length: 1000 }, () => 'ab'), text: 'a'.repeat(500_000) }],
   ['attributes.text.split("").all(letter, letter == "a")', { text: 'a'.repeat(1_000_000) }],
+  ['(resource + attributes.text).split("").all(letter, letter != "#")', { text: 'a'.repeat(1_000_000) }],
   ['attributes.text.matches("(a*)*(a*)*(a*)*b")', { text: 'a'.repeat(1_000_000) }],
   ['attributes.text.matches("(a*)*(a*)*(a*)*b")', { text: 'a'.repeat(8_000) }],
   ['attributes.list.exists(text, text.matches("(a*)*(a*)*(a*)*b"))', { list: Array.from({ length: 120 }, () => 'a'.repeat(8000)) }],
@@ -301,6 +303,7 @@ test.each([
   ['one loop over attributes', 'attributes.list.all(item, item != 5)', { attributes: listOf(49_997), resource: '' }, { attributes: listOf(49_998), resource: '' }, `${TOO_LARGE} (more than 50000 values)`],
   ['one loop, and a resource that counts one for 64 characters', 'attributes.list.all(item, item != 5)', { attributes: listOf(49_965), resource: 'x'.repeat(2_048) }, { attributes: listOf(49_966), resource: 'x'.repeat(2_048) }, `${TOGETHER} (more than 50000 values)`],
   ['two loops over the parts of the resource', 'resource.split("/").all(part, resource.split("/").exists(other, other == part))', { attributes: {}, resource: pathOf(222) }, { attributes: {}, resource: pathOf(223) }, `${TOGETHER} (more than 223 values)`],
+  ['splitting the resource once more for each of its parts', 'resource.split("/").all(part, resource.split("/").size() > 0)', { attributes: {}, resource: pathOf(222) }, { attributes: {}, resource: pathOf(223) }, `${TOGETHER} (more than 223 values)`],
   ['a loop over attributes for each part of the resource', 'resource.split("/").all(part, attributes.list.all(item, item != 5))', { attributes: listOf(220), resource: pathOf(223) }, { attributes: listOf(220), resource: pathOf(224) }, `${TOGETHER} (more than 223 values)`],
 ])('%s ends where it says, and no earlier', (_, source, most, more, error) => {
   expect([evaluate(source, most), evaluate(source, more)]).toEqual([true, { error }]);

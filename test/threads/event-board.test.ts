@@ -13,11 +13,12 @@ function board() {
   return { delivered, events: new EventBoard((io, event) => delivered.push([io, event]), 5) };
 }
 
-test('a thread hears of the orgs it has readers for, and one with a reader of all orgs hears of everything', () => {
+test('a thread hears of the orgs it has readers for, one with a reader of all orgs hears of everything, and neither of what is no event', () => {
   const { events, delivered } = board();
   events.publishEffect(changed('early'), 3);
   events.setInterest(0, ['acme']);
   events.setInterest(1, 'all');
+  events.publishEffect({ kind: 'spend-changed' }, 3);
   for (const orgId of ['acme', 'globex', '']) events.publishEffect(changed(orgId), 3);
   expect(delivered.map(([io, { id, orgId }]) => [io, id, orgId])).toEqual([[0, 5001, 'acme'], [1, 5001, 'acme'], [1, 5002, 'globex'], [1, 5003, null]]);
   events.setInterest(0, []);
@@ -42,6 +43,10 @@ test('events cross to another thread as they were', () => {
 test.each<[Effect, object]>([
   [{ kind: 'budget-alert', alert: { tier: 'team', orgId: 'acme', teamId: 'search', agentId: null, period: 'daily', percent: 80, spentMicroUsd: 8_000_000, limitMicroUsd: 10_000_000 } as never },
     { kind: 'budget', orgId: 'acme', agentId: null, payload: { tier: 'team', team_id: 'search', period: 'daily', percent: 80, spent_usd: 8, limit_usd: 10 } }],
+  ...([[false, 'registered'], [true, 'rotated']] as const).map(([rotated, change]): [Effect, object] => [
+    { kind: 'agent-saved', rotated, registration: { identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' } } as never, key: 'acme/search/crawler' as never },
+    { kind: 'agent', orgId: 'acme', agentId: 'crawler', payload: { change, team_id: 'search', key: 'acme/search/crawler', parent: null } },
+  ]),
   [{ kind: 'agent-removed', identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, key: 'acme/search/crawler' as never },
     { kind: 'agent', orgId: 'acme', agentId: 'crawler', payload: { change: 'deregistered', team_id: 'search', key: 'acme/search/crawler' } }],
 ])('%o is told in the words of the wire', (effect, expected) => {

@@ -204,8 +204,10 @@ test('a checkpoint that the key did not sign is a forgery, and retention does no
   expect(text.split('\n')).toHaveLength(3);
   writeFileSync(path, text.replace('"id":20', '"id":21'));
   expect(await verifyAuditLog(directory, { checkpointKey: publicKey })).toMatchObject({ ok: false, firstBroken: { segment: 'checkpoints.ndjson', line: 2, problem: 'forged' } });
-  writeFileSync(path, `nonsense\n${text}`);
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
+  for (const line of ['null', '{}', text.split('\n')[0]?.replace('{', '{"note":"unsigned",'), 'nonsense']) {
+    writeFileSync(path, `${line}\n${text}`);
+    expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
+  }
   expect(applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS }).deletedSegments).toHaveLength(2);
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
 });

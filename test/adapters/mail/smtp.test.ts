@@ -90,6 +90,20 @@ test('credentials are never sent to a relay without TLS', async () => {
   expect(messages(lines)).toContain('no mail will be sent: mend the relay settings and restart');
 });
 
+test('at port 465 the first byte that a relay gets is that of TLS, even if it greets without', async (context) => {
+  const firstBytes: (number | undefined)[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).once('data', (bytes: Buffer) => { firstBytes.push(bytes[0]); socket.destroy(); });
+    socket.write('220 relay\r\n');
+  });
+  const isListening = await new Promise<boolean>((resolve) => server.once('error', () => resolve(false)).listen(465, '127.0.0.1', () => resolve(true)));
+  if (!isListening) return context.skip('listening at port 465 needs a privilege this machine does not give, or something does already');
+  onTestFinished(() => void server.close());
+  openMailer({ port: 465, credentials: CREDENTIALS });
+  const TLS_HANDSHAKE = 0x16;
+  await eventually(() => expect(firstBytes[0]).toBe(TLS_HANDSHAKE));
+});
+
 test('a relay with a bad certificate gets neither credentials nor mail', async () => {
   const relay = await startRelay();
   const { mailer, lines } = openMailer({ port: relay.port, credentials: CREDENTIALS, ca: '' });
@@ -116,6 +130,7 @@ test.each([
   [{ host: 'no spaces allowed', port: 25 }, 'SVC_SMTP_HOST is not a host name'],
   [{ port: 0 }, 'SVC_SMTP_PORT is not a port'],
   [{ port: 25, credentials: { user: 'only', pass: '' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
+  [{ port: 25, credentials: { user: '', pass: 'only' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
   [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an address'],
   [{ port: 25, from: 'gateway' }, 'SVC_SMTP_FROM is not an address'],
 ])('settings that cannot work are told at the start: %j', async (smtp, cause) => {

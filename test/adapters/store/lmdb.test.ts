@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, statSync } from 'node:fs';
-import { connect } from 'node:net';
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Key } from 'lmdb';
 import { expect, onTestFinished, test } from 'vitest';
@@ -32,9 +32,9 @@ test('a transaction that throws changes nothing', async () => {
   await table.put('a', 1);
   const failing = table.transaction((inside) => {
     inside.put('a', 2);
-    throw new Error('no');
+    throw new Error('a bug');
   });
-  await expect(failing).rejects.toThrow('no');
+  await expect(failing).rejects.toThrow('a bug');
   expect(table.get('a')).toBe(1);
 });
 
@@ -107,8 +107,10 @@ function refusing(store: EmbeddedStore, isFull: () => boolean): EmbeddedStore {
   return { ...store, table };
 }
 
-test('the store is closed to other users of the machine', () => {
+test.each([['new', undefined], ['open to all', 0o777]])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
   const folder = temporaryFolder();
+  if (mode !== undefined) mkdirSync(join(folder, 'store'));
+  if (mode !== undefined) chmodSync(join(folder, 'store'), mode);
   temporaryStore(folder);
   expect((statSync(join(folder, 'store')).mode & 0o777).toString(8)).toBe('700');
 });
@@ -162,15 +164,46 @@ test('an asker that stands still does not keep the lock from being released', as
   clearTimeout(timer);
 });
 
-test('a data directory may have a path longer than that of a socket', async () => {
+test('a gateway that stands still holds its data directory all the same', async () => {
+  const folder = temporaryFolder();
+  const still = createServer(() => undefined).listen(join(folder, 'lock'));
+  onTestFinished(() => void still.close());
+  await once(still, 'listening');
+  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'another process' } });
+});
+
+test('a data directory may have a path longer than that of a socket, and a new one is closed to other users and holds nothing but the lock', async () => {
   const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
   const first = await lockDataDir(folder);
   expect(first.ok).toBe(true);
+  expect([(statSync(folder).mode & 0o777).toString(8), readdirSync(folder)]).toEqual(['700', ['lock']]);
   expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: `process ${process.pid}` } });
   if (first.ok) await first.value.release();
   const second = await lockDataDir(folder);
   expect(second.ok).toBe(true);
   if (second.ok) await second.value.release();
+});
+
+test('a lock that another has cleared away as stale, and taken, is its own: who made it before neither holds nor releases it', async () => {
+  const folder = temporaryFolder();
+  const [path, another] = [join(folder, 'lock'), join(folder, 'another')];
+  const other = createServer((socket) => socket.end('1')).listen(another);
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const takeIt = () => {
+    rmSync(path);
+    linkSync(another, path);
+  };
+  const late = lockDataDir(folder);
+  while (!existsSync(path)) await new Promise(setImmediate);
+  takeIt();
+  const held = { ok: false, fault: { kind: 'data_dir_in_use', path: folder, holder: 'process 1' } };
+  expect(await late).toEqual(held);
+  rmSync(path);
+  const early = await lockDataDir(folder);
+  takeIt();
+  if (early.ok) await early.value.release();
+  expect([early.ok, await lockDataDir(folder)]).toEqual([true, held]);
 });
 
 test('of many that start at once on a stale lock one gets it', async () => {
