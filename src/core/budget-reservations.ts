@@ -4,13 +4,19 @@ import { assert } from './result.ts';
 /** The number of an operation: small, whole, and its own as long as it is in flight (its slot in the registry). */
 export type OpNumber = number;
 
+/** What an operation holds, and until when. */
+export type Held = { readonly microUsd: number; readonly untilMs: number };
+
 const NONE = -1;
+/** In place of a neighbour, of those that are not in the list. */
+const ASIDE = -2;
 const SMALLEST = 1_024;
 
 /**
  * Money held for operations in flight, one amount per operation. All are held for the same time, so they expire in the order
  * in which they were made. That order is a list, doubly linked because most of them end before they expire. It is kept in
- * columns of numbers, like the registry of operations, so that the garbage collector has no million objects to walk.
+ * columns of numbers, like the registry of operations, so that the garbage collector has no million objects to walk. What is put
+ * back has a time of its own, and stands aside.
  */
 export class Reservations {
   readonly #ttlMs: number;
@@ -21,6 +27,9 @@ export class Reservations {
   #younger = new Int32Array(0);
   #oldest = NONE;
   #youngest = NONE;
+  /** Operations whose money was put back, the last to expire first once sorted. Some may hold nothing any more, or are in the list again. */
+  #aside: OpNumber[] = [];
+  #isAsideSorted = true;
   #size = 0;
 
   constructor(ttlMs: number) {
@@ -40,6 +49,11 @@ export class Reservations {
     return op < this.#envelopes.length && this.#envelopes[op] !== undefined ? this.#microUsd[op]! : 0;
   }
 
+  /** Until when the operation holds what it holds; 0 where that is nothing. */
+  heldUntilMs(op: OpNumber): number {
+    return op < this.#envelopes.length && this.#envelopes[op] !== undefined ? this.#expiresAtMs[op]! : 0;
+  }
+
   /** Gives back what the operation holds beyond this. The rest expires when all of it would have. */
   lower(op: OpNumber, microUsd: number): void {
     const held = this.amountOf(op);
@@ -51,17 +65,29 @@ export class Reservations {
 
   /** Replaces whatever the operation holds. */
   take(op: OpNumber, envelope: Envelope, microUsd: number, nowMs: number): void {
-    assert(microUsd > 0, 'nothing is not held');
-    this.release(op);
-    if (op >= this.#envelopes.length) this.#growTo(op + 1);
-    this.#envelopes[op] = envelope;
-    this.#microUsd[op] = microUsd;
-    this.#expiresAtMs[op] = nowMs + this.#ttlMs;
+    this.#replace(op, envelope, microUsd, nowMs + this.#ttlMs);
     this.#older[op] = this.#youngest;
     this.#younger[op] = NONE;
     if (this.#youngest === NONE) this.#oldest = op;
     else this.#younger[this.#youngest] = op;
     this.#youngest = op;
+  }
+
+  /** Replaces whatever the operation holds by what it held before, until the time that was meant for that. */
+  putBack(op: OpNumber, envelope: Envelope, { microUsd, untilMs }: Held): void {
+    this.#replace(op, envelope, microUsd, untilMs);
+    this.#older[op] = ASIDE;
+    this.#aside.push(op);
+    this.#isAsideSorted = false;
+  }
+
+  #replace(op: OpNumber, envelope: Envelope, microUsd: number, untilMs: number): void {
+    assert(microUsd > 0, 'nothing is not held');
+    this.release(op);
+    if (op >= this.#envelopes.length) this.#growTo(op + 1);
+    this.#envelopes[op] = envelope;
+    this.#microUsd[op] = microUsd;
+    this.#expiresAtMs[op] = untilMs;
     this.#size += 1;
     hold(envelope, microUsd);
   }
@@ -69,16 +95,20 @@ export class Reservations {
   release(op: OpNumber): boolean {
     const envelope = op < this.#envelopes.length ? this.#envelopes[op] : undefined;
     if (envelope === undefined) return false;
+    if (this.#older[op] !== ASIDE) this.#unlink(op);
+    this.#envelopes[op] = undefined;
+    this.#size -= 1;
+    hold(envelope, -this.#microUsd[op]!);
+    return true;
+  }
+
+  #unlink(op: OpNumber): void {
     const older = this.#older[op]!;
     const younger = this.#younger[op]!;
     if (older === NONE) this.#oldest = younger;
     else this.#younger[older] = younger;
     if (younger === NONE) this.#youngest = older;
     else this.#older[younger] = older;
-    this.#envelopes[op] = undefined;
-    this.#size -= 1;
-    hold(envelope, -this.#microUsd[op]!);
-    return true;
   }
 
   /** Gives back expired reservations, at most `most` of them. Returns how many. */
@@ -88,6 +118,20 @@ export class Reservations {
       this.release(this.#oldest);
       expired += 1;
     }
+    return this.#aside.length === 0 ? expired : expired + this.#expireAside(nowMs, most - expired);
+  }
+
+  #expireAside(nowMs: number, most: number): number {
+    const expiresAtMs = this.#expiresAtMs;
+    if (!this.#isAsideSorted) this.#aside.sort((one, other) => expiresAtMs[other]! - expiresAtMs[one]!);
+    this.#isAsideSorted = true;
+    let expired = 0;
+    for (let op = this.#aside.at(-1); op !== undefined && expired < most; op = this.#aside.at(-1)) {
+      const isAside = this.#envelopes[op] !== undefined && this.#older[op] === ASIDE;
+      if (isAside && expiresAtMs[op]! > nowMs) break;
+      if (isAside && this.release(op)) expired += 1;
+      this.#aside.pop();
+    }
     return expired;
   }
 
@@ -96,6 +140,7 @@ export class Reservations {
     for (let op = this.#oldest; op !== NONE; op = this.#younger[op]!) {
       this.#expiresAtMs[op] = Math.min(this.#expiresAtMs[op]!, nowMs + this.#ttlMs);
     }
+    for (const op of this.#aside) this.#expiresAtMs[op] = Math.min(this.#expiresAtMs[op]!, nowMs + this.#ttlMs);
   }
 
   #growTo(least: number): void {

@@ -1,7 +1,7 @@
 import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
 import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, type Exceeded, type Spend } from './budget-envelope.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
-import { Reservations, type OpNumber } from './budget-reservations.ts';
+import { Reservations, type Held, type OpNumber } from './budget-reservations.ts';
 import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
 import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetStatusRow } from './budget-status.ts';
 import { EnvelopeTree } from './budget-tree.ts';
@@ -122,13 +122,16 @@ export class BudgetTracker {
   /** What the operation holds. */
   heldBy(op: OpNumber): number { return this.#reservations.amountOf(op); }
 
-  /** Gives back what the operation holds beyond this. */
-  holdAtMost(op: OpNumber, microUsd: number): void { this.#reservations.lower(op, microUsd); }
+  /** Until when the operation holds that; 0 where it holds nothing. */
+  heldUntilMs(op: OpNumber): number { return this.#reservations.heldUntilMs(op); }
 
-  /** Holds for the operation what was given back too early, even where others hold it by now. */
-  holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, microUsd: number, nowMs: number): void {
+  /** Holds for the operation what it held before, for the rest of its time, even where others hold it by now. */
+  holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, held: Held, nowMs: number): void {
     this.#advance(nowMs);
-    if (microUsd > 0) this.#reservations.take(op, this.#resolve(agent), microUsd, this.#timeMs);
+    if (held.microUsd === this.heldBy(op) && held.untilMs === this.heldUntilMs(op)) return;
+    const untilMs = Math.min(held.untilMs, this.#timeMs + RESERVATION_TTL_MS);
+    if (held.microUsd > 0 && untilMs > this.#timeMs) this.#reservations.putBack(op, this.#resolve(agent), { ...held, untilMs });
+    else this.#reservations.release(op);
   }
 
   /** Gives back what the operation holds, because it has ended. True when it held anything. */

@@ -91,9 +91,10 @@ export class Checker {
     const { budgets, ops } = this.#state;
     const from = ops.stateOf(slot);
     const heldMicroUsd = budgets.heldBy(slot);
+    const heldUntilMs = budgets.heldUntilMs(slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
-    return { undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, acknowledgedAtMs: undefined }, ...outcome };
+    return { undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, heldUntilMs, acknowledgedAtMs: undefined }, ...outcome };
   }
 
   /** The answer that a check would get. Registers no operation and holds no money. */

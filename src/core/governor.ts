@@ -160,7 +160,7 @@ export class Governor {
     return {
       reply: ok({ op: this.#viewOf(slot), created: true }),
       effects: this.#moved(slot, 'OpRegistered', principal.subject),
-      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, acknowledgedAtMs: undefined },
+      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, heldUntilMs: 0, acknowledgedAtMs: undefined },
     };
   }
 
@@ -287,9 +287,10 @@ export class Governor {
     const effects = this.#moved(slot, EVENT_OF[trigger], actor);
     const number = this.ops.numberOf(slot);
     const heldMicroUsd = this.budgets.heldBy(slot);
+    const heldUntilMs = this.budgets.heldUntilMs(slot);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, number, signal: trigger });
-    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number, from, heldMicroUsd, acknowledgedAtMs } };
+    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs } };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

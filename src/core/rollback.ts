@@ -15,7 +15,7 @@ import type { SignalBoxes } from './signals.ts';
  * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry: after it
  * was swept, another operation may have its id.
  */
-type OpUndo = { readonly kind: 'op'; readonly opId: OpId; readonly number: number; readonly from: OpState | 'absent'; readonly heldMicroUsd: number; readonly acknowledgedAtMs: number | undefined };
+type OpUndo = { readonly kind: 'op'; readonly opId: OpId; readonly number: number; readonly from: OpState | 'absent'; readonly heldMicroUsd: number; readonly heldUntilMs: number; readonly acknowledgedAtMs: number | undefined };
 /** `credential` is the one that the change has put in force, undefined after a deregistration. */
 type RegistrationUndo = { readonly kind: 'registration'; readonly key: AgentKey; readonly credential: SecretDigest | undefined; readonly before: AgentRegistration | undefined };
 
@@ -28,7 +28,7 @@ export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegi
 export const rollBack = (registries: Registries, undo: Undo, nowMs: number): readonly Effect[] =>
   (undo.kind === 'op' ? rollBackOp(registries, undo, nowMs) : rollBackRegistration(registries, undo));
 
-function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, number, from, heldMicroUsd, acknowledgedAtMs }: OpUndo, nowMs: number): readonly Effect[] {
+function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo, nowMs: number): readonly Effect[] {
   const slot = ops.find(opId);
   if (slot === undefined || ops.numberOf(slot) !== number) return NO_EFFECTS;
   const owner = ops.ownerOf(slot);
@@ -38,8 +38,9 @@ function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, numbe
     return NO_EFFECTS;
   }
   const to = ops.stateOf(slot);
-  if (isFinished(to)) budgets.holdAgain(owner.budget ?? owner.identity, slot, heldMicroUsd, nowMs);
-  else budgets.holdAtMost(slot, heldMicroUsd);
+  // What was used meanwhile is not held again. An operation that had finished held nothing that could be used.
+  const microUsd = isFinished(to) ? heldMicroUsd : Math.min(heldMicroUsd, budgets.heldBy(slot));
+  budgets.holdAgain(owner.budget ?? owner.identity, slot, { microUsd, untilMs: heldUntilMs }, nowMs);
   if (to === from) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
   if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
