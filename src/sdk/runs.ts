@@ -62,9 +62,9 @@ export class Runs {
   }
 
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>, { signal }: CallOptions): Promise<T> {
-    const { settings, checker, control, calls } = this.#options;
+    const { settings, checker, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
-    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => calls.recordUsage({ costUsd, opId }));
+    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => underway.during(() => calls.recordUsage({ costUsd, opId })));
     if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} runs already`);
     const check = checkBodyOf(action, settings.agent, op);
     // Before the check: a signal may overtake its answer.

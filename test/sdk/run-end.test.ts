@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
-import type { Op } from '../../src/sdk/index.ts';
+import type { Op, UsageAnswer } from '../../src/sdk/index.ts';
 import { RunningOp } from '../../src/sdk/op.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
@@ -184,6 +184,19 @@ test('close waits for the end of an operation that is still to be reported, also
   answer();
   await closed;
   expect(begun?.state).toBe('completing');
+});
+
+test('what an operation has spent is recorded before its client is closed, also when its body did not wait for that', async () => {
+  let answer = (): void => {};
+  const isAnswered = new Promise<undefined>((resolve) => { answer = () => resolve(undefined); });
+  const gateway = await scriptedGateway(({ method }) => (method === 'RecordUsage' ? isAnswered : undefined));
+  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+  let recorded: Promise<UsageAnswer> | undefined;
+  await agent.run(NAMED, (op) => { recorded = op.recordUsage(0.01); });
+  const closed = agent.close();
+  answer();
+  await closed;
+  expect(await recorded).toEqual({ status: 'ok' });
 });
 
 test('a gateway that takes no end of a paused operation at close is asked for it once', async () => {
