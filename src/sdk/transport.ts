@@ -111,10 +111,12 @@ export function gatewayErrorOf(error: ServiceError | Error, address: string): Ga
   if (!('code' in error)) return new GatewayError('internal', error.message, {}, { cause: error });
   const { code, details, metadata } = error;
   const fault = metadata?.get('svc-code')[0];
-  const retryAfterSecs = Number(metadata?.get('retry-after')[0] ?? 0);
   const isUnanswered = fault === undefined && (code === status.UNAVAILABLE || code === status.DEADLINE_EXCEEDED);
   return new GatewayError((status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode, isUnanswered ? whyUnreachable(address, details) : details, {
     fault: fault === undefined ? undefined : String(fault),
-    retryAfterMs: Number.isFinite(retryAfterSecs) ? retryAfterSecs * 1000 : 0,
+    retryAfterMs: retryAfterMsIn(String(metadata?.get('retry-after')[0] ?? '')),
   }, { cause: error });
 }
+
+/** A proxy may say it as a date, or as no time at all. No timer takes a time of more digits: it would be over at once. */
+const retryAfterMsIn = (text: string): number => (/^\d{1,6}$/.test(text) ? Number(text) * 1000 : 0);

@@ -54,6 +54,13 @@ test('a gateway that is too busy to register an agent counts as there: the check
   expect(registrationsAt(gateway)).toBe(3);
 });
 
+test.each([['RegisterAgent', 10_000_000], ['CheckAction', -1]] as const)('a time to come again that is none is not one to come at once: %s, %d s', async (busy, retryAfterSecs) => {
+  const gateway = await scriptedGateway(({ method }) => (method === busy ? { fails: 'RESOURCE_EXHAUSTED', retryAfterSecs } : undefined));
+  const agent = scriptedAgent(gateway, { apiKey: 'any-key', deadlines: { checkMs: 500 } });
+  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny' });
+  expect(gateway.calls.filter(({ method }) => method === busy).length).toBeLessThan(50);
+});
+
 test('a registration that the gateway refuses is not tried again, and every call says why', async () => {
   const gateway = await scriptedGateway(({ method }) => (method === 'RegisterAgent' ? { fails: 'PERMISSION_DENIED' } : undefined));
   const agent = scriptedAgent(gateway, { apiKey: 'any-key' });
