@@ -2,6 +2,7 @@
 #
 #   AGENT_API_KEY=<a key with write scope> python3 examples/agent.py
 import contextlib
+import http.client
 import json
 import os
 import sys
@@ -30,9 +31,18 @@ def call(method, message, bearer=None):
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
-        raise GatewayError(json.load(error)['message']) from None
-    except OSError as error:
+        raise GatewayError(message_in(error)) from None
+    except (OSError, http.client.HTTPException) as error:
         raise GatewayError(f'{URL} cannot be reached: {error}') from None
+    except ValueError:
+        raise GatewayError(f'what answers at {URL} is no gateway') from None
+
+
+def message_in(error):
+    try:
+        return json.load(error)['message']
+    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
+        return f'what answers at {URL} with status {error.code} is no gateway'  # a proxy before it, as while it restarts
 
 
 def say(text):

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
+import { startFakeServer } from '../support/fake-server.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 /** An example agent that works in many quick steps. */
@@ -114,4 +115,15 @@ withPython.each([
 ])('%s the example agent in Python says what is missing', (_what, env, code, told) => {
   const { status, stderr } = spawnSync('python3', [join(PACKAGE_ROOT, 'examples', 'agent.py')], { env: { PATH: process.env.PATH ?? '', ...env }, encoding: 'utf8' });
   expect({ status, stderr: stderr.replace(/Errno \d+/, 'Errno 111') }).toEqual({ status: code, stderr: told });
+});
+
+withPython.each([
+  ['a page of a proxy', 502, '<html>Bad Gateway</html>', ' with status 502'],
+  ['a page for people', 200, '<html>Sign in</html>', ''],
+  ['an error of another server', 404, '[]', ' with status 404'],
+])('to the example agent in Python %s is no answer of a gateway', async (_what, status, body, told) => {
+  const server = await startFakeServer((_request, response) => response.writeHead(status).end(body));
+  onTestFinished(() => server.stop());
+  const example = startExample('python3', 'agent.py', { AGENT_URL: server.url });
+  expect({ status: await example.ended, log: example.log() }).toEqual({ status: 1, log: `what answers at ${server.url}${told} is no gateway\n` });
 });
