@@ -64,7 +64,7 @@ const changeConfig = (change: (document: Document, config: CliConfig) => void): 
   changePrivateFile(FILE, async (text) => {
     const document = await documentOf(text);
     change(document, configIn(document));
-    return document.toString();
+    return resolved(() => document.toString());
   });
 
 async function documentOf(text: string | undefined): Promise<Document> {
@@ -77,8 +77,18 @@ async function documentOf(text: string | undefined): Promise<Document> {
   return document;
 }
 
+/** Without the library's message, which quotes the alias: that may be a key, as one that begins with an asterisk. */
+function resolved<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ReferenceError) throw broken('it has an alias, written with *, that stands for nothing in it');
+    throw error;
+  }
+}
+
 function configIn(document: Document): CliConfig {
-  const raw = mapping(document.toJS(), 'it');
+  const raw = mapping(resolved(() => document.toJS()), 'it');
   const current = raw.current_context ?? undefined;
   if (current !== undefined && typeof current !== 'string') throw broken('current_context must be a name');
   return { current, contexts: new Map(Object.entries(mapping(raw.contexts ?? {}, 'contexts')).map(([name, context]) => [name, contextIn(name, context)])) };

@@ -28,6 +28,7 @@ test.each([
   ['contexts:\n  prod: https://gateway.example.com\n', 'contexts.prod must be a mapping'],
   ['contexts:\n  prod: { url: https://gateway.example.com }\n', 'contexts.prod.api_url must be a URL'],
   ['contexts:\n  prod: { api_url: https://gateway.example.com, api_key: 7 }\n', 'contexts.prod.api_key must be a text'],
+  ['contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n', 'it has an alias, written with *, that stands for nothing in it'],
 ])('a mistake in the file of contexts is named, and the file stays as it is (%j)', async (text, problem) => {
   write('config.yaml', text);
   for (const args of [['context', 'ls'], ['context', 'add', 'other', URL]]) {
