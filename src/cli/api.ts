@@ -6,7 +6,7 @@ import type { Invocation } from './invocation.ts';
 import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
 import { readSession, type Session } from './session-file.ts';
-import type { Row } from './table.ts';
+import { isRows, type Row } from './table.ts';
 import { resolveTarget, type Target } from './target.ts';
 
 export const MAX_PAGE = 1000;
@@ -81,9 +81,11 @@ export class Api {
     do {
       const page = await this.get(path, key, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
       const items = page[key];
-      if (!Array.isArray(items)) throw this.#misspoken();
-      rows.push(...(items as Row[]));
-      cursor = typeof page.next_cursor === 'string' ? page.next_cursor : null;
+      const next = typeof page.next_cursor === 'string' ? page.next_cursor : null;
+      // A page that leads to itself would be asked for without end.
+      if (!isRows(items) || (next !== null && next === cursor)) throw this.#misspoken();
+      rows.push(...items);
+      cursor = next;
     } while (cursor !== null && rows.length < limit && !isEnough(rows.at(-1) ?? {}));
     return { rows, nextCursor: cursor };
   }

@@ -4,6 +4,8 @@ import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
+export const isRows = (items: unknown): items is readonly Row[] => Array.isArray(items) && items.every((item) => typeof item === 'object' && item !== null);
+
 export type Column = {
   readonly title: string;
   /** Where the cell's value lies in the row, `agent.org_id`, or how it is made from the row. */

@@ -261,6 +261,19 @@ test.each([
   }
 });
 
+test.each([
+  ['what is no item', '{"ops":[null],"next_cursor":null}'],
+  ['pages that lead to themselves', '{"ops":[],"next_cursor":"1"}'],
+])('a list of %s is not taken for one of a gateway', async (_, body) => {
+  const server = await startFakeServer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
+  onTestFinished(() => server.stop());
+  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+  expect(await cli.run(['ops', 'ls'], { env })).toEqual({
+    status: 1, stdout: '',
+    stderr: `error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+  });
+});
+
 test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
   const busy = await startFakeServer((_request, response) => response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' }).end('{"code":"overloaded","detail":"too much is asked"}'));
   const cutting = await startFakeServer((_request, response) => void response.destroy());

@@ -3,7 +3,7 @@ import { Api, MAX_PAGE } from '../api.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
-import { cellText, awayAt, valueAt, type Column, type Row } from '../table.ts';
+import { cellText, awayAt, isRows, valueAt, type Column, type Row } from '../table.ts';
 import { counted } from '../words.ts';
 import { agentText } from './agent-names.ts';
 import { limitOf, moreNote } from './listing.ts';
@@ -80,7 +80,7 @@ function countsOf(answer: Row): string {
 
 const rowsIn = (row: Row, name: string): readonly Row[] => {
   const value = valueAt(row, name);
-  return Array.isArray(value) ? (value as Row[]) : [];
+  return isRows(value) ? value : [];
 };
 
 const orgLines = (org: Row): readonly string[] => [
