@@ -7,6 +7,7 @@ import type { Governor } from './core/governor.ts';
 import { fail } from './core/result.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
+import { inSlices } from './threads/slices.ts';
 
 /** A reload that failed for what may pass is tried again after this: it could not be recorded, found too many waiting, or the system did not give the files. */
 const RELOAD_RETRY_MS = 5_000;
@@ -36,7 +37,7 @@ const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
 
-export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install'> & {
+export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install' | 'inSlices'> & {
   readonly path: string;
   readonly governor: Governor;
   readonly onError: (error: unknown, doing: string) => void;
@@ -62,6 +63,7 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
   const keeper = new PolicyKeeper({
     ...deps,
     clock,
+    inSlices,
     load: async () => {
       const isLate = reading !== undefined;
       const current = (reading ??= loadPoliciesAside(path));

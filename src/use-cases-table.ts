@@ -34,7 +34,7 @@ export function useCasesOf({ config, clock, audit, auditReader, database, accoun
     ...createCredentialUseCases(credentials),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
-    explainCheck: async ({ principal, subject }) => policyKeeper.explain(principal, subject),
+    explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),

@@ -3,6 +3,7 @@ import type { RuleEffect } from './policy-document.ts';
 import { covered, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { covers, formatPolicyScope } from './policy-scope.ts';
 import type { RuleOutcome } from './rule-outcome.ts';
+import type { Steps } from './steps.ts';
 
 /** Why a rule did or did not take part. */
 export type RuleTrace = {
@@ -27,16 +28,21 @@ export type DocumentTrace = {
 /** Plain data, in the order of the cascade. */
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };
 
-export function explainCheck(documents: readonly CompiledDocument[], subject: CheckSubject, decision: PolicyDecision): Explanation {
+/** One rule per step. */
+export function* explainingCheck(compiled: readonly CompiledDocument[], subject: CheckSubject, decision: PolicyDecision): Steps<Explanation> {
   const variables = new ConditionVariables().fill(subject);
-  return {
-    decision,
-    documents: documents.map(({ document: { name, source, scope }, rules }) => {
-      const applies = covers(scope, subject.agent);
-      const traces = applies ? rules.map((rule) => traceOf(rule, subject, variables, decision)) : [];
-      return { name, scope: formatPolicyScope(scope), source, applies, rules: traces };
-    }),
-  };
+  const documents: DocumentTrace[] = [];
+  for (const { document: { name, source, scope }, rules } of compiled) {
+    const applies = covers(scope, subject.agent);
+    const traces: RuleTrace[] = [];
+    for (const rule of applies ? rules : []) {
+      traces.push(traceOf(rule, subject, variables, decision));
+      yield;
+    }
+    documents.push({ name, scope: formatPolicyScope(scope), source, applies, rules: traces });
+    yield;
+  }
+  return { decision, documents };
 }
 
 function traceOf(compiled: CompiledRule, subject: CheckSubject, variables: ConditionVariables, decision: PolicyDecision): RuleTrace {

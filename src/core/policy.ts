@@ -4,7 +4,7 @@ import { hashText } from './hash-text.ts';
 import type { DocumentProblem } from './mapping.ts';
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
 import type { PolicyDocument } from './policy-document.ts';
-import { explainCheck, type Explanation } from './policy-explain.ts';
+import { explainingCheck, type Explanation } from './policy-explain.ts';
 import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
 import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
 import { formatPolicyScope } from './policy-scope.ts';
@@ -81,7 +81,12 @@ export class PolicySet {
 
   /** The decision with every document and rule that was looked at, and why each did or did not decide. Slower than {@link decide}. */
   explain(subject: CheckSubject): Explanation {
-    return explainCheck(this.#documents, subject, this.decide(subject));
+    return finish(this.explaining(subject));
+  }
+
+  /** The same, one rule per step. Other checks may be decided in between. */
+  explaining(subject: CheckSubject): Steps<Explanation> {
+    return explainingCheck(this.#documents, subject, this.decide(subject));
   }
 
   /** With `orgId`, as if the documents of all other orgs were not there. */

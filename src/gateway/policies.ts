@@ -8,6 +8,7 @@ import type { Explanation } from '../core/policy-explain.ts';
 import type { DocumentSummary, PolicySet } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
+import type { Steps } from '../core/steps.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { AuditLog, Clock } from './ports.ts';
 
@@ -21,6 +22,8 @@ export type Reloaded = { readonly version: string; readonly documents: number; r
 export type PolicyKeeperDeps = {
   readonly policies: PolicySet;
   readonly load: LoadPolicies;
+  /** Does long work without holding up checks. */
+  readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
   readonly install: (policies: PolicySet) => void;
   readonly audit: AuditLog;
@@ -55,11 +58,12 @@ export class PolicyKeeper {
   }
 
   /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */
-  explain(principal: Principal, subject: CheckSubject): Result<ExplainedCheck, Fault> {
+  async explain(principal: Principal, subject: CheckSubject): Promise<Result<ExplainedCheck, Fault>> {
     const { orgId } = subject.agent;
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
-    const { decision, documents } = this.#policies.explain(subject);
-    return ok({ version: this.#policies.summary(principal.orgId ?? undefined).version, decision, documents: documents.filter(({ applies }) => applies) });
+    const policies = this.#policies; // others may come into force meanwhile
+    const { decision, documents } = await this.#deps.inSlices(policies.explaining(subject));
+    return ok({ version: policies.summary(principal.orgId ?? undefined).version, decision, documents: documents.filter(({ applies }) => applies) });
   }
 
   /** The set holds for every org, so an admin of one org does not replace it. */

@@ -1,10 +1,9 @@
 /** Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait for it. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker, type MessagePort } from 'node:worker_threads';
 import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
 import { fingerprint } from '../adapters/policy-fingerprint.ts';
 import { ok, type Result } from '../core/result.ts';
-import type { Steps } from '../core/steps.ts';
+import { inSlices } from './slices.ts';
 import { workerFile } from './worker-file.ts';
 
 export type PolicyReading = { readonly path: string };
@@ -27,11 +26,8 @@ export async function readWhole(path: string): Promise<Reply> {
   }
 }
 
-/** How long one slice of compiling may delay a check. It cannot move to another thread, because it creates functions. */
-const SLICE_MS = 2;
-
 /**
- * As `loadPolicies`. Rejects when the thread cannot be started or dies. The process stays up for it: Node.js does not end while a
+ * As `loadPolicies`. Compiling cannot move to another thread, because it creates functions. Rejects when the thread cannot be started or dies. The process stays up for it: Node.js does not end while a
  * thread waits for a file, and only as long as it runs can it be ended all the same.
  */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
@@ -42,14 +38,4 @@ export async function loadPoliciesAside(path: string): Promise<Result<LoadedPoli
     worker.once('exit', (code) => reject(new Error(`the thread that reads policies ended with ${code}`)));
   });
   return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;
-}
-
-async function inSlices<T>(steps: Steps<T>): Promise<T> {
-  for (let endMs = performance.now() + SLICE_MS; ;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    if (performance.now() < endMs) continue;
-    await nextTurn();
-    endMs = performance.now() + SLICE_MS;
-  }
 }

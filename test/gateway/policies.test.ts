@@ -23,6 +23,12 @@ function scene(before: readonly string[], after: readonly string[], load: LoadPo
   const keeper = new PolicyKeeper({
     policies: policiesOf(before), load, install: (policies) => void installed.push(namesOf(policies)),
     audit, clock: testClock(), log: { info: () => undefined, error: () => undefined },
+    // The next step waits until all that has been asked meanwhile is done.
+    inSlices: async (steps) => {
+      let step = steps.next();
+      for (; step.done !== true; step = steps.next()) await new Promise((resolve) => setImmediate(resolve));
+      return step.value;
+    },
   });
   const shown = (principal = ADMIN): string[] => must(keeper.list(principal, FIRST_PAGE)).items.map(({ name }) => name);
   return { audit, installed, keeper, shown };
@@ -69,4 +75,17 @@ test('an admin of one org replaces no policies, and is shown those of its org an
   const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
   expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
   expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([[], [], ['global', 'org:acme'], ['global', 'org:acme', 'org:globex', 'team:globex/search']]);
+});
+
+test('an explanation lets others come in between its rules, and tells of one set even where they put another in force', async () => {
+  const scopes = Array.from({ length: 50 }, (_, nth) => `org:o${nth}`);
+  const { keeper, shown } = scene([...scopes, 'org:acme'], ['org:globex']);
+  const { version } = must(keeper.list(ADMIN, FIRST_PAGE));
+  const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
+  const explaining = keeper.explain(ADMIN, { agent, action: 'tool.call', resource: '', attributes: undefined, caller: undefined, estimatedCostMicroUsd: 0 });
+  let isExplained = false;
+  void explaining.then(() => { isExplained = true; });
+  must(await keeper.reloadFor(ADMIN));
+  expect([shown(), isExplained]).toEqual([['org:globex'], false]);
+  expect(must(await explaining)).toMatchObject({ version, decision: { kind: 'allow', policy: 'org:acme' }, documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }] });
 });
