@@ -37,6 +37,9 @@ export const keyIdOf = (subject: string): string | undefined => (subject.startsW
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);
 
+/** When the key ended, or will; Infinity: never, as far as is known. */
+export const endMsOf = ({ revokedAtMs, expiresAtMs }: ApiKey): number => Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity);
+
 /** How long a revoked or expired key stays in the list: far longer than any token or invite made with it is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -47,8 +50,8 @@ export const DELETED_WHEN_OVER_MS = 90 * 24 * 60 * 60 * 1000;
  * True when the key ended before this time. Never true for a key that the gateway itself made. Without its first key a store
  * would look new, and another would be minted; and a forgotten key of the environment would be taken for a new one.
  */
-export const isLongOver = ({ createdBy, revokedAtMs, expiresAtMs }: ApiKey, beforeMs: number): boolean =>
-  createdBy !== FIRST_KEY_CREATOR && createdBy !== ENVIRONMENT_CREATOR && Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity) < beforeMs;
+export const isLongOver = (key: ApiKey, beforeMs: number): boolean =>
+  key.createdBy !== FIRST_KEY_CREATOR && key.createdBy !== ENVIRONMENT_CREATOR && endMsOf(key) < beforeMs;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_BYTES = 8;
