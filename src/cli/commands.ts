@@ -73,7 +73,7 @@ const SESSION: readonly CommandRow[] = [
   },
   {
     synopsis: 'login',
-    summary: 'exchange an API key for a session, which is kept in ~/.svc',
+    summary: 'exchange an API key for a session, which is kept in ~/.svc; the key is that of --api-key, SVC_CLI_API_KEY or the context, or else asked for',
     options: [{ flags: '--scope <scope>', meaning: 'ask for this scope only, not for all that the key holds', choices: SCOPES }],
     example: 'svc login --scope read',
     load: async () => (await import('./commands/login.ts')).run,
@@ -90,7 +90,7 @@ const SESSION: readonly CommandRow[] = [
     example: 'svc context add prod https://svc.example.com --use',
     load: async () => (await import('./commands/context.ts')).add,
   },
-  { synopsis: 'context use <name>', summary: 'make a context the one in use', example: 'svc context use prod', load: async () => (await import('./commands/context.ts')).use },
+  { synopsis: 'context use <name>', summary: 'make a context the one in use; for once, --context or SVC_CLI_CONTEXT names another, --api-url or SVC_CLI_API_URL a gateway without one', example: 'svc context use prod', load: async () => (await import('./commands/context.ts')).use },
   { synopsis: 'context ls', summary: 'list contexts and their sessions', example: 'svc context ls', load: async () => (await import('./commands/context.ts')).ls },
   { synopsis: 'context rm <name>', summary: 'remove a context, its key and its session', example: 'svc context rm staging', load: async () => (await import('./commands/context.ts')).rm },
 ];
@@ -98,7 +98,7 @@ const SESSION: readonly CommandRow[] = [
 const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'check',
-    summary: 'ask whether an agent may do something; 3 is the exit status of a deny',
+    summary: 'ask whether an agent may do something, as the agent itself where SVC_CLI_AGENT_TOKEN has its token; 3 is the exit status of a deny',
     options: [
       ...CHECKED,
       { flags: '--op <op_id>', meaning: '<trace_id>:<span_id>, instead of a fresh one' },

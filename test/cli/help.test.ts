@@ -40,6 +40,16 @@ test('the help of svc names every exit status', () => {
   expect(Object.values(EXIT)).toEqual([0, 1, 2, 3, 130]);
 });
 
+test.each([
+  ['login', ['SVC_CLI_API_KEY']],
+  ['context use', ['SVC_CLI_CONTEXT', 'SVC_CLI_API_URL']],
+  ['check', ['SVC_CLI_AGENT_TOKEN']],
+  ['agents register', ['SVC_CLI_AGENT_TOKEN']],
+])('the help of %s names the variables that it looks at: %s', (words, variables) => {
+  const row = COMMANDS.find((command) => wordsOf(command).join(' ') === words) ?? expect.unreachable('there is no such command');
+  for (const variable of variables) expect(helpOf({ kind: 'command', row })).toContain(variable);
+});
+
 test('help that was asked for is on standard output, of all, of a group and of a command; every example is one of the command it stands at', async () => {
   for (const words of [['--help'], ['ops', '--help'], ['ops', 'pause', '--help'], ['check', '-h']]) {
     const { status, stdout, stderr } = await cli.run(words);
