@@ -158,15 +158,15 @@ const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
 const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
-  { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or one where registration is open', answers: { 201: createdAccount }, refusals: [403, 409, 422], ...withBody(registration, register) },
+  { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or any account if registration is open', answers: { 201: createdAccount }, refusals: [403, 409, 422], ...withBody(registration, register) },
   { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 423], ...withBody(loginRequest, login) },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', credentials: ['refresh_cookie'], summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 403, 409], handle: refresh(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, credentials: ['refresh_cookie', 'none'], summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, headers: ['Set-Cookie'], refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', answers: { 201: createdInvite }, refusals: [409], ...withBody(invitation, invite) },
-  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Accepts an invite: creates its account, with a password', answers: { 201: createdAccount }, refusals: [409, 422], ...withBody(acceptance, acceptInvite) },
+  { method: 'post', path: '/api/v1/auth/invite/accept', access: 'public', summary: 'Accepts an invite: creates the account and sets its password', answers: { 201: createdAccount }, refusals: [409, 422], ...withBody(acceptance, acceptInvite) },
   { method: 'get', path: '/api/v1/auth/invites', access: ADMIN, summary: 'Lists open invites', answers: { 200: invitePage }, ...withListing([], listInvites) },
   { method: 'post', path: '/api/v1/auth/invites/:id/revoke', access: ADMIN, summary: 'Revokes an open invite', answers: { 204: 'empty' }, refusals: [409], handle: revokeInvite },
-  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a reset mail', answers: { 202: 'empty' }, ...withBody(resetRequest, requestPasswordReset) },
+  { method: 'post', path: '/api/v1/auth/password/reset', access: 'public', summary: 'Requests a password reset e-mail', answers: { 202: 'empty' }, ...withBody(resetRequest, requestPasswordReset) },
   { method: 'post', path: '/api/v1/auth/password/reset/confirm', access: 'public', summary: 'Sets a new password with a reset token', answers: { 204: 'empty' }, refusals: [422], ...withBody(resetConfirmation, confirmPasswordReset) },
   { method: 'get', path: '/api/v1/auth/me', access: READ, summary: 'Shows the account of the caller', answers: { 200: ownAccount }, refusals: [404], handle: me },
   { method: 'post', path: '/api/v1/auth/sessions/revoke', access: READ, summary: 'Signs the caller out everywhere', answers: { 204: 'empty' }, refusals: [404], handle: revokeSessions },
@@ -183,7 +183,7 @@ const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_
 export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
   const native = nativeRoutes(options);
   return [
-    { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'The ways to sign in', answers: { 200: signInMethods }, handle: methods },
+    { method: 'get', path: '/api/v1/auth/methods', access: 'public', summary: 'Lists the ways to sign in', answers: { 200: signInMethods }, handle: methods },
     ...(options.hasAccountStore ? native : native.map(({ atOnce: _, ...row }): Route => ({ ...row, access: 'public', isBodyIgnored: true, handle: unavailable }))),
   ];
 }

@@ -12,7 +12,7 @@ import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView } from './views.ts';
 
-const USAGE_ID_MEANING = 'Your own name for this record, 1 to 256 bytes long: for a day, what is sent again under it is counted once. Without one, what was answered 503, or not at all, may have been counted, and is then counted twice.';
+const USAGE_ID_MEANING = 'Idempotency key, 1 to 256 bytes: for a day, records sent again with the same key count once. Without one, do not retry a request that was answered with 503, or not at all: it may have been counted already.';
 
 const usage = z.strictObject({
   agent: agentIdentity,
@@ -59,5 +59,5 @@ const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: Pe
 
 export const budgetRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', answers: { 200: usageStatus }, ...withBody(usage, record) },
-  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, the widest tier first', answers: { 200: budgetPage }, ...withListing([], list) },
+  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, widest tier first', answers: { 200: budgetPage }, ...withListing([], list) },
 ];

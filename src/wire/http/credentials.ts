@@ -95,6 +95,6 @@ export const credentialRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/iam/api-keys/self', access: { scope: 'read' }, summary: 'Shows the API key of the caller', answers: { 200: ownKey }, refusals: [404], handle: own },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
-  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Rotates the key that signs access tokens; the one before still verifies', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },
-  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'The public keys that verify access tokens', answers: { 200: jwkSet }, handle: jwks },
+  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Rotates the key that signs access tokens; the previous key still verifies', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },
+  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'Lists the public keys that verify access tokens', answers: { 200: jwkSet }, handle: jwks },
 ];

@@ -104,5 +104,5 @@ async function patiently(read: () => Promise<Result<LogText, Fault>>): Promise<R
 
 export const logRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/logs', access: { scope: 'read' }, summary: 'Lists audit entries, newest first', query: [...FILTERS, 'per_page', 'cursor'], answers: { 200: logPage }, handle: list },
-  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams every audit entry that matches, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, headers: ['Content-Disposition'], handle: exportAll },
+  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams all matching audit entries, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, headers: ['Content-Disposition'], handle: exportAll },
 ];

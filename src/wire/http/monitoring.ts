@@ -38,12 +38,12 @@ function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
-const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; without a credential only where the gateway listens on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
+const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; needs no credential if the gateway listens only on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
 
 /** `rows` is the whole table as it is described, these rows among it. */
 export const monitoringRoutes = ({ httpHost }: MonitoringRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
   { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Liveness: answers as long as the process runs', answers: { 200: liveness }, handle: health },
-  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Readiness for checks, and which parts are away; 503 says why it is not ready', answers: { 200: readiness }, refusals: [503], handle: ready },
+  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Readiness for checks, and which parts are unavailable; 503 says why it is not ready', answers: { 200: readiness }, refusals: [503], handle: ready },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },

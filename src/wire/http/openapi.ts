@@ -29,8 +29,8 @@ export function describeApi(rows: readonly Route[]): Json {
       headers: HEADERS,
       responses: problemResponses(rows.flatMap(problemsOf)),
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or an access token.' },
-        ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'Of POST /api/v1/auth/ws-ticket; opens one stream.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
+        ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'From POST /api/v1/auth/ws-ticket; opens one stream.' },
         refresh_cookie: { type: 'apiKey', in: 'cookie', name: REFRESH_COOKIE, description: 'Set by POST /api/v1/auth/login and renewed by POST /api/v1/auth/refresh.' },
       },
     },
@@ -47,15 +47,15 @@ const PROBLEM: Json = {
     type: { type: 'string' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'One sentence for a human.' },
-    code: { type: 'string', enum: Object.keys(HTTP_STATUS), description: 'One word for a program.' },
-    field: { type: 'string', description: 'Which part of the request does not fit: with `invalid_argument`.' },
+    detail: { type: 'string', description: 'One sentence for people.' },
+    code: { type: 'string', enum: Object.keys(HTTP_STATUS), description: 'A stable code for programs.' },
+    field: { type: 'string', description: 'With `invalid_argument`: the part of the request that is wrong.' },
     needed_scope: { type: 'string', enum: SCOPES, description: 'With `insufficient_scope`.' },
     op_id: { type: 'string', description: 'With `invalid_transition`.' },
-    from: { type: 'string', enum: OP_STATES, description: 'The state of the operation: with `invalid_transition`.' },
-    trigger: { type: 'string', enum: OP_TRIGGERS, description: 'What was to be done with it: with `invalid_transition`.' },
-    problems: { type: 'array', items: { type: 'string' }, description: 'What is wrong in which file: with `policy_invalid`.' },
-    retry_after_secs: { type: 'integer', description: 'As in the header `Retry-After`.' },
+    from: { type: 'string', enum: OP_STATES, description: 'With `invalid_transition`: the state of the operation.' },
+    trigger: { type: 'string', enum: OP_TRIGGERS, description: 'With `invalid_transition`: the requested action.' },
+    problems: { type: 'array', items: { type: 'string' }, description: 'With `policy_invalid`: each mistake and its file.' },
+    retry_after_secs: { type: 'integer', description: 'Same as the header `Retry-After`.' },
   },
 };
 
@@ -63,14 +63,14 @@ const header = (description: string, type = 'string'): Json => ({ description, s
 
 /** What answers may carry, besides the headers of every answer. */
 const HEADERS = {
-  'WWW-Authenticate': header('`Bearer`; with the scope that is needed, where that is what the credential lacks.'),
-  'Retry-After': header('After how many seconds it makes sense to try again.', 'integer'),
-  RateLimit: header('How many requests are left, and after how many seconds there are more.'),
-  'RateLimit-Policy': header('How many requests there are in a window of how many seconds.'),
+  'WWW-Authenticate': header('`Bearer`; includes the required scope if the credential lacks it.'),
+  'Retry-After': header('Seconds to wait before retrying.', 'integer'),
+  RateLimit: header('Remaining requests, and seconds until there are more.'),
+  'RateLimit-Policy': header('Quota of requests, and its window in seconds.'),
   Upgrade: header('`websocket`'),
   'Sec-WebSocket-Version': header('`13`'),
   'Set-Cookie': header('Sets, renews or clears the refresh cookie.'),
-  'Content-Disposition': header('A name for the file to save it as.'),
+  'Content-Disposition': header('File name for saving the response.'),
 } as const;
 type HeaderName = keyof typeof HEADERS;
 

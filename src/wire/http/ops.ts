@@ -11,7 +11,7 @@ import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
 import { opView, pageView } from './views.ts';
 
-const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`: either this, or its two halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
+const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`; give either this or both halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
 
 async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
   const opId = opIdIn(body);
@@ -55,7 +55,7 @@ const control = (trigger: ControlTrigger) => async ({ principal, params }: Autho
 
 export const opRoutes: readonly Route[] = [
   { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', answers: { 200: opShape, 201: opShape }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight, and those that have ended lately', answers: { 200: opPage }, ...withListing(['state', 'team_id', 'agent_id'], list) },
+  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight and recently ended ones', answers: { 200: opPage }, ...withListing(['state', 'team_id', 'agent_id'], list) },
   { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', answers: { 200: opShape }, handle: get },
   { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', answers: { 200: opShape }, refusals: [409], handle: control('pause') },
   { method: 'post', path: '/api/v1/ops/:id/resume', access: { scope: 'write' }, summary: 'Resumes a paused operation', answers: { 200: opShape }, refusals: [409], handle: control('resume') },

@@ -56,6 +56,6 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 
 export const policyRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, isQueued: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
-  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Tells what the policies would decide of a check, and what every rule has to say; looks at no budget and no operation, and records nothing', answers: { 200: policyExplanation }, ...withBody(check, explain) },
-  { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reads the policy files again and puts them in force, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
+  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing', answers: { 200: policyExplanation }, ...withBody(check, explain) },
+  { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reloads the policy files, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
 ];

@@ -28,7 +28,7 @@ export const budgetPage = pageOf('budgets', z.strictObject({
 }));
 
 export const policyPage = z.strictObject({
-  version: z.string().meta({ description: 'Changes when and only when what the documents say changes.' }),
+  version: z.string().meta({ description: 'Changes if and only if the content of the documents changes.' }),
   loaded_at: rfc3339,
   documents: z.array(z.strictObject({ name: z.string(), scope: z.string(), rule_count: z.int(), source: z.string() })),
   next_cursor: nextCursor,
@@ -48,13 +48,13 @@ export const policyExplanation = z.strictObject({
       effect: z.enum(['allow', 'deny']),
       outcome: z.enum(RULE_OUTCOMES),
       detail: z.string(),
-      decided: z.boolean().meta({ description: 'True for the one rule that the decision names.' }),
+      decided: z.boolean().meta({ description: 'True for the rule named in the decision.' }),
     })),
-  })).meta({ description: 'Those whose scope reaches the agent, in the order of the cascade.' }),
+  })).meta({ description: 'Documents whose scope includes the agent, in cascade order.' }),
 });
 
 const auditEntry = z.strictObject({
-  id: z.int().meta({ description: 'Counts from 1, without a gap, over all orgs.' }),
+  id: z.int().meta({ description: 'Counts from 1 without gaps, across all orgs.' }),
   timestamp: rfc3339,
   event_type: z.enum(AUDIT_EVENTS),
   lineage: z.strictObject({ org_id: z.string().nullable(), team_id: z.string().nullable(), agent_id: z.string().nullable() }),
@@ -95,14 +95,14 @@ export const topologyTeam = z.strictObject(agentsWithTeams);
 const treeNode: z.ZodType = z.strictObject({
   ...agentFields,
   get children(): z.ZodArray { return z.array(treeNode); },
-  truncated: z.boolean().meta({ description: 'There are more below; ask for the lineage.' }),
+  truncated: z.boolean().meta({ description: 'There are more descendants; request the lineage.' }),
 }).meta({ id: 'TreeNode' });
 export const topologyTree = pageOf('orgs', z.strictObject({ org_id: z.string(), teams: z.array(z.strictObject({ team_id: z.string(), agents: z.array(treeNode) })) }));
 
 export const topologyLineage = pageOf('lineages', z.strictObject({
   agent: agentShape,
-  ancestors: z.array(agentShape).meta({ description: 'The nearest first.' }),
-  descendants: z.array(z.strictObject({ ...agentFields, depth: z.int() })).meta({ description: 'The nearest first.' }),
+  ancestors: z.array(agentShape).meta({ description: 'Nearest first.' }),
+  descendants: z.array(z.strictObject({ ...agentFields, depth: z.int() })).meta({ description: 'Nearest first.' }),
   truncated: z.boolean(),
 }));
 
@@ -111,18 +111,18 @@ export const topologyStats = z.strictObject({
   agents_seen: z.int(),
   active_ops: z.int(),
   ops: opCounts,
-  ops_ttl_secs: z.int().meta({ description: 'How long a finished operation is kept, and counted.' }),
-  groups: z.array(z.union([z.strictObject(groupFields), teamShape])).meta({ description: 'Orgs, or the teams of the org that was asked for.' }),
+  ops_ttl_secs: z.int().meta({ description: 'How long a finished operation is kept and counted.' }),
+  groups: z.array(z.union([z.strictObject(groupFields), teamShape])).meta({ description: 'Orgs, or the teams of the requested org.' }),
   next_cursor: nextCursor,
 });
 
 export const liveness = z.strictObject({ status: z.literal('ok') });
 
 export const readiness = z.strictObject({
-  status: z.enum(['ready', 'degraded']).meta({ description: '`degraded`: checks are answered, but a part named below is away.' }),
-  audit: z.enum(['writable', 'unwritable']).meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered and nothing is recorded.' }),
-  database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks go on without it.' }),
-  store: z.literal('unwritable').optional().meta({ description: 'Only while the data directory takes no keys, registrations and spend. Checks go on.' }),
+  status: z.enum(['ready', 'degraded']).meta({ description: '`degraded`: checks work, but a part named below does not.' }),
+  audit: z.enum(['writable', 'unwritable']).meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered but not recorded.' }),
+  database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks do not need it.' }),
+  store: z.literal('unwritable').optional().meta({ description: 'Present only while keys, registrations and spend cannot be written to the data directory. Checks still work.' }),
 });
 
 export const opShape = z.strictObject({
@@ -136,7 +136,7 @@ export const opShape = z.strictObject({
 export const opPage = pageOf('ops', opShape);
 
 export const agentPage = pageOf('agents', agentShape);
-export const agentRegistered = z.strictObject({ agent: agentShape, rotated: z.boolean(), credential_token: z.string().optional().meta({ description: 'Shown once, when the gateway has made it.' }) });
+export const agentRegistered = z.strictObject({ agent: agentShape, rotated: z.boolean(), credential_token: z.string().optional().meta({ description: 'Shown once, if the gateway generated it.' }) });
 
 const scopes = z.array(z.enum(SCOPES));
 const unixSecs = z.int().meta({ description: 'Unix seconds' });
@@ -171,6 +171,6 @@ export const createdInvite = z.strictObject({ invite_token: z.string().meta({ de
 export const invitePage = pageOf('invites', z.strictObject({ ...newAccountFields, invited_by: z.string().meta({ description: '`key:<id>` or `account:<id>`' }), expires_at: rfc3339 }));
 export const signInMethods = z.strictObject({
   methods: z.array(z.enum(['api_key', 'password'])),
-  registration: z.enum(['first_account', 'open', 'closed']).optional().meta({ description: 'Who may make an account without an invite. Only where accounts exist.' }),
+  registration: z.enum(['first_account', 'open', 'closed']).optional().meta({ description: 'Who may register without an invite. Absent without an account store.' }),
 });
 export const ticket = z.strictObject({ ticket: z.string(), expires_in: z.int() });

@@ -110,9 +110,9 @@ function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyM
 const READ = { scope: 'read' } as const;
 
 export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
-  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts of orgs, teams and agents, and the agents', answers: { 200: topologyOverview }, ...withListing([], overview) },
-  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Agents below their org, team and parent', answers: { 200: topologyTree }, ...withListing([], tree) },
-  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Operations and agents in numbers, per org, or per team of one org', answers: { 200: topologyStats }, ...withListing([], stats(options)) },
-  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'The teams of this name, and their agents', answers: { 200: topologyTeam }, ...withListing([], team) },
-  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Ancestors and descendants of the agents of this name', answers: { 200: topologyLineage }, ...withListing([], lineage) },
+  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts orgs, teams and agents, and lists the agents', answers: { 200: topologyOverview }, ...withListing([], overview) },
+  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Shows agents in a tree, below their org, team and parent', answers: { 200: topologyTree }, ...withListing([], tree) },
+  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Counts operations and agents per org, or per team of one org', answers: { 200: topologyStats }, ...withListing([], stats(options)) },
+  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'Shows the teams of this name and their agents', answers: { 200: topologyTeam }, ...withListing([], team) },
+  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Shows ancestors and descendants of the agents of this name', answers: { 200: topologyLineage }, ...withListing([], lineage) },
 ];
