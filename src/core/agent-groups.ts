@@ -64,7 +64,7 @@ export class AgentGroup {
   readonly teamId: string | undefined;
   /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
-  /** Those that are registered, in the order of their registration. While there are none, all groups share a list: they may be many. */
+  /** Its registered agents, in the order of registration. Groups without any, of which there may be many, share one list. */
   agents = NO_AGENTS;
   /** The operations of all known agents, registered or not. */
   readonly ops: OpCounts = zeroOpCounts();
@@ -74,7 +74,7 @@ export class AgentGroup {
   /** Slots of its oldest and its newest operation, kept by the registry of operations; -1: it has none. */
   firstOp = -1;
   lastOp = -1;
-  /** Of an org in which names were looked up among very many teams: its registered agents by name. */
+  /** The org's registered agents by name; only built once names are looked up in an org with very many teams. */
   names: AgentNames | undefined = undefined;
   /** How many of its agents are known. */
   known = 0;

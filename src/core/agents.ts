@@ -6,7 +6,7 @@ import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from
 import { Multimap } from './multimap.ts';
 import { SequencedList } from './sequenced-list.ts';
 
-/** All of them are looked at before an agent is registered, while everybody waits. */
+/** Registering an agent looks at all of its ancestors, and everything else waits meanwhile. */
 export const MAX_ANCESTORS = 1_000;
 
 const NOWHERE = new AgentGroup('', undefined, 0);
@@ -207,7 +207,7 @@ export class AgentRegistry {
   }
 }
 
-/** In so many, to look a name up takes a millisecond or two. */
+/** Looking a name up in this many teams takes a millisecond or two. */
 const FEW_TEAMS = 1_000;
 
 /** The index of the org, made when it is first needed. */

@@ -16,7 +16,7 @@ export type Lineage = { readonly orgId: string | null; readonly teamId: string |
 
 export const NO_LINEAGE: Lineage = { orgId: null, teamId: null, agentId: null };
 
-/** Of an entry about an org, or about something bound to it, rather than about an agent. */
+/** The lineage of an entry about an org, or something bound to it, rather than an agent. */
 export const lineageOfOrg = (orgId: string | null): Lineage => ({ ...NO_LINEAGE, orgId });
 
 /** An entry before the audit writer gives it its id, its predecessor's hash and its own. */

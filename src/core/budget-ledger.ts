@@ -5,7 +5,7 @@ export type LedgerRow = { readonly cells: Float64Array; readonly at: number };
 export const MONTHLY = 0;
 export const DAILY = 1;
 export const RESERVED = 2;
-export const DAY = 3; // the day, counted by the epoch, that MONTHLY and DAILY are of
+export const DAY = 3; // the day, counted from the epoch, to which MONTHLY and DAILY belong
 const CELLS = 4;
 
 /** A row of zeros that is in no ledger. */

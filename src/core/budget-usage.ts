@@ -57,7 +57,7 @@ export class UsageMemory {
     for (const row of rows) {
       if (this.#isOver(row, nowMs)) this.#changes.set(keyOfUsage(row), undefined);
       else latest.push(row);
-      // A store that was filled with more memory may have too many to hold. Those left out stay there until a start finds them over.
+      // A store that was filled when there was more memory may hold too many. Those left out stay in it until a start finds them expired.
       if (latest.length > total * 1.25) latest = inOrder(latest).slice(-total);
     }
     for (const row of inOrder(latest).slice(-total)) this.#put(keyOfUsage(row), row);

@@ -18,9 +18,9 @@ export type BudgetHandle = Envelope;
 export type UsageOptions = {
   /** Makes a retry count once. */
   readonly usageId?: string | undefined;
-  /** What was counted under the usage id before this time was another record. */
+  /** Anything counted under the usage id before this time was a different record. */
   readonly usageSinceMs?: number | undefined;
-  /** The operation it was spent on, which holds that much less for it. */
+  /** The operation it was spent on; its reservation shrinks by as much. */
   readonly op?: OpNumber | undefined;
 };
 

@@ -188,7 +188,7 @@ export class Checker {
 const denied = (reason: string, opState: OpState | undefined): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, opState });
 
 /**
- * The refusal of a new operation where all orgs together, or its own, have as many as they may; undefined where there is room.
+ * Refuses a new operation if the limit of all orgs, or of its own org, is reached; undefined if there is room.
  * Agents without an org do not count as an org.
  */
 export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {

@@ -13,7 +13,7 @@ export function plainAddress(text: string): string {
 }
 
 /**
- * The network that limits per address apply to: a single IPv4 address, or the /64 of an IPv6 address. A /64 is the least that
+ * The network to which per-address limits apply: a single IPv4 address, or the /64 of an IPv6 address. A /64 is the least that
  * a provider gives to a customer, who can then call from 2^64 addresses.
  */
 export function networkOf(address: string): string {

@@ -15,8 +15,8 @@ export type Effect =
   | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly number: number; readonly signal: Signal }
   | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
-  /** What the budgets remember must be kept before the answer leaves, also what is on its way to the store. */
-  | { readonly kind: 'spend-told' }
+  /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
+  | { readonly kind: 'spend-recorded' }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
 

@@ -199,14 +199,14 @@ export class Governor {
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
     const op = owned?.ok === true ? owned.value : undefined;
-    // An agent may use the id of an operation again once that is forgotten: the completion of the later one is not the earlier one's.
+    // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different record.
     const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
     const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
     const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, usageSinceMs, op }, nowMs);
     const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
-    // A retry may overtake the first record on its way to the disk, and must not be answered before it.
-    if (duplicate) return { reply, effects: [{ kind: 'spend-told' }] };
-    const effects: Effect[] = [{ kind: 'spend-told' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
+    // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
+    if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
+    const effects: Effect[] = [{ kind: 'spend-recorded' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
     if (exceeded !== undefined) {
       const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId === undefined ? null : redactText(usageId), ...exceededPayload(exceeded) };
       effects.push({ kind: 'audit', draft: { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId, decision: 'deny', reason: exceededReason(exceeded), payload } });

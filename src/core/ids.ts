@@ -42,7 +42,7 @@ export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || i
 /** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`. */
 export const isName = (text: string): boolean => (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
 
-/** A client resolves these in a path before it is sent, however they are written: nothing of that name could be reached. */
+/** Clients resolve these in a path before sending it, even percent-encoded, so nothing with such a name could be reached. */
 const isStepInPath = (text: string): boolean => text === '.' || text === '..';
 
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */
@@ -58,7 +58,7 @@ export function parseOpId(text: string): OpId | undefined {
   return colon === -1 ? undefined : opIdOf(text.slice(0, colon), text.slice(colon + 1));
 }
 
-/** The usage id of what a completion reports: named after its operation, so that a completion said again is not counted again. */
+/** The usage id of the cost in a completion: derived from the operation, so that a repeated completion counts once. */
 export const usageIdOfCompletion = (opId: OpId): string => `complete:${opId}`;
 
 /** The key under which an agent is registered. The whole triple takes part, so equal names in two orgs never meet. */

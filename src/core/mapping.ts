@@ -46,7 +46,7 @@ export class MappingReader {
   }
 }
 
-/** With what was most likely meant. */
+/** Suggests the key that was most likely meant. */
 function unknownKey(key: string, known: readonly string[]): string {
   const guess = nearest(key, known);
   return `unknown key; ${guess === undefined ? `the keys here are ${known.join(', ')}` : `did you mean ${guess}?`}`;

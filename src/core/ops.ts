@@ -151,7 +151,7 @@ export class OpsRegistry {
       const slot = this.#oldestFinished as OpSlot;
       const chunk = this.#chunkOf(slot);
       const at = slot & SLOT_MASK;
-      // One that runs again keeps nobody behind it waiting, however often it moves.
+      // An operation that runs again does not hold up those behind it, however often it moves.
       const isRevived = this.#revived.size > 0 && this.#revived.delete(slot);
       if (!isRevived && nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
       this.#oldestFinished = chunk.next[at]!;

@@ -2,7 +2,7 @@
 import type { Brand } from './ids.ts';
 import { fail, ok, type Result } from './result.ts';
 
-/** NFKC-normalised, so that the same password typed on another keyboard is the same bytes. */
+/** NFKC-normalised, so that the same password typed on another keyboard yields the same bytes. */
 export type Password = Brand<string, 'Password'>;
 
 export type WeakPassword = { readonly kind: 'weak_password'; readonly problem: string };

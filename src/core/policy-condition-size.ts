@@ -3,7 +3,7 @@ import { MAX_STEPS, type ConditionCost } from './policy-condition-cost.ts';
 
 type Sent = { readonly weights: SentWeights; readonly resource: string };
 
-/** Tells of what was sent why a condition of this cost does not run on it, because of its size; undefined: it does. */
+/** Returns why this input is too large for a condition of this cost; undefined if it is not. */
 export function sizeCheck(cost: ConditionCost): (sent: Sent) => string | undefined {
   if (cost.degree === 0) return () => undefined;
   const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));

@@ -1,5 +1,5 @@
 /**
- * Finds the rules that may have a say in a check, in two steps. The agent's triple leads to its chain: the rules that reach it,
+ * Finds the rules that may apply to a check, in two steps. The agent's triple leads to its chain: the rules that reach it,
  * in the order of the cascade. The chain's tables of actions and resources lead to the candidates. Names written out in full
  * are looked up, so only patterns have to be tried.
  */

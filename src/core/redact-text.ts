@@ -24,7 +24,7 @@ const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
  */
 export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
-  // Neither a URL nor a name with its value is without one of them, and most actions and resources are.
+  // Every URL and every name with a value contains one of these; most actions and resources do not.
   if (!SEPARATOR.test(text)) return text;
   const shown = text.includes('@') ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`) : text;
   return IS_ASSIGNED.test(shown) ? redactAssigned(shown) : shown;
@@ -70,8 +70,8 @@ function endOfValue(text: string, from: number, quote: string, slashes: number, 
 }
 
 /**
- * Where a text in quotes ends that has so many backslashes before its first quote, because it is within another one: at the first
- * quote that is not escaped within it. Without one it goes on to the end.
+ * Where a quoted text ends. Its opening quote has this many backslashes before it, because it may be nested in another quoted text.
+ * It ends at the first quote that is not escaped within it, or else at the end of the text.
  */
 function endOfQuoted(text: string, from: number, quote: string, slashes: number): number {
   for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, at + 1)) {

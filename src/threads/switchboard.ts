@@ -219,7 +219,7 @@ export class Switchboard {
         case 'budget-alert':
           this.tally.budgetAlerts[effect.alert.percent] += 1;
           break;
-        case 'spend-told':
+        case 'spend-recorded':
           durable = this.spend.save();
           break;
         case 'agent-saved':

@@ -18,7 +18,7 @@ test('a thread hears of the orgs it has readers for, one with a reader of all or
   events.publishEffect(changed('early'), 3);
   events.setInterest(0, ['acme']);
   events.setInterest(1, 'all');
-  events.publishEffect({ kind: 'spend-told' }, 3);
+  events.publishEffect({ kind: 'spend-recorded' }, 3);
   for (const orgId of ['acme', 'globex', '']) events.publishEffect(changed(orgId), 3);
   expect(delivered.map(([io, { id, orgId }]) => [io, id, orgId])).toEqual([[0, 5001, 'acme'], [1, 5001, 'acme'], [1, 5002, 'globex'], [1, 5003, null]]);
   events.setInterest(0, []);
