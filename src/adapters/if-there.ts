@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from '../core/error-text.ts';
 
-/** What is read of a file or a folder; undefined where there is none of that name. Rejects with any other error of the system. */
+/** What `reading` resolves with; undefined if the file or folder does not exist. Rejects with any other system error. */
 export const ifThere = <T>(reading: Promise<T>): Promise<T | undefined> => reading.catch(undefinedWhereMissing);
 
 export function ifThereSync<T>(read: () => T): T | undefined {

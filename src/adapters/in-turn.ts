@@ -1,6 +1,6 @@
 /**
- * What the work comes to for each, begun when the one before has ended. Of files, all at once would take a descriptor each, and on
- * a file system that hangs every thread that Node.js has for files, those of the store and of password hashes with them.
+ * Runs the work for one item after the other, and returns all results. For files, running all at once would take a descriptor each
+ * and, on a file system that hangs, every thread of Node.js' pool, which the store and password hashing need too.
  */
 export async function inTurn<T, R>(items: Iterable<T>, work: (item: T) => Promise<R>): Promise<R[]> {
   const done: R[] = [];

@@ -1,6 +1,6 @@
 import { codeOf } from '../core/error-text.ts';
 
-/** Whether a process has this id, be it somebody else's. */
+/** Whether a process with this id exists, even one of another user. */
 export function isProcess(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {

@@ -9,7 +9,7 @@ export type Logger = {
   error(message: string, fields?: object): void;
 };
 
-/** What a part that works in the background says of its troubles, and of their end. */
+/** How background parts report their problems, and the end of them. */
 export type TroubleLog = Pick<Logger, 'info' | 'warn'>;
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';

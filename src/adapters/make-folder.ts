@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes the folder and its parents where they are missing; `path` is absolute. One by one: Node.js' recursive mkdir hides that a
+ * Makes the folder and its missing parents; `path` is absolute. One by one: Node.js' recursive mkdir hides that a
  * file system is read-only, and never ends in /proc. Throws what the system says.
  */
 export function makeFolder(path: string, mode: number): void {

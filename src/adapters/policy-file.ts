@@ -30,7 +30,7 @@ export type PolicyFileProblem = {
   /** `rules[2].when`; '' when the problem is not at a key. */
   readonly path: string;
   readonly problem: string;
-  /** It is of the system and not of the file, so that the same file may be read a moment later. */
+  /** The problem is the system's, not the file's: the same file may be readable a moment later. */
   readonly mayPass?: true;
 };
 
@@ -146,10 +146,10 @@ function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string
 
 const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });
 
-/** Too many open files, threads or too much memory for a moment; a disk or a network disk that fails to answer. */
+/** A momentary lack of file descriptors, threads or memory; a disk or network disk that does not answer. */
 const PASSING: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ETIMEDOUT']);
 
-/** A file or folder that the system does not give. */
+/** A file or folder that the system does not let us read. */
 function refused(path: string, error: unknown): PolicyFileProblem {
   const problem = unreadable(path, reasonOf(error, path));
   return PASSING.has(codeOf(error)) ? { ...problem, mayPass: true } : problem;

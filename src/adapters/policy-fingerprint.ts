@@ -1,4 +1,4 @@
-/** Tells whether a policy file or folder is still what it was. */
+/** Detects whether a policy file or folder has changed. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';

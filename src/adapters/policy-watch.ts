@@ -1,4 +1,4 @@
-/** Tells when a policy file or folder has changed, however the change is made. */
+/** Watches a policy file or folder for changes, however they are made. */
 import { watch, type FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { fingerprint } from './policy-fingerprint.ts';
 export type PolicyWatcher = { close(): void };
 
 export type WatchOptions = {
-  /** How long files must stay as they are before a change is told: editors and `kubectl` make several in a row. */
+  /** How long files must stay unchanged before a change is reported: editors and `kubectl` make several in a row. */
   readonly debounceMs?: number;
   /** How often contents are compared where the system reports nothing, as on network file systems. */
   readonly pollMs?: number;
@@ -72,7 +72,7 @@ class FingerprintWatcher implements PolicyWatcher {
   }
 
   /**
-   * A change is told when two looks in a row find the same. What the system reports cannot say that all is quiet: it reports
+   * A change is reported when two looks in a row find the same. The system's notifications cannot tell that all is quiet: it reports
    * nothing on a network file system, and without end in a folder that other programs write to.
    */
   async #look(): Promise<void> {

@@ -47,7 +47,7 @@ export type StoredInvite = Invite & {
   readonly id: string;
   /** Grows with every new invite: its place in the list of all invites. */
   readonly sequence: number;
-  /** Kept beside the expiry, rather than as an earlier one: a gateway whose clock is behind would still accept the invite. */
+  /** Kept separately rather than as an earlier expiry: a gateway whose clock is behind would still accept the invite. */
   readonly revokedAtMs: number | null;
 };
 

@@ -1,5 +1,5 @@
 /**
- * Lets calls that wait at the same time share one run of `work`. Each gets the result of a run that began after it asked. Runs do
+ * Lets concurrent calls share one run of `work`. Each gets the result of a run that began after it asked. Runs do
  * not overlap, and between the beginnings of two there is at least the `pause`.
  */
 export function coalesce<T>(pause: () => Promise<unknown>, work: () => Promise<T>): () => Promise<T> {

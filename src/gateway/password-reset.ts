@@ -19,7 +19,7 @@ export type RequestPasswordResetInput = { readonly email: string };
 
 export type ResetQueue = {
   readonly backlog: Backlog;
-  /** For each reset that could not be prepared, and each that found no place. Anybody can cause many of both. */
+  /** Called for each reset that could not be prepared, and for each that found no room in the queue. Anyone can cause many of both. */
   readonly onFailed: (fields: { readonly fault: Fault['kind'] }) => void;
   readonly onDropped: () => void;
 };

@@ -1,4 +1,4 @@
-/** A filter in the forms in which lines and indexes are asked. */
+/** A filter, prepared for matching lines and searching indexes. */
 import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
 import { FIELD, hashOf, tokenOf, type Field, type LineScanner } from './scan.ts';
 

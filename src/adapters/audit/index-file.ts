@@ -146,7 +146,7 @@ function findInFile(path: string, base: number, table: Uint32Array, hash: number
   });
 }
 
-/** Undefined where the system does not let it be read: whatever the reason, an index is worth no more than the time to make it again. */
+/** Undefined if it cannot be read, for whatever reason: an index can always be rebuilt. */
 function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
   try {
     return withOpenFile(path, 'r', use);

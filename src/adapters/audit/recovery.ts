@@ -1,4 +1,4 @@
-/** Finds where a log ended, also after a crash, and what it has lost, by reading the ends of its segments only. */
+/** Finds where a log ended, even after a crash, and what it lost, by reading only the ends of its segments. */
 import { existsSync, fstatSync, ftruncateSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
@@ -54,7 +54,7 @@ function missingEntries(directory: string): readonly RecoveryNotice[] {
   const missing: RecoveryNotice[] = [];
   const anchor = readAnchor(directory);
   const beginId = anchor === 'damaged' ? undefined : anchor?.first_id ?? 1;
-  // Of what is before the begin, retention may have left any part, also in a copy that was made meanwhile.
+  // Before the beginning, retention may have left any part of the log, and so may a copy made meanwhile.
   const segments = listSegments(directory).filter(({ firstId }) => beginId === undefined || firstId >= beginId);
   let nextId = beginId;
   for (const { firstId, name, path } of segments) {

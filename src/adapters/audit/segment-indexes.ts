@@ -1,4 +1,4 @@
-/** The indexes of a log's segments: found in memory, in a file, or built. */
+/** The indexes of a log's segments: from memory, from a file, or newly built. */
 import { closeSync, fstatSync, openSync, rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';

@@ -32,8 +32,8 @@ const MAX_SEGMENT_BYTES = 1024 * 1024 * 1024;
 const DEFAULT_SEGMENT_AGE_MS = 24 * 3_600_000;
 
 /**
- * Opens or starts the log in `directory` (made 0700), mends its tail and takes its lock.
- * Throws only what no mending helps: a directory that cannot be read or written.
+ * Opens or creates the log in `directory` (mode 0700), repairs its tail and takes its lock.
+ * Throws only what cannot be repaired: a directory that cannot be read or written.
  */
 export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWriter, LockFault> {
   mkdirSync(options.directory, { recursive: true, mode: 0o700 });

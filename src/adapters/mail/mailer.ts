@@ -34,7 +34,7 @@ export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, opt
     send: async (mail: Mail) => (await chosen).send(mail),
     close: async (timeoutMs) => {
       const endMs = performance.now() + timeoutMs;
-      // Mail sent before this call is first in line for the outcome of the check.
+      // Mail sent before this call is queued first, to wait for the outcome of the check.
       await within(timeoutMs, chosen);
       isCutOff = true;
       await outbox.close(Math.max(0, endMs - performance.now()));

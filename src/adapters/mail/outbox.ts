@@ -1,4 +1,4 @@
-/** Mail on its way: a bounded number of it, tried a few times, and finished within a bound at shutdown. */
+/** A bounded queue of e-mails: each is tried a few times, and a shutdown waits for them a limited time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Backlog } from '../../gateway/backlog.ts';
 import type { Mail, Mailer } from '../../gateway/ports.ts';
@@ -40,7 +40,7 @@ export class Outbox implements Mailer {
     });
   }
 
-  /** Gives what is on its way until the bound, then cuts it off. */
+  /** Lets what is on its way finish within the time, then cuts it off. */
   async close(timeoutMs: number): Promise<void> {
     this.#closing.abort();
     await within(timeoutMs, this.#backlog.idle());

@@ -27,10 +27,10 @@ const IMPLICIT_TLS_PORT = 465;
 
 const DELIVERY_TIMEOUT_MS = 60_000;
 
-/** What nodemailer calls a failure that only another configuration, or another mail, would mend. */
+/** nodemailer's codes for failures that only a different configuration, or a different mail, can fix. */
 const PERMANENT = new Set(['EAUTH', 'ENOAUTH', 'ECONFIG', 'EENVELOPE', 'EMESSAGE']);
 
-/** What it calls it when the relay greets, or answers HELO, with a refusal. */
+/** Its code when the relay refuses in its greeting or its answer to HELO. */
 const NOT_SERVING = 'EPROTOCOL';
 
 /** A sentence when these options can never make a transport; undefined when they may. */

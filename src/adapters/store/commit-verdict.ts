@@ -1,14 +1,14 @@
-/** What became of a transaction whose connection was lost between COMMIT and the answer to it. */
+/** Finds out what became of a transaction whose connection was lost between COMMIT and its answer. */
 import { codeOf } from '../../core/error-text.ts';
 import { assert } from '../../core/result.ts';
 import type { Queryable } from './postgres.ts';
 
 export type Verdict = 'committed' | 'aborted' | 'in progress';
 
-/** Whatever the database has by default: who has waited for a lock must see what its holder has written. */
+/** Regardless of the database's default: whoever waited for a lock must see what its holder wrote. */
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
-/** Begins a transaction and resolves with its id. Asked for now: together with COMMIT, its answer would be lost with that to COMMIT. */
+/** Begins a transaction and resolves with its id. The id is requested now, because an answer sent with COMMIT's would be lost with it. */
 export async function begin(connection: Queryable): Promise<string> {
   const [, { rows: [row] }] = await Promise.all([
     connection.query(BEGIN),
@@ -24,7 +24,7 @@ export async function verdictOn(transactionId: string, database: Queryable): Pro
     const { rows: [row] } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
     return row?.status ?? 'aborted';
   } catch (error) {
-    // So says one that crashed before the transaction was on its disk, or that took over before it had been sent there.
+    // That is so if the server crashed before the transaction was on disk, or is a standby that took over before receiving it.
     if (codeOf(error) === ID_IN_THE_FUTURE) return 'aborted';
     throw error;
   }

@@ -55,7 +55,7 @@ async function contend(own: string, path: string): Promise<string | undefined> {
     const present = inodeOf(path);
     const holder = present === undefined ? undefined : await askHolder(path);
     if (holder !== undefined) return holder;
-    // What was asked is still what is there: it died, and nobody has taken its place.
+    // The lock that was asked is still there: its holder died, and nobody has replaced it.
     if (present !== undefined && inodeOf(path) === present) rmSync(path, { force: true });
   }
 }
@@ -82,8 +82,8 @@ const listen = (path: string): Promise<Server> => withShortPath(path, (shortPath
 function listenAt(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
-      socket.on('error', () => socket.destroy()); // the asker hung up: nothing is owed to it
-      socket.end(String(process.pid), () => socket.destroy()); // an asker that stands still does not keep the lock
+      socket.on('error', () => socket.destroy()); // the client hung up and needs no answer
+      socket.end(String(process.pid), () => socket.destroy()); // a stalled client does not keep the lock
     });
     server.once('error', reject);
     server.listen(path, () => {

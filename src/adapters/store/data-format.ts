@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { replaceFile } from '../durable-file.ts';
 import { ifThere } from '../if-there.ts';
 
-/** Grows with a change of anything in the data directory that a release without it would misread. */
+/** Increase it with every change in the data directory that older releases would misread. */
 export const DATA_FORMAT = '1';
 
 /**
- * What `<dataDir>/format` says where this release does not know it; undefined where it does. Where there is no such file, it is
- * made: the directory is new, or of the first format. Ask before anything else is opened: what another release has laid out
- * would be taken for damaged, set aside or written over.
+ * The content of `<dataDir>/format` if this release does not know it, else undefined. A missing file is created: the directory is
+ * new, or has the first format. Call it before anything else is opened: the data of another release would be taken for damaged,
+ * set aside or overwritten.
  */
 export async function unknownFormat(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, 'format');

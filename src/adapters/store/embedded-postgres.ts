@@ -19,7 +19,7 @@ import { locatePostgres } from './postgres-binaries.ts';
 export type EmbeddedPostgres = {
   /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
   readonly url: string;
-  /** Disconnects clients, writes a checkpoint and ends; one that is not done within the bound is ended the hard way. Resolves when the process is gone. */
+  /** Disconnects clients, writes a checkpoint and exits; killed if it is not done in time. Resolves when the process is gone. */
   stop(timeoutMs?: number): Promise<void>;
 };
 
@@ -157,7 +157,7 @@ async function initialise(home: Home): Promise<void> {
 
 const unfinishedIn = ({ root }: Home): string => join(root, 'unfinished');
 
-/** What a killed gateway left of its own; where its initdb still writes, not at the first try. */
+/** What a killed gateway left of its own; may need several tries while its initdb is still writing. */
 const removeUnfinished = (home: Home): Promise<void> => rm(unfinishedIn(home), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 
 async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProcess; readonly port: number }> {

@@ -46,7 +46,7 @@ export async function startServer(home: Home, port: number): Promise<ChildProces
     // A terminal's Ctrl-C is for the gateway, which stops its database last.
     detached: true,
   });
-  // A gateway that ends without having stopped it takes it along, as far as it is given the time.
+  // A gateway that exits without having stopped it tries to stop it then, if there is time.
   const takeAlong = (): void => void server.kill('SIGINT');
   process.once('exit', takeAlong);
   server.once('exit', () => process.off('exit', takeAlong));
@@ -83,7 +83,7 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
   throw new ServerEnded(`the embedded PostgreSQL did not start (exit status ${server.exitCode ?? server.signalCode}${await lastWords(home.logFile, logStart)}); its log is ${home.logFile}`);
 }
 
-/** What it wrote of its end, as `: …`; nothing where it has said nothing. */
+/** Its last log output, as `: …`; empty if there is none. */
 async function lastWords(logFile: string, start: number): Promise<string> {
   const said = (await readFile(logFile)).subarray(start).toString('utf8');
   const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(said)?.[1];
@@ -96,7 +96,7 @@ async function isReady(cluster: string, pid: number): Promise<boolean> {
   return Number(lines?.[0]) === pid && lines?.[7]?.trim() === 'ready';
 }
 
-/** Has it disconnect its clients and write a checkpoint, for at most `timeoutMs`, then give up writing one, then ends it the hard way. */
+/** Asks it to disconnect its clients and write a checkpoint, for at most `timeoutMs`; then to stop without one; then kills it. */
 export async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
   const steps = [['SIGINT', timeoutMs], ['SIGQUIT', KILL_AFTER_MS], ['SIGKILL', STOP_TIMEOUT_MS]] as const;
   for (const [signal, waitMs] of steps) {

@@ -30,7 +30,7 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
     return;
   }
   log.info('stopping the embedded PostgreSQL that an earlier gateway left running', { pid });
-  // In order, then without a checkpoint, then the hard way: it loses nothing, and recovers at the next start.
+  // First a clean shutdown, then one without a checkpoint, then a kill. It loses nothing, and recovers at the next start.
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) if (await isGoneAfter(pid, signal, timeoutMs)) return;
   throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
 }

@@ -1,4 +1,4 @@
-/** Finds a file of the embedded store that is damaged, or of another version of the library, before it is opened. */
+/** Detects, before it is opened, a file of the embedded store that is damaged or from another version of the library. */
 import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
@@ -8,7 +8,7 @@ import { areSound, EMPTY, treeAt, type Tree } from './lmdb-pages.ts';
 /** Every file of the library begins with two pages that carry this mark. */
 const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
 const MARK_AT = 24;
-/** Behind it stands, in 16 bits, the version of the layout; the library reads no other than its own. */
+/** It is followed by the version of the layout, in 16 bits; the library reads only its own. */
 const VERSION_AT = 28;
 export const STORE_VERSION = 2;
 const LEAST_BYTES = 2 * 4096;
@@ -25,9 +25,9 @@ const HEAD_BYTES = TURN_AT + 8;
 const MAX_PAGE_BYTES = 65_536;
 
 /**
- * The path of the store's file where that is damaged: cut short by a full disk or a copy that broke off, overwritten, or with pages
- * that are something else, as half a restore leaves them. Ask before opening it: the library maps the file into memory as it is,
- * and the process dies of a damaged one without a word.
+ * The path of the store's file if it is damaged: truncated by a full disk or an aborted copy, overwritten, or with wrong pages, as
+ * half a restore leaves them. Call it before opening the file: the library maps it into memory unchecked, and a damaged one crashes
+ * the process without a message.
  */
 export async function damagedStoreFile(dataDir: string): Promise<string | undefined> {
   const folder = join(dataDir, 'store');
@@ -43,8 +43,8 @@ export async function damagedStoreFile(dataDir: string): Promise<string | undefi
 }
 
 /**
- * The store's file where its version is another one than this library's, as after an upgrade that was undone; undefined otherwise, and
- * for what is no such file at all. Ask before opening it: the process dies of it without a word.
+ * The store's file if it is from another version of the library, as after a downgrade; undefined otherwise, and for a file that is
+ * no store at all. Call it before opening the file: it would crash the process without a message.
  */
 export function strangeStoreFile(dataDir: string): { readonly path: string; readonly version: number } | undefined {
   const path = join(dataDir, 'store', 'data.mdb');

@@ -1,6 +1,6 @@
 /**
- * Looks at every page of the embedded store that can be reached, as the library lays them out. The library itself trusts them: one
- * that is something else, as half a restore or a copy of a live store leaves it, fails an assertion that ends the process.
+ * Checks every reachable page of the embedded store. The library itself trusts them: a wrong page, as half a restore or a copy of a
+ * live store leaves it, fails an assertion that ends the process.
  */
 import { fstatSync, readSync } from 'node:fs';
 
@@ -33,12 +33,12 @@ const TREE_BYTES = 48;
 const DEPTH_AT = 6;
 const ROOT_AT = 40;
 
-/** How a tree is written down, in a head of the file and in the row of a table. */
+/** How a tree is stored, in a head of the file and in the row of a table. */
 export const treeAt = (bytes: Buffer, at: number): Tree => ({ root: bytes.readBigUInt64LE(at + ROOT_AT), depth: bytes.readUInt16LE(at + DEPTH_AT) });
 
 type Place = { readonly page: bigint; readonly kind: number; /** Levels below it. */ readonly below: number };
 
-/** Whether all that hangs on these trees is there and is what it should be. */
+/** Whether everything below these trees is present and valid. */
 export function areSound(fd: number, pageBytes: number, trees: readonly Tree[]): boolean {
   const pages = Math.floor(fstatSync(fd).size / pageBytes);
   const waiting: Place[] = trees.flatMap(placeOf);

@@ -31,7 +31,7 @@ export type TableInTransaction<K extends Key, Row> = {
 
 export type EmbeddedStore = {
   table<K extends Key, Row>(name: string): Table<K, Row>;
-  /** Rejects while there is no room where the store is. It writes a file of its own: of a failed commit the library prints half a line. */
+  /** Rejects while the disk of the store is full. It writes a separate file, because for a failed commit the library prints half a line. */
   probe(): Promise<void>;
   close(): Promise<void>;
 };
@@ -39,7 +39,7 @@ export type EmbeddedStore = {
 const MAX_TABLES = 32;
 const PROBE_BYTES = 256 * 1024;
 
-/** What the files of a new store take. With less, the library says that the disk fails, or the process dies. */
+/** The size of a new store's files. With less free space, the library reports a failing disk, or the process dies. */
 const LEAST_FREE_BYTES = 40 * 1024;
 
 /** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
@@ -65,10 +65,10 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
 
 /** The library's part of a store in this folder, without the tables. */
 export function openEnvironment(path: string): RootDatabase<unknown, Key> {
-  // The library reports data that it may not write, but of a lock file that it may not write the process dies without a word.
+  // The library reports an unwritable data file, but an unwritable lock file crashes the process without a message.
   const lock = join(path, 'lock.mdb');
   if (existsSync(lock)) closeSync(openSync(lock, 'r+'));
-  // So it does of one for which there is no room: the library maps it into memory before there are blocks for it.
+  // So does a lock file for which there is no space: the library maps it into memory before its blocks are allocated.
   else if (freeBytes(path) < LEAST_FREE_BYTES) throw Object.assign(new Error('no space left for the store'), { code: 'ENOSPC', path: lock });
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   return open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
@@ -87,7 +87,7 @@ function passOverFailedCommit(reason: unknown): void {
   if (!isFailedCommit(reason)) throw reason;
 }
 
-/** What the library writes to standard error for each failed commit. Whoever waits for the commit is told, and logs it. */
+/** The library prints this to standard error for each failed commit. The caller that waits for the commit logs the failure. */
 const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
   others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number' && /[/\\]lmdb[/\\]/.test(error.stack ?? '');
 

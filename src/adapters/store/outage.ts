@@ -1,4 +1,4 @@
-/** An outage of the database: the log tells once that it began, what keeps it going, and that it is over. */
+/** Tracks outages of the database: logs once when one begins, why it continues, and when it is over. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TroubleLog } from '../log.ts';
 
@@ -17,7 +17,7 @@ type OutageOptions = {
 
 export class Outage {
   readonly #options: OutageOptions;
-  /** Whether an outage was logged whose end was not. */
+  /** Whether an outage was logged and has not been logged as over. */
   #isOn = false;
   #failedAtMs = 0;
   #trouble: string | undefined;
@@ -32,7 +32,7 @@ export class Outage {
   /** What the last failure said. */
   get trouble(): string | undefined { return this.#trouble; }
 
-  /** Call it with everything that fails for want of the database. `isShut`: it answers, and lets nobody in. */
+  /** Call it with every failure caused by the database. `isShut`: it answers but accepts no logins. */
   lost({ message }: Error, isShut = false): void {
     this.#trouble = message;
     this.#isShut = isShut;

@@ -1,8 +1,9 @@
 import pg from 'pg';
 
 /**
- * A connection of the pool, which says when it is to connect why it cannot be made. The driver throws that: of a certificate that
- * the URL names and that is not there, as while it is being renewed. The pool makes connections also where nobody could catch it.
+ * A connection of the pool that reports a failed construction when it connects. The driver's constructor throws, for example if a
+ * certificate named in the URL is missing while it is being renewed, and the pool also constructs connections where nothing could
+ * catch that.
  */
 export class PoolClient extends pg.Client {
   constructor(options?: pg.ClientConfig) {

@@ -1,4 +1,4 @@
-/** As whom PostgreSQL runs: it refuses to be root. */
+/** Which user PostgreSQL runs as: it refuses to run as root. */
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';

@@ -85,10 +85,10 @@ function transactionOn(on: Queryable): AccountTransaction {
     ...sessionWrites(on, run),
     ...inviteAndResetWrites(on, run),
     prune: async (nowMs) => {
-      // By one gateway at a time: of two that each take one of a session's last two tokens, neither sees that it is over.
+      // By one gateway at a time: if two each deleted one of a session's last two tokens, neither would see that the session is over.
       const { rows: [lock] } = await on.query<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [PRUNE_LOCK]);
       if (lock?.isOurs !== true) return false;
-      // Each outlives its use: a clock that was ahead, and is set right, has taken away nothing that is still good.
+      // Each is kept longer than it is needed, so that a clock that was ahead for a while deletes nothing that is still valid.
       const tokens = await on.query<{ session_id: string }>(`${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`, [dateOf(nowMs - DAY_MS), PRUNED_AT_ONCE]);
       await run('DELETE FROM sessions s WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM refresh_tokens t WHERE t.session_id = s.id)', [tokens.rows.map((row) => row.session_id)]);
       const others = [
@@ -101,7 +101,7 @@ function transactionOn(on: Queryable): AccountTransaction {
   };
 }
 
-/** So many rows are deleted in far less time than a statement has, and nobody who needs one of them waits for long. */
+/** Deleting this many rows takes far less than a statement's timeout, and blocks nobody for long. */
 const PRUNED_AT_ONCE = 1000;
 
 /** The oldest first; a row that somebody is using is left for the next time. */

@@ -13,7 +13,7 @@ import { dateOf, msOrNull } from './row-times.ts';
 /** Any number that no other advisory lock of the gateway has. */
 const FIRST_KEY_LOCK = 7_201_554_312;
 
-/** So many are deleted in far less time than a statement has. */
+/** Deleting this many takes far less than a statement's timeout. */
 const DELETED_AT_ONCE = 1000;
 
 const COLUMNS = 'id, digest, name, hint, scopes, org_id, created_at, created_by, expires_at, revoked_at, last_used_at';
@@ -45,7 +45,7 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
       postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [dateOf(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
     deleteLongOver: ({ nowMs, forMs, kept }) =>
       postgres.attempt(async (on) => {
-        // Not by a clock that is ahead, be it the gateway's or the server's. What another gateway is deleting is passed over.
+        // Both the gateway's and the server's clock must agree, in case one is ahead. Rows that another gateway is deleting are skipped.
         const { rowCount } = await on.query(
           `DELETE FROM api_keys WHERE id = ANY (ARRAY(
              SELECT id FROM api_keys
@@ -124,7 +124,7 @@ export async function moveApiKeys(embedded: EmbeddedStore, from: ApiKeyStore, to
 async function move(key: ApiKey, to: ApiKeyStore): Promise<Result<unknown, Fault>> {
   const inserted = await to.insert(key);
   if (!inserted.ok || inserted.value === 'inserted' || key.revokedAtMs === null) return inserted;
-  // By its digest: the key of the environment has an id of its own wherever it was set.
+  // By its digest: the key of the environment has a different id at each gateway that set it.
   const there = await to.find({ digest: key.digest });
   return there.ok && there.value !== undefined ? to.revoke(there.value.id, key.revokedAtMs) : there;
 }

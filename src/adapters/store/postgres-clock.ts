@@ -11,7 +11,7 @@ import type { Postgres } from './postgres.ts';
 export class PostgresClock implements Clock {
   readonly #postgres: Postgres;
   readonly #own: Clock;
-  /** By how much the database is ahead. */
+  /** How far the database is ahead. */
   #aheadMs = 0;
 
   constructor(postgres: Postgres, own: Clock) {
@@ -30,7 +30,7 @@ export class PostgresClock implements Clock {
     });
     if (!read.ok) return read;
     const { askedMs, theirsMs, answeredMs } = read.value;
-    // It was their time at some moment in between: no more is known, and a difference that fits is kept.
+    // The database read its clock at some moment in between. No more is known, so a difference that fits is kept.
     const [leastMs, mostMs] = [theirsMs - answeredMs, theirsMs - askedMs];
     if (this.#aheadMs < leastMs || this.#aheadMs > mostMs) this.#aheadMs = Math.round((leastMs + mostMs) / 2);
     return ok(undefined);

@@ -1,6 +1,6 @@
-/** What the errors of the driver mean for those who wait for an answer. */
+/** What the driver's errors mean for callers that wait for an answer. */
 
-/** The server has as many connections as it, the database or the role may have. */
+/** The connection limit of the server, the database or the role is reached. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
 /**

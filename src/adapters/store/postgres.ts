@@ -37,7 +37,7 @@ const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** How often a database that was cut off during a commit is asked what became of it. */
 const VERDICT_PAUSE_MS = 100;
-/** Of single statements: of two that change one row, the later would be refused where the database's default is stricter. */
+/** For single statements: if the database's default is stricter, the later of two that change one row would be refused. */
 const ISOLATION = `SET default_transaction_isolation = 'read committed'`;
 const WHAT_TO_CHECK = 'check the user, the password and the database in SVC_DATABASE_URL';
 /** In milliseconds. Readiness probes often give up after a second. */
@@ -77,7 +77,7 @@ export class Postgres {
       Client: PoolClient,
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
-      pipeline: true, // what is asked at once on one connection is sent at once: the database may be far away
+      pipeline: true, // queries issued together on one connection are sent together: the database may be far away
       query_timeout: options.statementTimeoutMs + 1000,
       onConnect: (client) => this.#limit(client),
     });
@@ -116,7 +116,7 @@ export class Postgres {
   }
 
   /**
-   * What `work` asks at once, without waiting for answers in between, is sent at once and done in that order.
+   * Queries that `work` issues without waiting for answers in between are pipelined: sent at once, and executed in that order.
    * Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. When the database is cut off
    * before it says whether it has committed, as in a fail-over, it is asked again: a caller who was told that nothing has happened
    * would do again what can be done only once. Fault: `store_unreachable`.
@@ -141,7 +141,7 @@ export class Postgres {
       const transaction: Queryable = {
         query: async (text, values) => {
           begun ??= begin(connection);
-          // Sent without waiting for the answer, but nothing follows what has not begun.
+          // Sent without waiting for the transaction to begin. If it cannot begin, this rejects, and nothing more is sent.
           const [, answer] = await Promise.all([begun, connection.query<never>(text, values)]);
           return answer;
         },
@@ -204,7 +204,7 @@ export class Postgres {
   }
 
   async #close(): Promise<void> {
-    // The driver waits for a server to say good-bye, which one that has stopped or is cut off from the network never does.
+    // The driver waits for the server to close the connection, which one that is stopped or cut off from the network never does.
     // With an error: without one, it never settles a `connect` that is being ended.
     const cut = setTimeout(() => { for (const socket of this.#sockets) socket.destroy(new Error('closing')); }, this.#options.closeTimeoutMs);
     // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
