@@ -1,4 +1,4 @@
-/** Callers who wait no longer. */
+/** Support for callers that abort their wait. */
 
 /** What every call but `close` takes last. */
 export type CallOptions = {
@@ -6,7 +6,7 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** All who listen to one signal. Node.js takes more than ten listeners of a signal for a leak, and warns of it. */
+/** All listeners of one signal. Node.js takes more than ten listeners for a leak and warns. */
 class Audience {
   readonly callbacks = new Set<() => void>();
   handleEvent(): void { for (const callback of this.callbacks) callback(); }
@@ -49,7 +49,7 @@ export function unlessAborted<T>(signal: AbortSignal | undefined, promise: Promi
       onLeft();
       reject(signal.reason as Error);
     });
-    // Before it settles: a caller who has heard, and aborts then, has not left.
+    // Before it settles: a caller that aborts after hearing the result has not left.
     void promise.finally(() => stopListening()).then(resolve, reject);
   });
 }

@@ -13,9 +13,9 @@ export type Attempt =
   | { readonly kind: 'late' }
   | { readonly kind: 'refused'; readonly error: GatewayError };
 
-/** The fault by which the gateway says that it goes. Nobody knows whether it has decided before. */
+/** The fault of a gateway that is shutting down. It may have decided before. */
 const LEAVING = 'shutting_down';
-/** The faults by which the gateway says that it cannot decide for the moment. */
+/** The faults of a gateway that cannot decide at the moment. */
 const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
 const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
   invalid_argument: 'invalid_argument', unauthenticated: 'unauthenticated', insufficient_scope: 'permission_denied', org_forbidden: 'permission_denied',

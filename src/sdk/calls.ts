@@ -23,7 +23,7 @@ export type CallsOptions = {
 
 type Retries = {
   readonly isGivenUp?: () => boolean;
-  /** Called before another attempt with what became of the last, unless that was refused for its token. */
+  /** Called before each further attempt with the error of the last one, unless its token was refused. */
   readonly onRetry?: (error: GatewayError) => void;
 };
 
@@ -45,7 +45,7 @@ export class Calls {
         onRetry: ({ fault = '' }) => { mayBeDone ||= !UNDONE_FAULTS.has(fault); },
       });
     } catch (error) {
-      // An attempt before has completed it where only the answer was lost. Anything else is the caller's mistake.
+      // An earlier attempt may have completed it, and only the answer was lost. Anything else is the caller's mistake.
       const isRepeated = mayBeDone && error instanceof GatewayError && error.fault === 'invalid_transition';
       if (!isRepeated || (await this.#options.stateOf(opId)) !== 'completing') throw error;
     }

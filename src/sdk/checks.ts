@@ -142,9 +142,9 @@ export class Checker {
     }
   }
 
-  /** Until the next attempt; the answer where there is no time for one. The gateway was reached and did not allow it, so `onUnreachable` does not apply. */
+  /** Waits for the next attempt; returns the answer if there is no time for one. The gateway was reached, so `onUnreachable` does not apply. */
   async #waitWhileBusy({ because, retryAfterMs }: AttemptOf<'busy'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
-    // With jitter, so that those who were refused together do not all return together.
+    // With jitter, so that clients refused together do not all return together.
     const waitMs = retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
     if (performance.now() + waitMs >= inquiry.endMs) {
       if (inquiry.isUncertain) this.#abandon(inquiry, 'deny');
@@ -154,7 +154,7 @@ export class Checker {
     return undefined;
   }
 
-  /** Until the next attempt; the answer where there is none, because time is over or the gateway counts as lost. */
+  /** Waits for the next attempt; returns the answer if there is none, because time is up or the gateway counts as lost. */
   async #waitWhileLost({ because }: AttemptOf<'lost'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
     const leftMs = inquiry.endMs - performance.now();
     if (this.#options.reach.isLost || leftMs <= 0) {
@@ -207,7 +207,7 @@ export class Checker {
         isLate = true;
         resolve({ kind: 'late' });
       };
-      // An agent that has computed for long reads first what came meanwhile.
+      // After a long computation, the agent first reads what arrived meanwhile.
       const timer = setTimeout(() => setImmediate(giveUp), inquiry.endMs - performance.now());
       const settle = (answered: Answered): void => {
         clearTimeout(timer);

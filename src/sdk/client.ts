@@ -27,29 +27,28 @@ export type AgentClient = {
 
   /**
    * Resolves once signals can arrive. Waiting for it is optional: checks wait for the connection themselves. Rejects with a
-   * GatewayError when the gateway refuses the credential. As every call, it waits no longer than until `signal` is aborted, and
-   * rejects with its reason then.
+   * GatewayError when the gateway refuses the credential. Like every call, it stops waiting when `signal` is aborted, and rejects
+   * with its reason.
    */
   ready(options?: CallOptions): Promise<void>;
 
   /**
-   * Asks whether an action may be taken. From then on an allowed action is an operation of the gateway: report its end with
-   * `complete`, or use `run`, which does so itself.
+   * Asks whether an action may be taken. An allowed action is a running operation at the gateway: report its end with `complete`,
+   * or use `run`, which does so for you.
    *
    *     const { decision, reason } = await agent.check({ action: 'file.read', resource: '/workspace/notes.md' });
    *
-   * Resolves within `deadlines.checkMs`, also when the gateway is away, leaves or has no room; see `onUnreachable`. Rejects with a
+   * Resolves within `deadlines.checkMs`, even if the gateway is unreachable, shutting down or busy; see `onUnreachable`. Rejects with a
    * GatewayError when the gateway, or a proxy before it, refuses the request for good: `invalid_argument` when it is malformed,
-   * `resource_exhausted` when it is over 1 MiB, `unauthenticated` or `permission_denied` when the API key does not hold, `internal`
-   * when the gateway fails over it.
+   * `resource_exhausted` when it is over 1 MiB, `unauthenticated` or `permission_denied` when the API key is not valid for it,
+   * `internal` when the gateway fails on it.
    *
-   * When `signal` is aborted before the answer, an action that is allowed nevertheless is completed, except under a `spanId` of
-   * yours.
+   * If `signal` is aborted before the answer and the action is allowed anyway, it is completed, unless you chose its `spanId`.
    */
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
 
   /**
-   * Asks, acts, and tells the gateway when it is done.
+   * Checks the action, runs the body if it is allowed, and reports its end.
    *
    *     const page = await agent.run({ action: 'tool.call', resource: 'web_search' }, async (op) => {
    *       for (const query of queries) {
@@ -59,11 +58,11 @@ export type AgentClient = {
    *     });
    *
    * Rejects with
-   * - an ActionDeniedError when the action is denied; the body is not called then;
+   * - an ActionDeniedError when the action is denied; the body is not called;
    * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has noticed or not;
    * - a GatewayError in the same cases as `check`;
-   * - the reason of `signal` when that is aborted; a body that runs is told by `op.signal`, and ends first;
-   * - otherwise whatever the body throws. The operation is completed then too.
+   * - the reason of `signal` when it is aborted; a running body is told through `op.signal`, and ends first;
+   * - otherwise whatever the body throws; the operation is completed in that case too.
    *
    * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the trace id of
    * the surrounding operation and a new span id; signals to the surrounding operation reach the inner one too.
@@ -71,18 +70,18 @@ export type AgentClient = {
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
   /**
-   * Reports that an operation which `check` has allowed is done, and its cost in US dollars, which the gateway counts once.
+   * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once.
    *
    *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd: 0.05 });
    *     if (decision === 'allow') await agent.complete(opId, { costUsd: await translate() });
    *
-   * Retried for `deadlines.callMs`, also when `signal` has ended the wait; `onWarning` is told then when it fails. Rejects with a
+   * Retried for `deadlines.callMs`, even after `signal` has ended the wait; a failure is then reported to `onWarning`. Rejects with a
    * GatewayError.
    */
   complete(opId: string, outcome?: CallOptions & { readonly costUsd?: number | undefined }): Promise<void>;
 
   /**
-   * Records what was spent. Retried as `complete`, also while the gateway restarts, and counted once. Rejects with a GatewayError.
+   * Records what was spent. Retried like `complete`, even across a restart of the gateway, and counted once. Rejects with a GatewayError.
    *
    *     const usage = await agent.recordUsage({ costUsd: 0.002, opId });
    *     if (usage.status === 'limit_exceeded') console.warn(`over the ${usage.period} budget of the ${usage.tier}`);
@@ -90,7 +89,7 @@ export type AgentClient = {
   recordUsage(usage: Usage, options?: CallOptions): Promise<UsageAnswer>;
 
   /**
-   * Takes no more calls, waits at most `deadlines.closeMs` for those in progress, aborts bodies that still run with a
+   * Accepts no more calls, waits at most `deadlines.closeMs` for those in progress, aborts running bodies with a
    * ClientClosedError, and disconnects: up to a second later, for these bodies to end and the last acknowledgements to be sent.
    * Afterwards the client does not keep the process alive.
    */
@@ -195,7 +194,7 @@ class ConnectedAgent implements AgentClient {
     return this.#underway.during(work);
   }
 
-  /** What was done does not become undone when its caller goes: it is reported to the end, and only the wait for that is over. */
+  /** When the caller leaves, only its wait ends: what was done is still reported. */
   #report<T>(signal: AbortSignal | undefined, failure: string, work: () => Promise<T>): Promise<T> {
     const reported = this.#during(work);
     return unlessAborted(signal, reported, () => {

@@ -1,4 +1,4 @@
-/** The channel on which operators' signals arrive: kept open, and each signal acknowledged after it was obeyed. */
+/** Keeps the stream of operators' signals open, and acknowledges each signal after it was obeyed. */
 import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
 import { isOfProxy, isVerdict, type Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
@@ -46,7 +46,7 @@ export class ControlChannel {
   constructor(options: ControlOptions) {
     this.#options = options;
     this.#first = new Promise((resolve, reject) => { this.#settleFirst = { resolve, reject }; });
-    // A caller that does not use `ready` is told by onStateChange.
+    // Callers that do not use `ready` learn it from onStateChange.
     this.#first.catch(() => {});
     void this.#keepOpen();
   }

@@ -18,7 +18,7 @@ const BACKOFF: Backoff = { baseMs: 100, maxMs: 5_000 };
 const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
 export const isVerdict = ({ code }: GatewayError): boolean => VERDICTS.has(code);
 
-/** As a proxy says that finds no route to the gateway for a while: without the gateway's word for what is wrong. */
+/** As from a proxy that temporarily finds no route to the gateway: without the gateway's own error code. */
 export const isOfProxy = ({ code, fault }: GatewayError): boolean => fault === undefined && (code === 'unimplemented' || code === 'permission_denied');
 
 export class Credential {
@@ -42,7 +42,7 @@ export class Credential {
     this.#token = settings.credential.credentialToken;
   }
 
-  /** The token, while there is one; the gateway may refuse it. One that was given is never dropped: the agent may be registered with it later. */
+  /** The current token, which the gateway may refuse. A token given by the caller is never dropped: the agent may be registered with it later. */
   get current(): string | undefined { return this.#token; }
 
   /** Why there is no token yet. */

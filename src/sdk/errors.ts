@@ -18,11 +18,11 @@ export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: GatewayErrorCode;
   /**
-   * The gateway's own word for what is wrong (`invalid_transition`, `overloaded` …); undefined when there is none: the gateway was
-   * not reached, has refused what it had not read, or a proxy before it has answered.
+   * The gateway's own error code (`invalid_transition`, `overloaded` …); undefined if there is none, because the gateway was not
+   * reached, refused the request unread, or a proxy answered in its place.
    */
   readonly fault: string | undefined;
-  /** After how many milliseconds the gateway suggests a retry; 0 when it suggests none. */
+  /** Milliseconds to wait before a retry, as suggested by the gateway; 0 if it suggests none. */
   readonly retryAfterMs: number;
 
   constructor(code: GatewayErrorCode, message: string, { fault, retryAfterMs = 0 }: GatewayErrorDetails = {}, options?: ErrorOptions) {
@@ -36,7 +36,7 @@ export class GatewayError extends Error {
 /** The action must not be taken; `run` has not called its body. */
 export class ActionDeniedError extends Error {
   override readonly name = 'ActionDeniedError';
-  /** One sentence for a human: why. */
+  /** Why, in one sentence for people. */
   readonly reason: string;
   /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;

@@ -15,13 +15,13 @@ export type Op = {
   /** The state according to the signals that have arrived so far. */
   readonly state: OpState;
   /**
-   * Aborted when this operation or one around it is terminated, with an OpTerminatedError as its reason; when the signal that was
-   * given to `run` is, with the same reason; and when the client is closed and does not wait any longer, with a ClientClosedError.
+   * Aborted with an OpTerminatedError when this operation or an outer one is terminated, with the reason of the signal given to
+   * `run` when that is aborted, and with a ClientClosedError when the client is closed and stops waiting.
    */
   readonly signal: AbortSignal;
   /**
-   * Obeys the operators: resolves at once while the operation runs, waits while it or a surrounding one is paused, rejects
-   * with the reason of `signal` when that is aborted. Call it wherever the body could stop.
+   * Yields to operators: resolves at once while the operation is running, waits while it or an outer one is paused, and rejects
+   * with the reason of `signal` when that is aborted. Call it wherever the body can stop.
    */
   checkpoint(): Promise<void>;
   /**
@@ -125,7 +125,7 @@ export class RunningOp implements Op {
     }
   }
 
-  /** Resolves when the operation, which is paused, is so no longer, or is aborted. As at a checkpoint, the body stands still by now. */
+  /** Resolves when the paused operation is resumed or aborted. As at a checkpoint, the body is not running meanwhile. */
   pauseOver(): Promise<void> { return this.#change(this); }
 
   recordUsage(costUsd: number): Promise<UsageAnswer> { return this.#recordUsage(costUsd, this.opId); }

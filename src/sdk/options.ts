@@ -23,7 +23,7 @@ export type Deadlines = {
   readonly callMs?: number | undefined;
   /**
    * How long checks wait for a lost gateway before `onUnreachable` answers them, so that a restart goes unnoticed. Counted from
-   * the loss of the connection: once it has been lost for longer, checks do not wait. Default 1,000; 0: never wait.
+   * when the connection was lost: if that is longer ago, checks do not wait. Default 1,000; 0: never wait.
    */
   readonly outageMs?: number | undefined;
   /** How long `close()` waits for work in progress before it aborts it. Default 5,000. */
@@ -44,21 +44,21 @@ export type AgentCredential =
 export type AgentClientOptions = AgentCredential & {
   /** `host:port` of the gateway's gRPC. */
   readonly address: string;
-  /** Who asks. */
+  /** The agent's identity. */
   readonly agent: AgentId;
   /** The agent that started this one, of the same organization; recorded at registration. Only with `apiKey`. */
   readonly parent?: AgentId | undefined;
   /**
-   * The answer to checks when the gateway cannot be reached or does not answer in time: `deny` (the default) or `allow`. An
-   * answer of the gateway is always obeyed, even if it is overloaded or cannot write its audit log.
+   * The answer to checks when the gateway cannot be reached or does not answer in time: `deny` (the default) or `allow`. It never
+   * overrides an answer from the gateway, not even that it is overloaded or cannot write its audit log.
    */
   readonly onUnreachable?: Decision | undefined;
   readonly deadlines?: Deadlines | undefined;
-  /** Most checks in flight; further ones wait their turn. 1 to 1,000; default 1,000. */
+  /** Maximum checks in flight; further ones wait. 1 to 1,000; default 1,000. */
   readonly maxInFlight?: number | undefined;
-  /** `{}`: TLS with the defaults. Left out: no TLS, which is safe only on loopback or behind a local proxy. */
+  /** `{}`: TLS with the defaults. Omitted: no TLS, which is safe only on loopback or behind a local proxy. */
   readonly tls?: TlsOptions | undefined;
-  /** Called when the channel of signals opens, is lost or is refused; then with the reason. */
+  /** Called when the stream of signals opens, is lost or is refused; in the latter cases with the reason. */
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
   /**
    * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation (registered by

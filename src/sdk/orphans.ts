@@ -27,7 +27,7 @@ export class Orphans {
   readonly #orphans = new Map<string, Orphan>();
   readonly #options: OrphansOptions;
   readonly #sleeper = new Sleeper();
-  /** In a row, none of which has settled all that were due. */
+  /** Consecutive passes that did not settle everything that was due. */
   #attempts = 0;
   #isBusy = false;
 
@@ -51,7 +51,7 @@ export class Orphans {
     this.hurry();
   }
 
-  /** Those that are due are tried now, and soon again. */
+  /** Tries those that are due now, and again soon. */
   hurry(): void {
     this.#attempts = 0;
     this.#sleeper.wakeAll();

@@ -1,7 +1,7 @@
-/** Whether the gateway can be reached, as far as the latest calls tell, and for how long it could not. */
+/** Whether the gateway can be reached, judging by the latest calls, and for how long it could not. */
 export type ReachabilityHooks = {
   readonly onLost: () => void;
-  /** It is reached again, after it was lost or not. */
+  /** A call got through, whether or not the gateway was lost before. */
   readonly onBack: () => void;
 };
 

@@ -1,4 +1,4 @@
-/** `run`: asks, calls the body, and tells the gateway when it is done, whatever the body, operators and the gateway do meanwhile. */
+/** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { onAbort, unlessAborted, type CallOptions } from './abort.ts';
 import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
@@ -27,9 +27,9 @@ export type RunsOptions = {
 
 type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
-/** The gateway says paused, and the signal that says so is on its way. */
+/** The interval of checks while the gateway reports `paused` and the signal is still on its way. */
 const PAUSE_POLL_MS = 250;
-/** As long as a signal may be on its way, with the stream just open again. */
+/** How long a signal may be on its way after the stream was reopened. */
 const SIGNAL_MS = 1_000;
 const ANNOUNCE_BACKOFF: Backoff = { baseMs: 500, maxMs: 10_000 };
 
@@ -87,7 +87,7 @@ export class Runs {
     this.#rouse();
   }
 
-  /** Operations that have something left to say: their bodies run, or are over during a pause. */
+  /** Operations with something left to report: their bodies are running, or have ended during a pause. */
   get count(): number { return this.#live.size + this.#resting.size; }
 
   /**
@@ -120,7 +120,7 @@ export class Runs {
     }
   }
 
-  /** Whether that needs no other attempt. */
+  /** Whether no further attempt is needed. */
   async #announce(op: RunningOp, check: CheckBody): Promise<boolean> {
     const { checker, orphans } = this.#options;
     const { opState, auditId, reason } = await checker.check(check);

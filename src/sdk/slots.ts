@@ -1,4 +1,4 @@
-/** Limits how many may go at once. The others wait in their order. */
+/** Limits how many run at once. The others wait in order. */
 import { Waiters } from './waiters.ts';
 
 export class Slots {
@@ -15,7 +15,7 @@ export class Slots {
     return true;
   }
 
-  /** Where `tryTake` finds none: resolves with whether one was free in time, and before the signal was aborted. */
+  /** For when `tryTake` finds none: resolves with whether a slot became free in time and before the signal was aborted. */
   take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> { return this.#waiters.wait(timeoutMs, signal); }
 
   give(): void {

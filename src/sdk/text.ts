@@ -1,4 +1,4 @@
-/** Texts that can be sent. Throws a TypeError that names the one which cannot. */
+/** Checks that texts can be sent. Throws a TypeError that names the one that cannot. */
 import type { AgentId } from './types.ts';
 
 /** A lone surrogate, which UTF-8 cannot encode: the library would send another character instead. */

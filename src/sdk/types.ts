@@ -1,9 +1,9 @@
 /** The inputs and answers of the SDK. */
 
 /**
- * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent that belongs to no organization. Each name has
- * 1 to 256 bytes, without white space, `/`, and what Unicode calls control, format, private or unassigned characters, and is not `.`
- * or `..`. An organization is not `-` either.
+ * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent without an organization. Each name has
+ * 1 to 256 bytes, without white space, `/`, or Unicode control, format, private-use or unassigned characters, and must not be `.`
+ * or `..`. An organization must not be `-` either.
  */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
@@ -15,7 +15,7 @@ export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 /** Whether the action may be taken. */
 export type Decision = 'allow' | 'deny';
 
-/** Where an operation stands: `pending` before its decision, `completing` once its end was reported, `terminated` when it was denied or ended by an operator. */
+/** State of an operation: `pending` before its decision, `completing` once its end was reported, `terminated` when denied or terminated by an operator. */
 export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'terminated';
 
 /** One action an agent wants to take. */
@@ -24,31 +24,31 @@ export type Action = {
   readonly action: string;
   /** The target: a tool, a model, a path, a host … Up to 2048 bytes. */
   readonly resource?: string | undefined;
-  /** Anything that policy conditions may use. Nested at most 32 deep, at most 1000 keys and 10,000 list items in all. */
+  /** Additional data for policy conditions. Nested at most 32 levels deep, with at most 1000 keys and 10,000 list items in total. */
   readonly attributes?: JsonObject | undefined;
   /**
    * 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends, or until 10 minutes after its last check with an
    * estimate.
    */
   readonly estimatedCostUsd?: number | undefined;
-  /** For a call from one agent to another: who calls, in the words of this agent. No credential vouches for it. */
+  /** For a call from one agent to another: the caller, as claimed by this agent. No credential proves it. */
   readonly caller?: AgentId | undefined;
-  /** First half of the operation's id. Left out: that of the operation whose body is running, else a new one. */
+  /** First half of the operation's id. Default: that of the operation whose body is running, else a new one. */
   readonly traceId?: string | undefined;
-  /** Second half. Left out: a new one. */
+  /** Second half. Default: a new one. */
   readonly spanId?: string | undefined;
 };
 
 /** What `check` asks. */
 export type CheckRequest = Action & {
-  /** Evaluates, records and answers without registering an operation or reserving budget. */
+  /** Evaluate, record and answer, but register no operation and reserve no budget. */
   readonly dryRun?: boolean | undefined;
 };
 
 /** The decision on one action, and where it comes from. */
 export type CheckAnswer = {
   readonly decision: Decision;
-  /** One sentence for a human: why. */
+  /** Why, in one sentence for people. */
   readonly reason: string;
   /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;
@@ -57,11 +57,11 @@ export type CheckAnswer = {
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
   /**
-   * The current state of the operation; undefined when the gateway has not told it, for instance because it has none, cannot record
-   * its decisions or was not reached: that says nothing of an operation that runs.
+   * The current state of the operation; undefined if the gateway did not say, for example because there is none, decisions cannot be
+   * recorded, or the gateway was unreachable. A running operation is not affected by that.
    */
   readonly opState: OpState | undefined;
-  /** Number of the audit entry that records the decision; undefined when none does, or its number is not known. */
+  /** Id of the audit entry that records the decision; undefined if there is none, or its id is unknown. */
   readonly auditId: number | undefined;
   /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
@@ -75,17 +75,17 @@ export type OpSignal = {
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
   readonly signal: Signal;
-  /** Grows with each signal; one that is sent again has the number it had. */
+  /** Increases with each signal; a repeated signal keeps its number. */
   readonly sequence: number;
 };
 
 /** Money that was spent. */
 export type Usage = {
-  /** 0 to 1,000,000 US dollars. A fraction of a micro-dollar counts as a whole one. */
+  /** 0 to 1,000,000 US dollars, rounded up to whole micro-dollars. */
   readonly costUsd: number;
   /** The operation it was spent on. */
   readonly opId?: string | undefined;
-  /** Your own name for this record, 1 to 256 bytes: for a day, a record repeated under one name is counted once. Left out: a new one. */
+  /** Idempotency key, 1 to 256 bytes: for a day, records with the same key count once. Default: a new one. */
   readonly usageId?: string | undefined;
 };
 
@@ -95,7 +95,7 @@ export type UsageAnswer =
   | { readonly status: 'limit_exceeded'; readonly tier: 'global' | 'org' | 'team' | 'agent'; readonly period: 'monthly' | 'daily' };
 
 /**
- * The state of the channel on which signals arrive.
+ * State of the stream on which signals arrive.
  *
  * `connecting`: not yet connected for the first time. `connected`: signals arrive. `reconnecting`: lost, trying again.
  * `refused`: the gateway rejects the credential, and the client does not try again. `closed`: after `close()`.

@@ -1,4 +1,4 @@
-/** What `close` waits for, whether or not its caller still does. */
+/** Work that `close` waits for, whether or not its caller still does. */
 import { Waiters } from './waiters.ts';
 
 export class Underway {

@@ -2,13 +2,13 @@
 
 const LAST_ERROR = /^No connection established\. Last error: ([^]*?)\.? Resolution note:/;
 
-/** What the library passes on of the system, of TLS and of HTTP/2, from the most telling on. */
+/** Errors of the system, TLS and HTTP/2 as the library passes them on, the most telling first. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED/, 'the connection was refused'],
   [/EHOSTUNREACH|ENETUNREACH/, 'there is no route to it'],
   [/ETIMEDOUT/, 'it does not answer'],
   [/ECONNRESET|EPIPE/, 'the connection was cut'],
-  // As the native HTTP library of the gateway does after a while, which takes what opens HTTP/2 for the beginning of a request.
+  // The gateway's native HTTP library does this after a while: it takes the HTTP/2 preface for the beginning of a request.
   [/^Failed to connect/, 'the connection was cut before gRPC was spoken; is it the address of gRPC, not of HTTP?'],
   [/before secure TLS connection/, 'the connection was cut during the TLS handshake'],
   [/wrong version number|packet length too long/, 'what answers there does not speak TLS'],
@@ -30,6 +30,6 @@ function reasonIn(details: string): string {
   if (details.startsWith('Name resolution failed')) return 'its name cannot be resolved';
   const last = LAST_ERROR.exec(details)?.[1] ?? details;
   const known = REASONS.find(([pattern]) => pattern.test(last));
-  // What is left, such as a certificate that is refused, is told well; the time of it stands in the log already.
+  // Other messages, such as for a rejected certificate, are clear as they are, apart from the time, which the log has already.
   return known?.[1] ?? last.replace(/^Error: /, '').replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '').replace(/\s+/g, ' ').trim();
 }

@@ -1,11 +1,11 @@
-/** Who waits for something to happen: each for no longer than its time, and until its signal is aborted. */
+/** Callers that wait for something to happen, each until its timeout or until its signal is aborted. */
 import { onAbort } from './abort.ts';
 
 export class Waiters {
   /** Those who have waited longest first. */
   readonly #waiting = new Set<(hasHappened: boolean) => void>();
 
-  /** Resolves with whether it has happened in time. */
+  /** Resolves with whether it happened in time. */
   wait(ms: number, signal?: AbortSignal): Promise<boolean> {
     if (signal?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {

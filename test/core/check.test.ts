@@ -185,12 +185,12 @@ describe('money', () => {
     const over = { ok: true, value: { status: 'limit_exceeded', tier: 'agent', period: 'daily' } };
     const { reply, effects } = governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 10);
     expect(reply).toEqual(over);
-    expect(effects.map(({ kind }) => kind)).toEqual(['spend-told', 'budget-alert', 'budget-alert', 'audit']);
+    expect(effects.map(({ kind }) => kind)).toEqual(['spend-recorded', 'budget-alert', 'budget-alert', 'audit']);
     expect(effects.at(-1)).toEqual({ kind: 'audit', draft: {
       eventType: 'BudgetLimitExceeded', lineage: CRAWLER, actor: 'agent:acme/search/crawler', opId: 't:gone', decision: 'deny', reason: OVER,
       payload: { cost_usd: 11, usage_id: 'u1', tier: 'agent', period: 'daily', spent_usd: 11, reserved_usd: 0, limit_usd: 10 },
     } });
-    expect(governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 20)).toEqual({ reply: over, effects: [{ kind: 'spend-told' }] });
+    expect(governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 20)).toEqual({ reply: over, effects: [{ kind: 'spend-recorded' }] });
     governor.apply<'check'>(checkOf(SIBLING, 's:1'), 30);
     expect(governor.apply<'record-usage'>(usage(1, 's:1'), 30)).toEqual({ reply: { ok: false, fault: { kind: 'not_owner', opId: 's:1' } }, effects: [] });
   });
@@ -216,7 +216,7 @@ describe('money', () => {
     decide(ask(0), governor, 101_000);
     expect(completed(2, 101_000)).toBe(3);
     expect(completed(2, 102_000)).toBe(3);
-    expect(governor.apply<'record-usage'>(usage(2, 't:1', 'u1'), 103_000).effects).toContainEqual({ kind: 'spend-told' });
+    expect(governor.apply<'record-usage'>(usage(2, 't:1', 'u1'), 103_000).effects).toContainEqual({ kind: 'spend-recorded' });
     expect(spent()).toBe(5);
     governor.sweep(200_000);
     decide(ask(0), governor, 201_000);
