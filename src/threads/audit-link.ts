@@ -46,7 +46,7 @@ const LOOK_EVERY_BATCHES = 64;
  * the number of the last one written, in shared memory, usually says all there is to know: a message per batch would wake
  * this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
  *
- * A write that fails takes with it all that was handed over behind it, as it may build on what failed: the audit thread writes
+ * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread writes
  * nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
  */
 export class AuditLink implements AuditLog {

@@ -21,10 +21,10 @@ export type ConnectIo = { readonly io: IoId; readonly port: MessagePort };
 type Append = Extract<MainToAudit, { type: 'append' }>;
 type Incoming = Uint8Array | ConnectIo;
 
-/** How often a log that could not be written is tried again, and how much room it must find. */
+/** How often to retry a log that could not be written, and how much free space it needs. */
 const RETRY_MS = 500;
 const PROBE_BYTES = 256 * 1024;
-/** How soon it is noticed that the log was moved or deleted. */
+/** How soon a moved or deleted log is noticed. */
 const LOOK_EVERY_MS = 1_000;
 
 /** The most that one write may hold: enough to be efficient, and little enough not to delay the first answer. */
@@ -128,7 +128,7 @@ class AuditThread {
   #lookForLog(): void {
     this.#writer.look();
     const { displacement } = this.#writer;
-    // Never between a failure and the word to resume, which is to answer that failure alone.
+    // Never between a failure and `resume`, which must answer only that failure.
     const isTold = this.#isFailing || this.#probe !== undefined;
     if (displacement !== undefined && !isTold) this.#fail(displacement);
   }

@@ -75,7 +75,7 @@ export class AuditUpkeep {
       : [checkpoints];
   }
 
-  /** Of a log that must have been signed before, unless each run of the gateway was killed early. */
+  /** Warns about a log that must have been signed before, unless every run of the gateway was killed early. */
   #warnIfOld(): void {
     const { directory, checkpointEveryMs } = this.#options;
     const span = spanOf(directory);

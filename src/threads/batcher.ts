@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 const MAX_BATCH = 64;
 
 /**
- * Sends messages over a port in batches: everything said within one turn of the event loop crosses as one buffer, whose
+ * Sends messages over a port in batches: everything sent within one turn of the event loop crosses as one buffer, whose
  * memory is handed over rather than copied. Waking another thread costs far more than what a message holds.
  */
 export class Batcher<M> {

@@ -93,7 +93,7 @@ export class CryptoLane {
     });
     const thread: CryptoThread = { pool, ended: undefined, isEnding: false };
     pool.on('error', (error: Error) => {
-      // It died without a task. The thread that piscina starts in place of a dead one is given none, and ends with its pool.
+      // It died without a task. The thread that piscina starts in its place is given no tasks, and ends with its pool.
       if (!thread.isEnding) this.#options.onError('a crypto thread died', error.message);
     });
     pool.on('workerDestroy', () => void end(thread));

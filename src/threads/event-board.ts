@@ -16,7 +16,7 @@ export class EventBoard {
   readonly #deliver: Deliver;
   #nextId: number;
 
-  /** Ids begin with the current time in microseconds, so that a later run gives other ids. */
+  /** Ids begin with the current time in microseconds, so that a later run uses different ids. */
   constructor(deliver: Deliver, startedAtMs: number) {
     this.#deliver = deliver;
     this.#nextId = Math.floor(startedAtMs) * 1000 + 1;

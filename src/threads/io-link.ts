@@ -31,9 +31,9 @@ type Asked = { readonly principal?: Principal | undefined; readonly bearer?: str
 
 const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
 
-/** Agents that are not known here have one quota together; no org has this name. Counted to the org they claim, they could take all its places. */
+/** All agents unknown to this thread share one quota (no org has this name). Counted towards the org they claim, they could use up its quota. */
 const STRANGERS = '/';
-/** Likewise for bearers that are not verified yet, and may be nobody's. Apart, so that neither group keeps the other out. */
+/** Likewise for unverified bearers, which may be invalid. Separate, so that neither group crowds out the other. */
 const BEARERS = '/bearers';
 
 /** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
@@ -129,7 +129,7 @@ export class IoLink implements Link {
   }
 
   /**
-   * Whether the answer is used to learn of which org the credential is. The first check of each batch is enough to know, sooner or
+   * Whether to learn from the answer which org the credential belongs to. The first check of each batch is enough to know, sooner or
    * later, whoever is busy here; when places are scarce, every check is used.
    */
   #learnsFrom(command: Command, isFirst: boolean): boolean {
@@ -137,7 +137,7 @@ export class IoLink implements Link {
     return this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined);
   }
 
-  /** Notes whether the credential has held: only then is there an operation. */
+  /** Notes whether the credential was valid: only then is there an operation. */
   #learn({ credential, agent, dryRun }: CheckCommand, reply: Replies['check']): void {
     if (credential === undefined || !reply.ok || dryRun) return;
     if (reply.value.opState === undefined) this.#credentials.forget(credential);

@@ -3,7 +3,7 @@ import type { IoStats } from './protocol.ts';
 
 export const NO_STATS: IoStats = { pendingRequests: 0, webSockets: 0, controlStreams: 0, droppedEvents: 0, refusedRequests: 0, requests: { http: 0, grpc: 0, connect: 0 }, checks: { counts: [], sumMs: 0 } };
 
-/** What is left of a thread that is gone, together with what others have left: only what it has counted. */
+/** Adds the counts of a thread that died to those of others before it. */
 export const leftBy = (last: IoStats, others: IoStats): IoStats => ({
   pendingRequests: 0,
   webSockets: 0,

@@ -14,7 +14,7 @@ export async function runPolicyReader(main: MessagePort, { path }: PolicyReading
   main.postMessage(await readWhole(path) satisfies Reply);
 }
 
-/** Files that never rest are read as they are; whoever watches them hears of it once they do. */
+/** Files that keep changing are read as they are; the watcher reports them once they settle. */
 const MOST_READS = 5;
 
 /** Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new. */
@@ -27,8 +27,8 @@ export async function readWhole(path: string): Promise<Reply> {
 }
 
 /**
- * As `loadPolicies`. Compiling cannot move to another thread, because it creates functions. Rejects when the thread cannot be started or dies. The process stays up for it: Node.js does not end while a
- * thread waits for a file, and only as long as it runs can it be ended all the same.
+ * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread cannot be started or dies. The thread keeps the process alive on purpose: Node.js does not
+ * exit while a thread waits for a file anyway, and only a live process can still be ended by a signal.
  */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Makes the threads on which argon2 computes give way to those that answer checks. */
+/** Lowers the priority of the threads on which argon2 computes, in favour of those that answer checks. */
 import { readlink } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 
@@ -23,7 +23,7 @@ export async function lowerPoolPriority(poolThreads: number): Promise<void> {
   }
 }
 
-/** The numbers of the pool's threads. Each link is read by one of them and names its reader; more are read than there are threads, so that none is left out. */
+/** The ids of the pool's threads. Each link is read by one of them and names its reader; more links are read than there are threads, so that all turn up. */
 async function threadsOf(poolThreads: number): Promise<Iterable<number>> {
   const threads = new Set<number>();
   for (let round = 0; round < ROUNDS && threads.size < poolThreads; round += 1) {

@@ -62,13 +62,13 @@ export class Supervisor {
     setMaxListeners(0, this.#stopping.signal); // each thread that waits to be started again is one
   }
 
-  /** True from the moment the gateway takes no more requests. */
+  /** True once the gateway accepts no more requests. */
   get isStopping(): boolean { return this.#stopping.signal.aborted; }
 
   /** Threads started in place of ones that died. */
   get restarts(): number { return this.#restarts; }
 
-  /** For how long the event loop of each thread has been busy. A thread goes on from where its predecessors died. */
+  /** How long the event loop of each thread has been busy, including that of its predecessors. */
   busyMs(): Readonly<Record<string, number>> {
     const threads = [...this.#io.values(), ...(this.#auditWorker === undefined ? [] : [{ name: 'audit', worker: this.#auditWorker }])];
     return { main: performance.eventLoopUtilization().active, ...Object.fromEntries(threads.map(({ worker, name }) => [name, this.#busyTime.readMs(name, worker)])) };

@@ -57,7 +57,7 @@ export class Switchboard {
   readonly spend: SpendSaver;
   /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
   readonly #saving: Batch[] = [];
-  /** What threads that are gone have counted. Without it a counter would fall, which looks like a restart of the gateway. */
+  /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
   #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
   readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
@@ -247,7 +247,7 @@ export class Switchboard {
     });
   }
 
-  /** For a batch of a single command, which a store has to save first: a registration, which can be undone, or spend, which cannot. */
+  /** For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which cannot. */
   async #recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
     const isRegistration = batch.undos.length > 0;
     if (isRegistration) this.#saving.push(batch);
@@ -316,7 +316,7 @@ export class Switchboard {
     thread.batcher.send(thread.events.message);
   }
 
-  /** With the reply itself, or with what `instead` makes of it. */
+  /** Answers with the reply itself, or with what `instead` makes of it. */
   #answerAll(io: IoId, replies: readonly AuditedReply[], instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply): void {
     for (const { id, reply } of replies) this.#answer(io, id, instead(reply));
   }

@@ -8,6 +8,6 @@ const DENIED: Replies['check'] = ok({ decision: 'deny', reason: explain({ kind: 
 
 export const unrecordedCommand = (type: CommandType): Replies[CommandType] => (type === 'check' ? DENIED : AUDIT_UNAVAILABLE);
 
-/** The same, given only the answer that it replaces. */
+/** The same, derived from the answer that it replaces. */
 export const unrecordedReply = (reply: Replies[CommandType]): Replies[CommandType] =>
   reply.ok && reply.value !== undefined && 'decision' in reply.value ? DENIED : AUDIT_UNAVAILABLE;

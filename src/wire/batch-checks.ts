@@ -1,4 +1,4 @@
-/** BatchCheckActions: many checks in one message, asked in pieces where they are large or many wait. */
+/** BatchCheckActions: many checks in one message, asked in pieces if they are large or many requests wait. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CheckCommand, Replies } from '../core/commands.ts';
 import { invalid, type Fault } from '../core/fault.ts';
@@ -37,7 +37,7 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
   };
 }
 
-/** The org whose turn a batch takes, by its first check; undefined where the credential of that does not hold. */
+/** The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be valid. */
 async function orgBehind(ports: WirePorts, request: CheckActionRequest, authorization: string | undefined): Answer<string | undefined> {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;

@@ -1,4 +1,4 @@
-/** The bearer of a call, over any protocol; and who is behind that of a call over gRPC or Connect, which must have write scope. */
+/** The bearer of a call over any protocol, and the principal behind it for gRPC and Connect, which need write scope. */
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, type Principal } from '../core/scope.ts';
@@ -32,7 +32,7 @@ export async function authenticateWriter(ports: WirePorts, authorization: string
   return principal.ok ? refuseWithout('write', principal.value) ?? principal : principal;
 }
 
-/** Why a bearer that was valid is so no longer; undefined while it is, or while nobody can tell. */
+/** Why a bearer is no longer valid; undefined while it is, or while that cannot be found out. */
 export async function endOfBearer(ports: WirePorts, authorization: string): Promise<Fault | undefined> {
   const principal = await authenticateWriter(ports, authorization);
   return !principal.ok && principal.fault.kind === 'unauthenticated' ? principal.fault : undefined;

@@ -5,7 +5,7 @@ import { FairQueue } from '../gateway/fair-queue.ts';
  * its whole message in memory while it waits.
  */
 const KNOWN = { atOnce: 2, places: 32 };
-/** Most likely all of these checks will be denied. They are answered all the same, as long as nobody else has to wait for it. */
+/** Most likely all of these checks will be denied. They are answered anyway, as long as nobody else has to wait for that. */
 const STRANGERS = { atOnce: 1, places: 4 };
 
 /** The batches of more than one slice that are worked on in one I/O thread, or wait for their turn. */

@@ -4,7 +4,7 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 export const MAX_BATCH_BYTES = 4 * MAX_MESSAGE_BYTES;
 /** Most checks in a batch, which is the only list of a request. */
 export const MAX_BATCH_ITEMS = 1000;
-/** The longest time that a timer of Node.js waits, in ms: nearly 25 days. Asked for longer, it ends at once. */
+/** The longest delay of a Node.js timer, in ms: nearly 25 days. A timer with a longer delay fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** A shutdown waits for a request that is being sent until nothing more has come for so long. */
+/** A shutdown waits for an incoming request until it has stalled for this long. */
 export const STALLED_MS = 2_000;

@@ -25,7 +25,7 @@ export type ArrivalLimits = {
 const HEAD_BYTES = 5; // of a message: a flag, and the length of the rest
 /** Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its own. */
 const PIECE_BYTES = 256;
-/** What a stream may have received before it is watched: its flow-control window, which reopens only when that is read. */
+/** What a stream may have received before it is watched: its flow-control window, which reopens only as data is read. */
 const UNSEEN_BYTES = 65_535;
 const MAX_SWEEP_MS = 1_000;
 
@@ -124,7 +124,7 @@ class Arrival {
   readonly #isStream: boolean;
   /** Since when there has been something to wait for; undefined between the messages of a stream. */
   #sinceMs: number | undefined;
-  /** Since when there has been something for the client to read, and it has taken none of it, and sent nothing either. */
+  /** Since when the client has had something to read without reading any of it or sending anything. */
   #unreadSinceMs: number | undefined;
   #isRefused = false;
   #heldBytes = 0;
@@ -146,7 +146,7 @@ class Arrival {
   get unreadBytes(): number { return this.#stream.writableLength; }
   get unreadSinceMs(): number { return this.#unreadSinceMs ?? Infinity; }
 
-  /** Whether more has come since of a request that is one message, and not yet all of it. */
+  /** Whether more of a single-message request has arrived since, but not yet all of it. */
   isSending(sinceMs: number): boolean { return !this.#isStream && !this.#isRefused && !this.#stream.readableEnded && this.#pieceMs > sinceMs; }
 
   take(piece: Buffer): void {

@@ -36,7 +36,7 @@ export type CheckStreamOptions = {
   readonly onOver: () => void;
 };
 
-/** A stream is not read any further while this many of its checks wait for an answer, and is again at half of it. */
+/** A stream is not read while this many of its checks await an answer; reading resumes at half of that. */
 const MAX_UNANSWERED = 1024;
 
 const { decode } = binaryCodec('StreamCheckActionsRequest');
@@ -45,7 +45,7 @@ const { decode } = binaryCodec('StreamCheckActionsRequest');
 export class CheckStream {
   readonly #wire: CheckWire;
   readonly #options: CheckStreamOptions;
-  /** A check of the stream has come without a credential of its agent. */
+  /** A check of the stream came without its agent's credential. */
   #needsBearer = false;
   #unanswered = 0;
   #isHalfClosed = false;
@@ -121,7 +121,7 @@ export class CheckStream {
     try {
       this.#options.check(request.value, this.#wire.authorization).then((answer) => this.#answer(correlationId, answer), onError);
     } catch (error) {
-      onError(error); // thrown on, it would end the thread, and with it the calls of all others
+      onError(error); // if rethrown, it would end the thread, and with it everybody else's calls
     }
   }
 

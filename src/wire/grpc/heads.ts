@@ -1,4 +1,4 @@
-/** Corrects the head of a call where Node.js or the gRPC library would misread it, or do too much for it, and bounds its size. */
+/** Corrects the headers of a call that Node.js or the gRPC library would misread or spend too much on, and bounds their size. */
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
@@ -13,7 +13,7 @@ import type { Serve } from './express.ts';
 const MAX_HEAD_BYTES = 16 * 1024;
 const FIELD_BYTES = 32;
 
-/** Call it when the server has what it serves connections with, and before the first one. `serveWith` is given the library's listener. */
+/** Call it once the server has its HTTP/2 servers, and before the first connection. `serveWith` wraps the library's listener. */
 export function correctHeads(server: Server, serveWith: (library: Serve) => Serve): void {
   // The library writes metadata that it cannot read to the standard error, and a mistyped credential is such metadata.
   setLogVerbosity(logVerbosity.NONE);
@@ -35,7 +35,7 @@ export function correctHeads(server: Server, serveWith: (library: Serve) => Serv
   }
 }
 
-/** Node.js looks only once the client has confirmed the limit. Until then a byte may stand for a field of 4 KiB that was sent before. */
+/** Node.js enforces the limit only once the client has confirmed it. Until then, with HPACK, one byte may stand for an earlier field of 4 KiB. */
 function isTooLarge(fields: readonly string[]): boolean {
   let bytes = fields.length / 2 * FIELD_BYTES;
   for (let at = 0; at < fields.length; at += 1) bytes += fields[at]!.length;
@@ -43,11 +43,11 @@ function isTooLarge(fields: readonly string[]): boolean {
 }
 
 function endTooLarge(stream: ServerHttp2Stream): void {
-  stream.on('error', () => undefined); // its own, of the code that it is closed with
+  stream.on('error', () => undefined); // its own error, for the code that it is closed with
   stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-/** Of several authorization fields Node.js keeps the first without a word. `authorizationOf` has to see that there are more. */
+/** Of several authorization fields, Node.js silently keeps only the first. `authorizationOf` must see that there are more. */
 function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly string[]): void {
   let times = 0;
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;

@@ -1,4 +1,4 @@
-/** The health service (contract: gRPC), for the services that there are. */
+/** The health service (contract: gRPC), for the existing services. */
 import type { sendUnaryData, Server, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { cutText } from '../../core/cut-text.ts';
@@ -9,12 +9,12 @@ type Handlers = {
   readonly watch: (call: ServerWritableStream<Request, unknown>) => void;
 };
 
-/** In characters, of the name of a service that there is none of. */
+/** In characters, for the name of an unknown service. */
 const MAX_SHOWN_NAME = 64;
 
 /**
- * The library says back each name that it does not know, and remembers each that was ever watched: of up to 4 MiB, for anybody.
- * So it is told only the beginning of an unknown name, and what is not known is not watched: none is added later.
+ * The library echoes every unknown name, and remembers every name that was ever watched: up to 4 MiB each, for any caller. So it is
+ * given only the beginning of an unknown name, and unknown names are not watched, since no services are added later.
  */
 export function addHealth(server: Server, services: readonly string[]): HealthImplementation {
   const health = new HealthImplementation(Object.fromEntries(services.map((service) => [service, 'SERVING' as const])));

@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 
-/** In bytes. A client that takes no more than this within the time that it has is taken to have stopped. */
+/** In bytes. A client that reads no more than this within its time counts as stalled. */
 const PIECE_BYTES = 16 * 1024;
 
 type Chunks = readonly { readonly chunk: Buffer; readonly encoding: BufferEncoding }[];

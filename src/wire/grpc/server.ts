@@ -43,7 +43,7 @@ export type GrpcServerOptions = {
   readonly control: ControlSwitch;
   /** How long a client may take to send a message that it has begun, and to take an answer. */
   readonly messageTimeoutMs: number;
-  /** What half-sent messages may take together, and so may unread answers. */
+  /** Memory limit for half-sent messages in total, and likewise for unread answers. */
   readonly maxHalfSentBytes: number;
   /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
@@ -62,7 +62,7 @@ const SERVER_OPTIONS = {
 
 const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) => (response.fields.some(({ repeated }) => repeated) ? [path] : []));
 
-/** Those whose health is told; the empty name stands for all. */
+/** The services whose health is reported; the empty name stands for all. */
 const SERVICES = ['', POLICY_SERVICE, AGENT_SERVICE];
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };

@@ -12,7 +12,7 @@ import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../fie
 import type { QueryName } from './query-names.ts';
 import type { Authorized, HttpReply } from './route.ts';
 
-/** In characters: the name of a field that there is none of is the caller's. */
+/** In characters: the name of an unknown field is chosen by the caller. */
 const MAX_SHOWN_KEY = 64;
 
 /** No body counts as `{}`. Fault: `invalid_argument`, with the path of the first field that does not fit. */
@@ -48,7 +48,7 @@ export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().tra
 /** As `optional`, with the value that then holds. */
 export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
 
-/** A text that must keep a rule, which becomes its description in the OpenAPI document, too. */
+/** A text that must satisfy a rule, which also becomes its description in the OpenAPI document. */
 export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
 
 export const name = ruled(isName, NAME_RULE);
@@ -73,7 +73,7 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
   return opId === undefined ? invalid(isOpHalf(traceId) ? 'span_id' : 'trace_id', OP_HALF_RULE) : ok(opId);
 }
 
-/** The refusal of a parameter that is given twice. Only one of the two could count, and who sends both takes the answer to be about both. */
+/** Refuses duplicate parameters. Only one of the two could count, while the sender takes the answer to be about both. */
 export function refuseRepeated(query: URLSearchParams, names: readonly QueryName[] = []): Result<never, Fault> | undefined {
   const repeated = names.find((candidate) => query.getAll(candidate).length > 1);
   return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
@@ -108,8 +108,8 @@ export const withListing = (more: readonly QueryName[], handle: (listing: Listin
 });
 
 /**
- * Query parameters that name something; undefined where they are not given. Fault: `invalid_argument` for an empty one. Nothing
- * has an empty name, and who sends one by mistake would take the answer to mean that there is nothing.
+ * Query parameters that name something; undefined if not given. Fault: `invalid_argument` for an empty one. Nothing has an empty
+ * name, and a caller who sends one by mistake would take the answer to mean that nothing exists.
  */
 export function readNames<F extends string>(query: URLSearchParams, fields: readonly F[]): Result<{ readonly [field in F]?: string }, Fault> {
   const names: { [field in F]?: string } = {};

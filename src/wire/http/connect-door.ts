@@ -94,7 +94,7 @@ class RequestHead implements ConnectRequest {
         this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
         this.#length = value;
         return;
-      // A coding that the library does not know it takes for no body at all, and the body for the next request.
+      // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the next request.
       case 'transfer-encoding': this.isSoundlyFramed &&= isChunked(value); return;
       case 'content-encoding': this.#contentEncoding = value || undefined; return;
       case 'connect-protocol-version': this.#version = value || undefined; return;

@@ -58,7 +58,7 @@ async function list(listing: Listing, link: Link): Promise<HttpReply> {
   return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 
-/** Whose credential this is, for whoever shows it: of the key only what its bearer has to know. */
+/** Describes the key to its bearer, with no more than the bearer has to know. */
 async function own({ principal }: Authorized, link: Link): Promise<HttpReply> {
   const found = await link.call('ownApiKey', { principal });
   if (!found.ok) return found;

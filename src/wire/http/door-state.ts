@@ -7,7 +7,7 @@ import { STALLED_MS } from '../limits.ts';
 const CONTENTLESS_AT_MOST = 1024;
 const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
 
-/** What all exchanges of one HTTP door share. */
+/** State shared by all exchanges of one HTTP listener. */
 export class DoorState {
   readonly #maxBodyBytes: number;
   #bodyBytes = 0;
@@ -16,7 +16,7 @@ export class DoorState {
   unwritten = 0;
   /** When a piece of an incomplete body came last. */
   lastPieceMs = -Infinity;
-  /** Each answer asks its client to close the connection: what came on it next could be cut off. */
+  /** Each answer asks its client to close the connection, because a further request on it could be cut off. */
   isDraining = false;
 
   /** `maxBodyBytes`: memory for all incomplete bodies together. */
@@ -27,7 +27,7 @@ export class DoorState {
   /** Whether some client is still sending its body, or has yet to read its answer. */
   get isBusy(): boolean { return this.unwritten > 0 || (this.#bodyBytes > 0 && performance.now() - this.lastPieceMs < STALLED_MS); }
 
-  /** False where that much more is too much. */
+  /** False if that would exceed the limit. */
   takeBodyBytes(bytes: number): boolean {
     if (this.#bodyBytes + bytes > this.#maxBodyBytes) return false;
     this.#bodyBytes += bytes;

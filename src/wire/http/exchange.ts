@@ -196,7 +196,7 @@ export class Exchange {
     if (isLast) setTimeout(() => this.close(), LINGER_MS);
   }
 
-  /** Where `askForBody` has used up the library's status line, this one is written in front of a header that says nothing. */
+  /** If `askForBody` has used up the library's status line, the status is written in front of a meaningless header. */
   #beginHead(statusLine: string): void {
     if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
     else this.#res.writeStatus(statusLine);
@@ -251,7 +251,7 @@ export class Exchange {
   }
 }
 
-/** What is sent of a response, unless it is streamed: then only its type, to a HEAD. */
+/** The content of a response; of a streamed one, only its type, for a HEAD. */
 function contentOf({ text, body, stream }: HttpResponse): { readonly type: string | undefined; readonly content: string | Uint8Array | undefined } {
   if (text !== undefined) return text;
   if (body !== undefined) return { type: 'application/json', content: JSON.stringify(body) };

@@ -34,7 +34,7 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   // an upgrade does not come with the connection. An offer without a body is taken: what is pipelined behind a declined one is lost.
   const options = { headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS, shouldUpgradeCallback: hasNoBody };
   const server = createServer(options, (request, response) => {
-    if (request.socket.destroyed) return; // it came in one piece with a request that ended the connection
+    if (request.socket.destroyed) return; // it arrived in one packet with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const handler = handlers.get(pathOf(request)) ?? handlers.get('/*');
     request.resume(); // an unread body must not hold up the next request
@@ -86,7 +86,7 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    response.once('finish', () => socket.destroySoon()); // as node:http would, which has let go of this connection: its client may never close it
+    response.once('finish', () => socket.destroySoon()); // as node:http would, which no longer handles this connection; the client may never close it
     return response;
   };
   const upgrade = (data: unknown): void => {
@@ -108,7 +108,7 @@ function isHandshake(request: IncomingMessage, path: string): boolean {
     && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13';
 }
 
-/** Some clients name the length of no body, too, 0. */
+/** Some clients send a Content-Length of 0 when there is no body. */
 const hasNoBody = ({ headers }: IncomingMessage): boolean => Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
 
 /**

@@ -4,8 +4,8 @@ import { fail, type Result } from '../../core/result.ts';
 
 /**
  * A fault when the request comes from a page of another site. A request without an `Origin` comes from no page, or from
- * a browser that vouches for its own by SameSite. One's own pages are those of the host that was asked, which a proxy
- * passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
+ * a browser that vouches for its own by SameSite. Own pages are those of the requested host, which a
+ * proxy passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
  */
 export function refuseForeignOrigin(origin: string | undefined, askedHost: string | undefined, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
   if (origin === undefined || ownOrigins.includes(origin)) return undefined;

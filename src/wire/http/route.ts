@@ -52,9 +52,9 @@ type Common = {
   readonly limit?: Limit;
   /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
   readonly atOnce?: ConcurrencyLimit;
-  /** Its answers may take the main thread long: they are asked for one at a time, from a fair queue of orgs, so that checks come in between. */
+  /** Its answers may take the main thread long, so they are requested one at a time, from a queue that is fair between orgs, with checks in between. */
   readonly isQueued?: true;
-  // From here on: the description of the row in the API description.
+  // From here on: what OpenAPI says about the row.
   /** One line. */
   readonly summary: string;
   /** The JSON body it takes. */

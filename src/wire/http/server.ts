@@ -23,7 +23,7 @@ import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** One listing at a time: a second would double how long checks wait for this thread, which has more work with a page than the main thread. */
+/** One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a page than the main thread. */
 const LISTINGS = { atOnce: 1, places: 1024 };
 
 export type RouteServerOptions = {
@@ -61,7 +61,7 @@ type ScopedRow = Exclude<Route, PublicRow>;
 type Unparsed = Omit<HttpRequest, 'body'>;
 type Respond = (reply: HttpReply) => void;
 
-/** The requests of one row in progress. None waits: there are as many places as may run at once. */
+/** The requests of one row in progress. None is queued: there are as many slots as may run at once. */
 type InProgress = { readonly places: FairQueue; readonly refusal: HttpReply };
 
 const overloaded = (what: string): HttpReply => fail({ kind: 'overloaded', what, retryAfterSecs: 1 });

@@ -1,4 +1,4 @@
-/** What the API answers, as schemas: they become its description, and the tests hold real answers against them. */
+/** The API's answers as schemas: OpenAPI is generated from them, and tests check real answers against them. */
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget-config.ts';

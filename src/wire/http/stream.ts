@@ -10,7 +10,7 @@ async function issueTicket({ bearer }: Authorized, link: Link): Promise<HttpRepl
   return issued.ok ? ok({ status: 200, body: { ticket: issued.value.ticket, expires_in: issued.value.expiresInSecs } }) : issued;
 }
 
-/** A request for the stream that is no WebSocket handshake comes here. */
+/** Handles requests for the stream that are not WebSocket handshakes. */
 const upgradeNeeded = async (): Promise<HttpReply> => fail({ kind: 'upgrade_required' });
 
 export const STREAM_QUERY: readonly QueryName[] = ['org_id', 'types', 'snapshot', 'lineage', 'ticket'];

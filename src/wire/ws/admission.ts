@@ -1,4 +1,4 @@
-/** Who may open a stream, and what it shows (contract: WebSocket). */
+/** Decides who may open a stream and what it shows (contract: WebSocket). */
 import { invalid, type Fault } from '../../core/fault.ts';
 import { isOrgName } from '../../core/ids.ts';
 import { fail, ok, type Result } from '../../core/result.ts';

@@ -9,11 +9,11 @@ export type Entry = {
   /** Grows by one for each event of this thread; its forms have the same. */
   readonly seq: number;
   readonly frame: Buffer;
-  /** The operation whose state it tells; undefined for other kinds. */
+  /** The operation whose state it reports; undefined for other kinds. */
   readonly opId: OpId | undefined;
   /** The form that names the team and the time of registration; only an `ops_change` has one. */
   readonly lineage: boolean;
-  /** A later event tells a newer state of the same operation. */
+  /** A later event has a newer state of the same operation. */
   isSuperseded: boolean;
   /** How many channels keep it. */
   holders: number;

@@ -39,9 +39,9 @@ export class Reader {
   readonly expiresAtMs: number;
   readonly channel: Channel;
   readonly snapshot: Snapshot | undefined;
-  /** The last entry that it has had, or has lost. */
+  /** The last entry that it was sent or lost. */
   cursor: number;
-  /** When it began not to take what it is sent, by the clock of `performance`; undefined while it does. */
+  /** When it stopped taking what it is sent, by the clock of `performance`; undefined while it keeps up. */
   blockedSinceMs: number | undefined;
   messages = 0;
   #sink: Sink | undefined;
@@ -94,7 +94,7 @@ export class Reader {
     return true;
   }
 
-  /** A page of the snapshot. Operations that have changed since it was asked for are left out: the change says it better. */
+  /** A page of the snapshot. Operations that have changed since it was requested are left out: the change is newer. */
   takePage({ items, next }: Page<OpView>, newId: () => string): void {
     const changed = new Set<string>();
     for (let index = this.channel.indexAfter(this.cursor), entry; (entry = this.channel.at(index)) !== undefined; index += 1) {
