@@ -1,4 +1,4 @@
-/** What the configuration says of accounts, apart from them: it is needed also where their libraries are not loaded. */
+/** The settings of accounts, in a separate file because they are needed even if the libraries of accounts are not loaded. */
 import { bracketed, type Config } from './config.ts';
 import type { Bounds } from './gateway/bounded.ts';
 import { passwordThreads } from './threads/crypto-pool.ts';

@@ -1,4 +1,4 @@
-/** Puts the account store and the accounts together, for main: opened before anything needs a key, closed after everything. */
+/** Assembles the account store and the accounts for main: opened before anything needs a key, closed last. */
 import { loadCommonPasswords } from './adapters/common-passwords.ts';
 import type { Logger } from './adapters/log.ts';
 import { createMailer } from './adapters/mail/mailer.ts';
@@ -40,7 +40,7 @@ export type DatabaseStart = {
 
 /** A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user and its password may be made at the same time. */
 const START_TIMEOUT_MS = 30_000;
-/** Whoever looks on is told what the start waits for. */
+/** Tells observers what the start is waiting for. */
 const NOTICE_AFTER_MS = 1_000;
 
 /**

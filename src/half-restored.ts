@@ -1,8 +1,8 @@
-/** What half a restore has left out, so that the start can say it: what is missing is made anew, as at a first start. */
+/** Detects what a partial restore has left out, so that startup can warn: missing parts are created anew, as on a first start. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Look before anything is opened. */
+/** Call it before anything is opened. */
 export const lookForParts = (dataDir: string) => ({
   store: existsSync(join(dataDir, 'store', 'data.mdb')),
   signingKey: existsSync(join(dataDir, 'keys', 'signing.json')),
@@ -24,7 +24,7 @@ export type OpenedParts = {
 
 const REMEDY = 'if it was left out of a restore, stop the gateway and restore all parts from one backup';
 
-/** A line for each part that others say has been there. */
+/** A warning for each missing part that must have existed, judging by the others. */
 export function missingParts({ dataDir, found, entries, agents, apiKeys, hasDatabase, isKeyGiven }: OpenedParts): readonly string[] {
   const missing: string[] = [];
   const isStoreUsed = agents > 0 || (!hasDatabase && apiKeys > 0);

@@ -1,4 +1,4 @@
-/** Everything that one I/O thread runs: the HTTP and gRPC doors, and the link to the main thread behind them. */
+/** Everything that one I/O thread runs: the HTTP and gRPC listeners, and the link to the main thread behind them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
 import { createClock } from './adapters/clock.ts';
@@ -45,7 +45,7 @@ export type IoData = {
 
 const TICK_EVERY_MS = 1_000;
 const DRAIN_POLL_MS = 10;
-/** How long before the end of the grace period the requests that still wait are refused. */
+/** How long before the end of the grace period waiting requests are refused. */
 const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
 /** Resolves once both doors are open, or ends the thread with a notice that says why not. */

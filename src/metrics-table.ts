@@ -1,4 +1,4 @@
-/** What the gateway measures of itself, as one table: the rows of `/metrics`. */
+/** The gateway's metrics as one table: the rows of `/metrics`. */
 import type { Histogram, Metric } from './adapters/metrics.ts';
 import type { Governor } from './core/governor.ts';
 import { microToUsd } from './core/money.ts';

@@ -9,7 +9,7 @@ import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
 import { inSlices } from './threads/slices.ts';
 
-/** A reload that failed for what may pass is tried again after this: it could not be recorded, found too many waiting, or the system did not give the files. */
+/** A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files could not be read. */
 const RELOAD_RETRY_MS = 5_000;
 
 /** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
@@ -32,7 +32,7 @@ export class PolicyChanges {
   close(): void { this.#watcher.close(); }
 }
 
-/** Of the error for a thread that the system does not give. */
+/** The code of the error when the system refuses another thread. */
 const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
@@ -48,8 +48,8 @@ export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install' | 'inS
 /** Reads in a thread of its own, and installs policies and budget caps in one step. */
 export function createPolicyKeeper({ path, governor, clock, onError, readTimeoutMs = READ_TIMEOUT_MS, retryMs = RELOAD_RETRY_MS, ...deps }: PolicyKeeperStart): PolicyKeeper {
   /**
-   * Goes on when its time is up, until a later reload takes what it comes to: a reading for each reload would take another of the
-   * few threads that Node.js has for files.
+   * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another of the few
+   * threads that Node.js has for files.
    */
   let reading: ReturnType<typeof loadPoliciesAside> | undefined;
   const again = (): void => void reloadChanged(keeper, onError);

@@ -21,10 +21,10 @@ export class StartError extends Error {}
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
   starting.catch((error: unknown) => { throw isFileTrouble(error) || surroundingsTrouble(error) !== undefined ? error : new StartError(messageOf(error)); });
 
-/** What the gateway was started in does not do for one: the limits of the system, or the current folder. */
+/** Explains why the surroundings are unsuitable: limits of the system, or the current folder. Undefined for other errors. */
 function surroundingsTrouble(error: unknown): string | undefined {
   if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the folder it was started from has been deleted; start it from another';
-  // By its text, which is all that other threads, and those that could not begin, tell of it.
+  // Matched by its text, which is all that is known of an error in another thread, or one that could not start.
   if (messageOf(error).includes('EMFILE')) return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
   if (codeOf(error) === 'ERR_WORKER_INIT_FAILED') return 'the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)';
   return undefined;
@@ -73,7 +73,7 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   }
 }
 
-/** `what`: the words of the message for them. */
+/** `what`: what the message calls them. */
 export async function readPolicies(path: string, what: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;

@@ -38,7 +38,7 @@ export function ioDataOf(config: Config): IoData {
   };
 }
 
-/** By the memory there is: to send half a request takes no credential, and it must not exhaust a small container. */
+/** Scales with memory: sending half a request needs no credential, and must not exhaust a small container. */
 export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =>
   MIB * Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
 

@@ -1,4 +1,4 @@
-/** Who answers each use case. */
+/** The implementation of each use case. */
 import type { Database } from './accounts-start.ts';
 import type { Metrics } from './adapters/metrics.ts';
 import type { Config } from './config.ts';

@@ -15,7 +15,7 @@ export type ListOptions = {
   readonly query?: Query;
   /** No more items than this. */
   readonly limit?: number;
-  /** No page is asked for behind one whose last item is enough. */
+  /** Stops after the page whose last item satisfies this. */
   readonly isEnough?: (last: Row) => boolean;
 };
 
@@ -105,7 +105,7 @@ export class Api {
     return this.#session.token;
   }
 
-  /** Once, for all requests that find at the same time that it is needed. False when there is no session, and so nothing to renew. */
+  /** Runs once for all concurrent requests that need it. False if there is no session to renew. */
   async renew(): Promise<boolean> {
     if (this.#session === undefined) return false;
     this.#renewing ??= renew(this.target, this.#session).finally(() => { this.#renewing = undefined; });
@@ -138,7 +138,7 @@ export class Api {
     const bearer = await this.bearer();
     const first = await send(this.target, call, bearer);
     if (first.status !== 401) return first;
-    // One renewal after a 401, unless another request has had it meanwhile; a second 401 is final.
+    // Renews once after a 401, unless another request has done so meanwhile; a second 401 is final.
     const isRenewed = (await this.bearer()) !== bearer || (await this.renew());
     return isRenewed ? send(this.target, call, await this.bearer()) : first;
   }

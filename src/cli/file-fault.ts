@@ -1,4 +1,4 @@
-/** What the system says of a file, in words. */
+/** Errors of the system about a file, in words. */
 import { codeOf } from '../core/error-text.ts';
 
 const WORDS: Readonly<Record<string, string>> = {

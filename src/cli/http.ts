@@ -32,7 +32,7 @@ export async function send({ apiUrl, proxy }: Gateway, { method, path, query = {
       signal: limit.signal,
     };
     const response = await (proxy === undefined
-      ? fetch(url, { ...request, redirect: 'manual' }) // a bearer is not carried to wherever an answer points
+      ? fetch(url, { ...request, redirect: 'manual' }) // a bearer must not follow a redirect to another place
       : (await import('./through-proxy.ts')).fetchThrough(proxy, url, request));
     if (response.status >= 300 && response.status < 400) throw redirected(apiUrl, response);
     return isStream ? response : await whole(response);
@@ -69,7 +69,7 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
 };
 
-/** What is told already, as of a proxy, stays as it is. */
+/** Errors already explained, such as those of a proxy, stay unchanged. */
 export function unreachable(apiUrl: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
   return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), { cause: error });
@@ -77,7 +77,7 @@ export function unreachable(apiUrl: string, error: unknown): CliError {
 
 const causeOf = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? error.cause : error);
 
-/** Told by its name: in Node.js 24 this error has no code. */
+/** Recognised by its name: in Node.js 24 this error has no code. */
 const isNotHttp = (cause: unknown): boolean => cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
 const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
 

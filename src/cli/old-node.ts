@@ -1,7 +1,7 @@
 import { leastNode } from '../package-files.ts';
 import { CliError } from './errors.ts';
 
-/** Throws where Node.js is older than what the gateway needs. The client's commands do with less. */
+/** Throws if Node.js is older than the gateway needs. The client commands work with older releases. */
 export function refuseOldNode(): void {
   const least = leastNode();
   const [major = 0, minor = 0] = least.split('.').map(Number);

@@ -17,7 +17,7 @@ export type ShownTable = {
   readonly value: unknown;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** Said, on standard error, instead of an empty table. */
+  /** Printed to standard error instead of an empty table. */
   readonly none: string;
 };
 
@@ -33,7 +33,7 @@ export function styledTable(columns: readonly Column[], rows: readonly Row[]): r
   return [bold(heading), ...rest];
 }
 
-/** Undefined when standard output is no terminal, or one that does not know its width and says 0: what is read by a program is not shortened. */
+/** Undefined if standard output is not a terminal, or a terminal that reports a width of 0: output for programs is not shortened. */
 const terminalWidth = (): number | undefined => (process.stdout.isTTY === true ? process.stdout.columns || undefined : undefined);
 
 export function writeLines(lines: readonly string[]): void {
@@ -46,11 +46,11 @@ export function writeOut(text: string): void {
 
 let needsReader = true;
 
-/** From now on the command goes on when the reader of a pipe leaves, as `head` does: it has more to do than to tell. */
+/** From now on the command goes on when the reader of a pipe leaves, as `head` does: it has more to do than print. */
 export const outliveReader = (): void => { needsReader = false; };
 export const isReaderNeeded = (): boolean => needsReader;
 
-/** A word to the person at the terminal, out of the way of what a program reads. */
+/** A message for the person at the terminal, kept apart from what programs read. */
 export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }

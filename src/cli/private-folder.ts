@@ -17,7 +17,7 @@ const LOCK_RETRY_MS = 15;
 const LOCK_PATIENCE_MS = 10_000;
 /** A lock is held for the milliseconds of one write; one that is this old was left by a command that crashed or is stopped. */
 const LOCK_STALE_MS = 5_000;
-/** Who waits for a lock, and was stopped, would fail without its file. */
+/** A process that waits for a lock, and was stopped meanwhile, would fail without its file. */
 const REMAINS_MS = 3_600_000;
 
 /** Undefined for an account without a home, as a number that no user has in a container. */
@@ -91,7 +91,7 @@ async function changedInTurn(name: string, path: string, change: (text: string |
 }
 
 /**
- * What commands have left that were killed while they wrote. Half a file may hold a key that nobody would look for there; only who
+ * Removes what killed commands left behind. Half a file may hold a key that nobody would look for there; only the process that
  * has the lock writes one. Those who wait for the lock keep theirs fresh, unless they are stopped.
  */
 async function clearRemains(name: string): Promise<void> {

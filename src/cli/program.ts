@@ -35,7 +35,7 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
   return chosen ?? { kind: 'over', status: EXIT.usage };
 }
 
-/** The command that those of two words hang on, made when its first one comes. */
+/** The parent of commands with two words, created with the first of them. */
 function parentOf(root: Command, parents: Map<string, Command>, words: readonly string[], rows: readonly CommandRow[], groups: readonly GroupRow[]): Command {
   const [first = ''] = words;
   if (words.length === 1) return root;

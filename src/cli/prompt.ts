@@ -1,4 +1,4 @@
-/** Questions on standard error: for a secret, without showing what is typed (spec: CLI commands, login 1), and whether something is meant. */
+/** Prompts on standard error: for a secret, without echo (spec: CLI commands, login 1), and for confirmation. */
 import { createInterface } from 'node:readline';
 import { CliError, EXIT } from './errors.ts';
 
@@ -13,7 +13,7 @@ export async function askHidden(label: string): Promise<string> {
   return entry.trim();
 }
 
-/** True only for a yes. */
+/** True only if the answer is yes. */
 export async function confirmed(question: string): Promise<boolean> {
   process.stderr.write(`${question} [y/N] `);
   const answer = await firstLine();

@@ -1,7 +1,7 @@
 /** Which proxy the environment names for a gateway, by the rules of curl and kubectl. */
 import { BlockList, isIP } from 'node:net';
 
-/** As it was written: what is wrong with it is told once it is used. */
+/** As it was written: mistakes are reported once it is used. */
 export type ProxySetting = { readonly variable: 'HTTPS_PROXY' | 'HTTP_PROXY'; readonly text: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -11,7 +11,7 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 /** `hostname` as a URL has it. */
 export const isLoopback = (hostname: string): boolean => LOOPBACK.test(hostname);
 
-/** Undefined to connect directly, as always to this machine: to the proxy it would be another. */
+/** Undefined to connect directly, as always to loopback: for the proxy that would be a different machine. */
 export function proxyFor(apiUrl: string, env: Environment): ProxySetting | undefined {
   const { protocol, hostname, port } = new URL(apiUrl);
   const isSecure = protocol === 'https:';
@@ -21,7 +21,7 @@ export function proxyFor(apiUrl: string, env: Environment): ProxySetting | undef
   return isExempt(hostname.replace(/^\[|\]$/g, ''), port === '' ? (isSecure ? '443' : '80') : port, valueOf('NO_PROXY', env)) ? undefined : { variable, text };
 }
 
-/** In lower case first, also when it is empty: so one command is kept from the proxy of the whole shell. */
+/** Lower case first, even if empty: so a single command can be kept off the shell's proxy. */
 const valueOf = (name: string, env: Environment): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
 
 const isExempt = (host: string, port: string, noProxy: string): boolean =>

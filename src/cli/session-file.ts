@@ -36,9 +36,9 @@ export const renewSession = (name: string, { sourceKey, apiUrl }: Session, next:
     return true;
   });
 
-/** Answers whether there was one. */
+/** Returns whether there was one. */
 export async function removeSession(name: string): Promise<boolean> {
-  // Looked at first: to log out where nobody ever logged in should not make a folder.
+  // Checked first: a logout where nobody ever logged in should not create a folder.
   if (!(await readSessions()).has(name)) return false;
   let wasThere = false;
   await changeSessions((sessions) => (wasThere = sessions.delete(name)));

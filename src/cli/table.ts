@@ -8,7 +8,7 @@ export const isRows = (items: unknown): items is readonly Row[] => Array.isArray
 
 export type Column = {
   readonly title: string;
-  /** Where the cell's value lies in the row, `agent.org_id`, or how it is made from the row. */
+  /** The path of the cell's value in the row, `agent.org_id`, or a function of the row. */
   readonly cell: string | ((row: Row) => unknown);
   /** Never shortened, because people copy it into the next command. */
   readonly isWhole?: boolean;
@@ -75,7 +75,7 @@ export const awayAt = (path: string) => (row: Row): unknown => {
   return Number.isNaN(ms) ? time : brief(Math.abs(Date.now() - ms));
 };
 
-/** Nothing is a dash, so that a table can be cut into columns by other programs. */
+/** A missing value is a dash, so that other programs can split the table into columns. */
 export function cellText(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-';
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellText).join(',');

@@ -1,4 +1,4 @@
-/** Which gateway a command speaks to, as whom, and under which name its session is kept. */
+/** Which gateway a command talks to, with which key, and under which name its session is stored. */
 import { CONTEXT_NAME_RULE, isContextName, readCliConfig, unknownContext, type CliConfig } from './config-file.ts';
 import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
@@ -22,7 +22,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const resolveTarget = async (globals: Globals, env: Environment): Promise<Target> =>
   targetFrom(globals, env, isWholeWithoutFile(globals, env) ? { current: undefined, contexts: new Map() } : await readCliConfig());
 
-/** A service whose home is closed to it says all there is to say in its environment. */
+/** A service without access to its home directory has all settings in its environment. */
 const isWholeWithoutFile = (globals: Globals, env: Environment): boolean =>
   (given(globals.apiUrl) ?? given(env.SVC_CLI_API_URL)) !== undefined && (given(globals.context) ?? given(env.SVC_CLI_CONTEXT)) === undefined;
 

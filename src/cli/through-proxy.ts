@@ -10,12 +10,12 @@ import { certificateAdvice, reasonOf } from './http.ts';
 import { printable } from './printable.ts';
 import type { ProxySetting } from './proxy-choice.ts';
 
-/** Less than a command waits for an answer, so that it is the proxy that is told of. */
+/** Shorter than a command waits for an answer, so that the error names the proxy. */
 const TUNNEL_TIMEOUT_MS = 10_000;
 
 type Proxy = {
   readonly variable: ProxySetting['variable'];
-  /** As it may be shown: without user and password. */
+  /** The URL without user and password, for display. */
   readonly name: string;
   readonly isSecure: boolean;
   readonly host: string;

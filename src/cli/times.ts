@@ -23,7 +23,7 @@ function timeOf(text: string | undefined, fromNow: (awayMs: number) => number, p
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/i;
 
 /**
- * Left to itself, JavaScript reads `5` as a day in 2001, and a time without a zone as local where a date without a time is UTC.
+ * JavaScript would read `5` as a day in 2001, and a time without a zone as local although a date without a time is UTC.
  * Here both are UTC, in which every time is shown.
  */
 function msOfTime(text: string): number {

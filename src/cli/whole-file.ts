@@ -1,4 +1,4 @@
-/** A file that a command writes for a person: under its name it is whole, or as it was before. */
+/** Writes a file atomically: it is either complete or unchanged. */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { link, realpath, rename, rm, stat } from 'node:fs/promises';

@@ -44,7 +44,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
 }
 
 function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {
-  // Says nothing of an entry: none was looked at.
+  // Says nothing about entries: none was checked.
   if (problem === 'forged') return [`${red('BROKEN')}  ${segment}, line ${line}, was forged, or signed with another key: ${printable(detail)}`];
   const verdict = `${red('BROKEN')}  entry ${id} was ${problem}: ${printable(detail)}`;
   if (segment === '') return [verdict];
@@ -104,7 +104,7 @@ export async function exportLog(invocation: Invocation): Promise<void> {
     else await interruptible(async (signal) => {
       const source = await open();
       if (process.stdout.isTTY === true) await pipeline(source, escapingForTerminal(), process.stdout, { end: false, signal });
-      // Where a pipe leads may be the terminal, and what is read there is not to be drawn over.
+      // A pipe may lead to the terminal, and progress must not overwrite what is shown there.
       else await pipeline(fstatSync(process.stdout.fd).isFile() ? shownProgress(source, format) : source, process.stdout, { end: false, signal });
     });
   } catch (error) {
@@ -137,7 +137,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
   }, format);
 }
 
-/** What a person looks at must not drive the terminal; what a file or a program gets is left as it is. */
+/** Output on a terminal must not control it; what a file or a program gets is left unchanged. */
 function escapingForTerminal(): Transform {
   const decoder = new TextDecoder();
   return new Transform({

@@ -73,7 +73,7 @@ async function follow({ api, query, head: headBefore, first, format }: Following
       const head = await headOf(api, query);
       isAway = false;
       if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) continue;
-      // The gateway runs without its data of before, or with a backup: what is new there is told from what was shown by its time.
+      // The gateway has lost its data or runs on a backup: new entries are told apart by their time from those already shown.
       const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
       if (isAnother) lastId = 0;
       const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
@@ -93,7 +93,7 @@ async function follow({ api, query, head: headBefore, first, format }: Following
 /** Entries may be in the log out of order by their times, by less than this. */
 const DISORDER_MS = 60_000;
 
-/** Of a log with another head the clock may have been set back while the gateway was stopped; of another log nothing is repeated. */
+/** If the log has a different head, the clock may have been set back while the gateway was stopped; if it is a different log, nothing is repeated. */
 function laterOf(since: Query[string], seen: Head | undefined, head: Head | undefined): Query[string] {
   if (seen === undefined) return since;
   const seenMs = Date.parse(seen.timestamp);

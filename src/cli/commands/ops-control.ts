@@ -40,7 +40,7 @@ async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation):
   return EXIT.done;
 }
 
-/** What has ended between the listing and its turn is as it should be. */
+/** An operation that ended between the listing and its turn needs no change. */
 const isPast = ({ refusal: { code } }: RefusedError): boolean => code === 'not_found' || code === 'invalid_transition';
 
 async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
@@ -97,19 +97,19 @@ type Job = {
   readonly api: Api;
   readonly trigger: Trigger;
   readonly globals: Globals;
-  /** A refusal that is told, but is no failure. */
+  /** A refusal that is reported but is not a failure. */
   readonly isFine: (refusal: RefusedError) => boolean;
 };
 
-/** Whoever reads along may leave: what is to be stopped is stopped all the same. A signal ends it between two rounds, so that what was done is told. */
+/** Goes on if the reader of the output leaves: the operations must be stopped anyway. A signal ends it between two rounds, with a full report. */
 function controlEach(opIds: readonly string[], job: Job): Promise<ExitStatus> {
   outliveReader();
   return interruptible((signal) => controlInRounds(opIds, job, signal));
 }
 
 /**
- * Some at a time, told in their order. What keeps a whole round from being decided, such as a gateway that is gone or a credential
- * that does not suffice, would keep all others too: that is told once.
+ * Works in rounds and reports in order. If a whole round fails without a decision, because the gateway is gone for instance, all
+ * others would too, so it stops and reports that once.
  */
 async function controlInRounds(opIds: readonly string[], job: Job, signal: AbortSignal): Promise<ExitStatus> {
   const { api, trigger, globals } = job;

@@ -12,7 +12,7 @@ import { agentText } from './agent-names.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
-/** Above this the ones that changed longest ago are let go, and the heading says so. */
+/** Above this, the operations that changed longest ago are dropped, and the heading says so. */
 const MAX_OPS = 50_000;
 /** How long an operation that has ended stays in the table. */
 const ENDED_MS = 10_000;
@@ -128,7 +128,7 @@ const WIDE_COLUMNS = 100;
 /** `running`, and the gap before it; of longer ones enough to be told apart. */
 const LEAST_STATE = 9;
 
-/** Where ids leave no room for the state, it comes before them: it is what one watches. */
+/** If ids leave no room for the state, it comes first: it is what people watch. */
 function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
   if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, UPDATED];
   const widest = shown.reduce((most, { opId }) => Math.max(most, opId.length), 0);
