@@ -200,8 +200,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
     config[name] = value;
   }
   if (problems.length > 0) return fail({ problems });
-  const clashes = clashesIn(config as Config);
-  return clashes.length === 0 ? ok(config as Config) : fail({ problems: clashes });
+  const conflicts = conflictsIn(config as Config);
+  return conflicts.length === 0 ? ok(config as Config) : fail({ problems: conflicts });
 }
 
 /** The least memory of one lane of argon2. */
@@ -210,12 +210,12 @@ const KIB_PER_LANE = 8;
 const covers = (host: string, other: string): boolean => host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
 
 /** Settings that are valid on their own but contradict each other. */
-function clashesIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
-  const clashes: string[] = [];
+function conflictsIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
+  const conflicts: string[] = [];
   const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
-  if (http.port !== 0 && http.port === grpc.port && meet) clashes.push(`SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not ${grpc.port} too`);
-  if (memoryKib < KIB_PER_LANE * lanes) clashes.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE} for each of SVC_ARGON2_PARALLELISM, which is ${lanes}: ${KIB_PER_LANE * lanes} or more, not "${memoryKib}"`);
-  return clashes;
+  if (http.port !== 0 && http.port === grpc.port && meet) conflicts.push(`SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not ${grpc.port} too`);
+  if (memoryKib < KIB_PER_LANE * lanes) conflicts.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE} for each of SVC_ARGON2_PARALLELISM, which is ${lanes}: ${KIB_PER_LANE * lanes} or more, not "${memoryKib}"`);
+  return conflicts;
 }
 
 // These belong to the command line client, which may run in the same shell.

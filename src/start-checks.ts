@@ -19,10 +19,10 @@ export class StartError extends Error {}
 
 /** For promises that reject with such a message. Errors of the system are left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw isFileTrouble(error) || surroundingsTrouble(error) !== undefined ? error : new StartError(messageOf(error)); });
+  starting.catch((error: unknown) => { throw isFileTrouble(error) || environmentTrouble(error) !== undefined ? error : new StartError(messageOf(error)); });
 
-/** Explains why the surroundings are unsuitable: limits of the system, or the current folder. Undefined for other errors. */
-function surroundingsTrouble(error: unknown): string | undefined {
+/** Explains why the environment is unsuitable: limits of the system, or the current folder. Undefined for other errors. */
+function environmentTrouble(error: unknown): string | undefined {
   if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the folder it was started from has been deleted; start it from another';
   // Matched by its text, which is all that is known of an error in another thread, or one that could not start.
   if (messageOf(error).includes('EMFILE')) return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
@@ -32,7 +32,7 @@ function surroundingsTrouble(error: unknown): string | undefined {
 
 /** Explains errors of the system; every other error is returned unchanged. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
-  const trouble = surroundingsTrouble(error) ?? fileTrouble(error, dataDir);
+  const trouble = environmentTrouble(error) ?? fileTrouble(error, dataDir);
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }
 

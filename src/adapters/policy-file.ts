@@ -8,7 +8,7 @@ import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } fro
 import { unreachableAllows } from '../core/policy-unreachable.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';
-import { inTurn } from './in-turn.ts';
+import { sequentially } from './sequentially.ts';
 import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
 
 export type LoadedPolicies = {
@@ -54,9 +54,9 @@ export const loadPolicies = (...paths: readonly string[]): Promise<Result<Loaded
 export const readPolicyFiles = (...paths: readonly string[]): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
 
 async function fromFiles<T>(paths: readonly string[], read: (texts: readonly PolicyText[]) => Result<T, readonly PolicyFileProblem[]>): Promise<Result<T, readonly PolicyFileProblem[]>> {
-  const listed = await inTurn(paths, listPolicyFiles);
+  const listed = await sequentially(paths, listPolicyFiles);
   const missing = listed.flatMap((result) => (result.ok ? [] : result.fault));
-  const texts = await inTurn(new Set(listed.flatMap((result) => (result.ok ? result.value : []))), readPolicyFile);
+  const texts = await sequentially(new Set(listed.flatMap((result) => (result.ok ? result.value : []))), readPolicyFile);
   const problems = [...missing, ...texts.flatMap((result) => (result.ok ? [] : [result.fault]))];
   const loaded = read(texts.flatMap((result) => (result.ok ? [result.value] : [])));
   return problems.length > 0 ? fail([...problems, ...(loaded.ok ? [] : loaded.fault)]) : loaded;

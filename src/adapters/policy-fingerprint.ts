@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';
-import { inTurn } from './in-turn.ts';
+import { sequentially } from './sequentially.ts';
 import { isPolicyFileName } from './policy-file.ts';
 
 /** Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is part of it. */
@@ -10,7 +10,7 @@ export async function fingerprint(path: string): Promise<string> {
   const own = await describe(path);
   if (!own.startsWith('folder')) return own;
   const names = (await readdir(path).catch(() => [])).filter(isPolicyFileName).sort();
-  const entries = await inTurn(names, async (name) => `${name} ${await describe(join(path, name))}`);
+  const entries = await sequentially(names, async (name) => `${name} ${await describe(join(path, name))}`);
   return [own, ...entries].join('\n');
 }
 

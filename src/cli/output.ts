@@ -47,7 +47,7 @@ export function writeOut(text: string): void {
 let needsReader = true;
 
 /** From now on the command goes on when the reader of a pipe leaves, as `head` does: it has more to do than print. */
-export const outliveReader = (): void => { needsReader = false; };
+export const tolerateClosedPipe = (): void => { needsReader = false; };
 export const isReaderNeeded = (): boolean => needsReader;
 
 /** A message for the person at the terminal, kept apart from what programs read. */

@@ -51,7 +51,7 @@ export class IoLink implements Link {
   #batchMs = 0;
   #refused = 0;
   /** Answers every request at once, from `refuseAll` on; undefined before. */
-  #lastWord: Recorded<unknown> | undefined;
+  #finalAnswer: Recorded<unknown> | undefined;
 
   constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
     this.#options = options;
@@ -92,9 +92,9 @@ export class IoLink implements Link {
    * Replies that still come are dropped.
    */
   refuseAll(fault: Fault): void {
-    this.#lastWord = { reply: fail(fault), auditId: undefined };
+    this.#finalAnswer = { reply: fail(fault), auditId: undefined };
     this.#openPlaces = 0; // from now on every request takes the path that looks at it
-    for (const settle of this.#waiting.takeAll()) settle(this.#lastWord);
+    for (const settle of this.#waiting.takeAll()) settle(this.#finalAnswer);
   }
 
   #listenTo(audit: MessagePort): void {
@@ -107,7 +107,7 @@ export class IoLink implements Link {
   }
 
   #requestWithinQuota(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
-    if (this.#lastWord !== undefined) return Promise.resolve(this.#lastWord);
+    if (this.#finalAnswer !== undefined) return Promise.resolve(this.#finalAnswer);
     if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) {
       this.#refused += 1;
       return Promise.resolve(REFUSED);

@@ -117,18 +117,18 @@ function lineOf(entry: Row): string {
   const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
   const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
   const byAnother = isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
-  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...deedOf(entry), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
+  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...whatHappenedIn(entry), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
   return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }
 
-/** What was to be done to what, and the other agent where the call named one; of events that are no calls, what their payload says. */
-function deedOf({ payload }: Row): readonly string[] {
+/** The call, and the other agent if it named one; for events that are not calls, the words of their payload. */
+function whatHappenedIn({ payload }: Row): readonly string[] {
   if (typeof payload !== 'object' || payload === null) return [];
   const { action, method, resource, caller, claimed_org_id: org_id, claimed_team_id: team_id, claimed_agent_id: agent_id } = payload as Row;
-  const deed = [action ?? method, resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
+  const call = [action ?? method, resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
   const [callerName, claimedName] = [agentText(caller), agentText({ org_id, team_id, agent_id })];
   return [
-    ...[deed === '' ? wordsOf(payload as Row) : deed].filter((text) => text !== '').map(printable),
+    ...[call === '' ? wordsOf(payload as Row) : call].filter((text) => text !== '').map(printable),
     ...(callerName === undefined ? [] : [`called by ${printable(callerName)}`]),
     ...(claimedName === undefined ? [] : [`as ${printable(claimedName)}`]),
   ];

@@ -3,7 +3,7 @@ import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
 import { interruptible } from '../interruptible.ts';
 import type { Globals, Invocation, Run } from '../invocation.ts';
-import { note, outliveReader, show, writeLines } from '../output.ts';
+import { note, tolerateClosedPipe, show, writeLines } from '../output.ts';
 import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
@@ -103,7 +103,7 @@ type Job = {
 
 /** Goes on if the reader of the output leaves: the operations must be stopped anyway. A signal ends it between two rounds, with a full report. */
 function controlEach(opIds: readonly string[], job: Job): Promise<ExitStatus> {
-  outliveReader();
+  tolerateClosedPipe();
   return interruptible((signal) => controlInRounds(opIds, job, signal));
 }
 
