@@ -27,8 +27,9 @@ export async function readWhole(path: string): Promise<Reply> {
 }
 
 /**
- * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread cannot be started or dies. The thread keeps the process alive on purpose: Node.js does not
- * exit while a thread waits for a file anyway, and only a live process can still be ended by a signal.
+ * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread cannot be started
+ * or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits for a file anyway, and only a
+ * live process can still be ended by a signal.
  */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {
