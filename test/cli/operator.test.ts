@@ -53,7 +53,7 @@ test('a check says allow with status 0 and deny with status 3, and why', async (
   const denied = await svc('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
   expect(denied).toEqual({ status: 3, stdout: 'deny  no policy allows tool.call on rm for acme/search/asks  (asks:1)\n', stderr: '' });
   expect((await json('check --agent acme/search/asks --action llm.call --resource m --cost 0.5 --op asks:2'))).toEqual({
-    decision: 'allow', reason: 'model calls of up to one dollar (rule models of policy starter)', policy: 'starter', rule_id: 'models', op_id: 'asks:2', op_state: 'running', audit_id: expect.any(Number),
+    decision: 'allow', reason: 'model calls up to one dollar (rule models of policy starter)', policy: 'starter', rule_id: 'models', op_id: 'asks:2', op_state: 'running', audit_id: expect.any(Number),
   });
   const explained = await svc('check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3');
   expect(explained.status).toBe(3);

@@ -84,8 +84,8 @@ test('a denied action does not run and says why', async () => {
   const error = await failureOf(connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => { hasRun = true; }));
   expect(hasRun).toBe(false);
   expect(error).toBeInstanceOf(ActionDeniedError);
-  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'commands that delete or take over a machine are not run by agents (rule no-deleting-commands of policy starter)', policy: 'starter', ruleId: 'no-deleting-commands' });
-  expect(error.message).toBe('process.exec on rm -rf / is denied: commands that delete or take over a machine are not run by agents (rule no-deleting-commands of policy starter)');
+  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)', policy: 'starter', ruleId: 'no-deleting-commands' });
+  expect(error.message).toBe('process.exec on rm -rf / is denied: agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)');
 });
 
 test('a client keeps nothing of an operation that was denied or is over: run again under its name, it is the gateway that answers', async () => {
