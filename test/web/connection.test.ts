@@ -260,6 +260,41 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await rowOf(page, 'before:s').count()).toBe(0);
   });
 
+  test('what was in flight already is shown as soon as it is there, not its first one alone for a second', async () => {
+    const page = await openPage();
+    let release = (): void => {};
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      const held: (string | Buffer)[] = [];
+      let [isFirst, isHeld] = [true, true];
+      release = () => {
+        isHeld = false;
+        for (const message of held.splice(0)) socket.send(message);
+      };
+      socket.connectToServer().onMessage((message) => {
+        if (isFirst || !isHeld) socket.send(message);
+        else held.push(message);
+        isFirst = false;
+      });
+    });
+    const ask = await agent('acme', 'search', 'before');
+    for (let index = 0; index < 6; index += 1) await ask(`before-${index}`);
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await signIn(page, ADMIN_KEY);
+    const rows = page.locator('tr[data-op]');
+    await eventually(async () => {
+      await page.clock.runFor(20);
+      expect(await rows.count()).toBe(1);
+    });
+    const before = Number(await page.evaluate('performance.now()'));
+    release();
+    await eventually(async () => {
+      await page.clock.runFor(20);
+      expect(await rows.count()).toBeGreaterThanOrEqual(6);
+    });
+    expect(Number(await page.evaluate('performance.now()')) - before).toBeLessThan(900);
+  });
+
   test('an operation that somebody looks at is not struck out while a new snapshot is read', async () => {
     const page = await openPage();
     let [isHeld, release] = [false, (): void => {}];

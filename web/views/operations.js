@@ -61,17 +61,18 @@ export function operationsView({ model, status, onChange }, asked) {
     if (isWanted) list.toTop();
     const isHeld = !isWanted && list.isHeld();
     const atMs = performance.now();
+    const knowledge = knowledgeOf(model, status());
     const inPlace = isHeld || (!isWanted && atMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
-    if (inPlace === found && found[0] !== shown[0]) movedAtMs = atMs;
+    // What was in flight before does not wait for the first of it, which comes a moment earlier.
+    if (inPlace === found && found[0] !== shown[0]) movedAtMs = knowledge.isReading ? -Infinity : atMs;
     const waiting = isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
     held.hidden = waiting <= 0;
     setText(held, `${plural(waiting, 'new operation')} – show`);
     shown = inPlace;
-    const knowledge = knowledgeOf(model, status());
     list.show(shown, knowledge, filter);
     if (isWanted || atMs - countedAtMs >= COUNT_EVERY_MS) {
-      // What comes first does not wait.
-      countedAtMs = found.length > 0 ? atMs : -Infinity;
+      // What comes first does not wait, either.
+      countedAtMs = found.length > 0 && !knowledge.isReading ? atMs : -Infinity;
       busiest.show(found, isWanted);
     }
     // Read out when the operator has asked; what merely happens would never be silent.
