@@ -76,6 +76,35 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       expect(await lines(id)).toBe(width === 1440 ? 1 : 2);
     }
   });
+
+  test('on a tablet that is held upright, whose a row is can be read in one line, and every button of it be pressed', async () => {
+    const name = 'quarterly-report';
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name, scopes: ['read', 'write', 'admin'], org_id: 'globex' });
+    await gateway().call('POST', '/api/v1/agents', { agent: { org_id: 'globex', team_id: 'sales', agent_id: name } });
+    const page = await signedIn();
+    for (const width of [768, 900, 1024]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const [view, table, button] of [['Keys', 'API keys', `Revoke ${name}`], ['Agents', 'Registered agents', `Remove globex / sales / ${name}`]] as const) {
+        await page.getByRole('link', { name: view }).click();
+        const row = page.getByRole('table', { name: table }).getByRole('row', { name });
+        expect(await lines(row.getByText(name, { exact: true }))).toBe(1);
+        const place = await row.getByRole('button', { name: button }).boundingBox();
+        expect(place!.x + place!.width).toBeLessThanOrEqual(width);
+      }
+    }
+  });
+
+  test('on the narrowest screen all that a key may do can be read', async () => {
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'may-do-all', scopes: ['read', 'write', 'admin'] });
+    const page = await signedIn();
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.getByRole('link', { name: 'Keys' }).click();
+    const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: 'may-do-all' });
+    for (const scope of ['read', 'write', 'admin']) {
+      const place = await row.getByText(scope, { exact: true }).boundingBox();
+      expect(place!.x + place!.width).toBeLessThan(304); // where the panel ends
+    }
+  });
 });
 
 /** On how many lines its text stands. */

@@ -20,7 +20,7 @@ export function agentsView(asked) {
   const list = pagedTable({
     perPage: PER_PAGE,
     label: 'Registered agents',
-    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'Active operations', ''], numbers: ['Active operations'],
+    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'In flight', ''], numbers: ['In flight'],
     empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? 'No agents are registered here.' : 'No registered agent fits. Names must be whole.'),
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['agent_id', agentId.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
@@ -28,7 +28,7 @@ export function agentsView(asked) {
     },
     render: (agent) => h('tr', null,
       h('td', { class: 'strong' }, parts(agentName(agent), SLASH)),
-      h('td', null, agent.parent ?? '–'),
+      h('td', null, agent.parent),
       h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
       h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
       h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops))),

@@ -24,7 +24,7 @@ export function keysView() {
     render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
       h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
       h('td', { class: 'mono key' }, key.hint, key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`)),
-      h('td', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope))),
+      h('td', null, h('span', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope)))),
       h('td', { class: 'org' }, key.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
       h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),

@@ -134,7 +134,7 @@ function filterBar(asked, onInput) {
 function operationTable(model, act) {
   const empty = h('p', { class: 'empty' });
   const body = h('tbody');
-  const table = h('table', { class: 'ops cards', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
+  const table = h('table', { class: 'ops', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
   const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
   let isReading = false;
   const rows = new VirtualRows(scroller, body, {
