@@ -13,6 +13,7 @@ import { agentsView } from './views/agents.js';
 import { auditView } from './views/audit.js';
 import { budgetsView } from './views/budgets.js';
 import { keysView } from './views/keys.js';
+import { operationsLink } from './views/operations-link.js';
 import { operationsView } from './views/operations.js';
 import { policiesView } from './views/policies.js';
 import { signInView, tokenView } from './views/sign-in.js';
@@ -123,7 +124,8 @@ function showInside() {
 
 /** What an operator should hear of, whichever view is open. @param {import('./live.js').Frame} frame */
 function tellOf({ event_type: kind, org_id, agent_id, payload }) {
-  const who = parts(agentName({ org_id, team_id: payload.team_id, agent_id }), SLASH);
+  const agent = { org_id, team_id: payload.team_id, agent_id };
+  const who = operationsLink(agent, parts(agentName(agent), SLASH));
   if (kind === 'violation') notifyOfEvent(['Violation by ', who, `: ${payload.reason}`], 'error');
   else if (kind === 'budget') notifyOfEvent([...(payload.tier === 'global' ? ['The global budget'] : ['The budget of ', who]), ` is at ${payload.percent} % (${payload.period})`], payload.percent >= 100 ? 'error' : 'info');
 }

@@ -290,7 +290,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(trace).toBeLessThan(span!);
     expect(await page.getByRole('dialog').evaluate((dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent)).toContain('is told to stop at once. This cannot be undone.עקבה:42');
     await page.getByRole('button', { name: 'Cancel' }).click();
-    await rowOf(page, 'עקבה:42').getByRole('link').click();
+    await rowOf(page, 'עקבה:42').getByRole('link', { name: 'עקבה:42' }).click();
     const [loggedTrace, loggedSpan] = await leftsOf(page.locator('td.what bdi', { hasText: /^(עקבה|42)$/ }));
     expect(loggedTrace).toBeLessThan(loggedSpan!);
   });

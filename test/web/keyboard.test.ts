@@ -14,7 +14,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await stateOf(rowOf(page, 'typed-1:s'), 'running');
     await page.getByLabel('Search').focus();
     await page.keyboard.type('typed-1');
-    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['button', 'acme / search / typed 1'], ['region', 'Operations in flight'], ['link', 'typed-1:s'], ['button', 'Pause typed-1:s']] as const) {
+    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['button', 'acme / search / typed 1'], ['region', 'Operations in flight'], ['link', 'typed-1:s'], ['link', 'acme / search / typed'], ['button', 'Pause typed-1:s']] as const) {
       await page.keyboard.press('Tab');
       await focusOn(page.getByRole(role, { name }));
     }
@@ -55,7 +55,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await focusOn(page.locator('tbody button:focus'));
     await (await agent('acme', 'focus', 'asks'))('focus-1');
     await page.getByRole('link', { name: 'Operations' }).click();
-    await rowOf(page, 'focus-1:s').getByRole('link').press('Enter');
+    await rowOf(page, 'focus-1:s').getByRole('link', { name: 'focus-1:s' }).press('Enter');
     await focusOn(page.getByRole('main'));
   });
 

@@ -77,6 +77,19 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
+  test('of a long name of an agent in the list of operations its team gives way, and neither the org nor the agent', async () => {
+    await gateway().call('POST', '/api/v1/ops', { op_id: 'gives-way:s', agent: { org_id: 'globex', team_id: `customer-success-${'automation-'.repeat(9)}`, agent_id: 'renewals' } });
+    const page = await signedIn();
+    const cell = page.locator('tr[data-op="gives-way:s"] td').nth(1);
+    for (const width of [1440, 1024, 768, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await cell.waitFor();
+      const isCut = await cell.locator('bdi').evaluateAll((names: { scrollWidth: number; offsetWidth: number }[]) => names.map(({ scrollWidth, offsetWidth }) => scrollWidth > offsetWidth));
+      expect(isCut).toEqual([false, true, false]);
+      expect(await cell.evaluate((box: any) => box.querySelector('bdi:last-child').getBoundingClientRect().right <= box.getBoundingClientRect().right)).toBe(true);
+    }
+  });
+
   test('on a tablet that is held upright, whose a row is can be read in one line, and every button of it be pressed', async () => {
     const name = 'quarterly-report';
     await gateway().call('POST', '/api/v1/iam/api-keys', { name, scopes: ['read', 'write', 'admin'], org_id: 'globex' });

@@ -58,6 +58,34 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await shownAgents(page)).toEqual(['acme / search / runs-away']);
   });
 
+  test('from an operation, a budget and what is told of an agent, one press leads to all operations of it', async () => {
+    const page = await signedIn();
+    for (const name of ['led', 'led-2']) {
+      const ask = await agent('leads', 'on', name);
+      for (const trace of ['1', '2']) await ask(`${name}-${trace}`);
+      if (name === 'led') await ask('led-3', 'launch_rocket');
+    }
+    await (await agent('misleads', 'on', 'other'))('misled-1');
+    await gateway().call('POST', '/api/v1/usage', { agent: { org_id: 'leads', team_id: 'on', agent_id: 'led' }, cost_usd: 1 });
+    const search = page.getByLabel('Search');
+    await rowOf(page, 'led-1:s').getByRole('link', { name: 'leads / on / led' }).click();
+    await page.getByText(/^3 of /).waitFor();
+    expect(await shownAgents(page)).toEqual(['leads / on / led']);
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('table', { name: 'Budgets' }).getByRole('link', { name: 'leads / on / led', exact: true }).click();
+    await page.getByText(/^3 of /).waitFor();
+    expect(await search.inputValue()).toBe('leads / on / led');
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('table', { name: 'Budgets' }).getByRole('link', { name: 'leads', exact: true }).click();
+    await page.getByText(/^5 of /).waitFor();
+    expect(await shownAgents(page)).not.toContain('misleads / on / other');
+    await page.getByRole('link', { name: 'Policies' }).click();
+    const { body: thief } = await gateway().call('POST', '/api/v1/agents', { agent: { org_id: 'leads', team_id: 'on', agent_id: 'thief' } });
+    await gateway().call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId: 'leads', teamId: 'on', agentId: 'led' }, credentialToken: thief.credential_token, traceId: 'led-4', spanId: 's', action: 'tool.call', resource: 'web_search' }, null);
+    await page.getByRole('status').getByRole('link', { name: 'leads / on / thief' }).click();
+    await eventually(async () => expect(await search.inputValue()).toBe('leads / on / thief'));
+  });
+
   test('of the agents with the most operations those are meant that are in flight; what has finished is counted where nothing else is left', async () => {
     const page = await signedIn();
     await page.getByLabel('Search').fill('busy-');

@@ -7,6 +7,7 @@ import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { attempt, notify } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
 import { call, can, current } from '../session.js';
+import { operationsLink } from './operations-link.js';
 
 const PER_PAGE = 100;
 
@@ -102,9 +103,6 @@ export function agentsView(asked) {
     list.element);
   return { element, renew: list.renew };
 }
-
-/** @param {any} agent @param {string} text */
-const operationsLink = (agent, text) => h('a', { href: `#/operations${query([['q', agentName(agent)]])}`, title: 'Show them' }, text);
 
 /** @param {string} value */
 const name = (value) => h('input', { type: 'text', required: true, value, autocomplete: 'off', spellcheck: 'false', maxlength: 256 });

@@ -6,6 +6,7 @@ import { query } from '../api.js';
 import { attempt } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
+import { operationsLink } from './operations-link.js';
 
 const PER_PAGE = 200;
 const REFRESH_MS = 5_000;
@@ -52,7 +53,7 @@ export function budgetsView(asked) {
     load: (cursor, perPage, isStillAsked) => (show.value === '' ? page(cursor, perPage) : nearest(isStillAsked)),
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
-      h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : parts(agentName(row), SLASH)),
+      h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : operationsLink(row, parts(agentName(row), SLASH))),
       h('td', null, gauge('today', row.daily, row.reserved_usd)),
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });

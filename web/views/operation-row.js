@@ -5,6 +5,7 @@ import { button, h, parts, setText } from '../dom.js';
 import { agentName, duration, SLASH } from '../format.js';
 import { ACTIONS, isFinished, shownState } from '../ops-model.js';
 import { can } from '../session.js';
+import { operationsLink } from './operations-link.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
@@ -19,7 +20,8 @@ const DOING = { pause: 'pausing', resume: 'resuming', terminate: 'terminating' }
  * @returns {{ element: HTMLTableRowElement, parts: Parts }}
  */
 export function createRow(op, act) {
-  const name = agentName({ org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId });
+  const agent = { org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId };
+  const name = agentName(agent);
   const state = h('span', { class: 'state' });
   const since = h('td', { class: 'since' });
   /** @param {Action} action */
@@ -29,7 +31,7 @@ export function createRow(op, act) {
   const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}`, 'aria-label': op.opId }, parts(op.opId, ':'));
   const row = h('tr', { 'data-op': op.opId },
     h('td', { class: 'mono clip', title: op.opId }, link),
-    h('td', { class: 'clip', title: name }, parts(name, SLASH)),
+    h('td', { class: 'clip whose', title: name }, operationsLink(agent, parts(name, SLASH), null)),
     h('td', null, state),
     since,
     can('write') ? h('td', { class: 'row-actions' }, actions.pause, actions.resume, actions.terminate) : null);

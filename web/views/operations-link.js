@@ -1,0 +1,15 @@
+/** Leads from whoever is named, wherever that is, to what he has in flight: to see it, and to stop it. */
+import { query } from '../api.js';
+import { h } from '../dom.js';
+import { agentName, SLASH } from '../format.js';
+
+/**
+ * @param {Parameters<typeof agentName>[0]} agent or a team or an org
+ * @param {Node | string} content
+ * @param {string | null} [title]
+ */
+export function operationsLink(agent, content, title = 'Show the operations') {
+  const name = agentName(agent);
+  // With the slash an org is meant, and not whatever has its name in it.
+  return h('a', { href: `#/operations${query([['q', name.includes(SLASH) ? name : `${name}${SLASH}`]])}`, title }, content);
+}
