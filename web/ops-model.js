@@ -16,7 +16,7 @@
  * @property {string} text what a search looks at
  * @property {string} path the name of its agent, as `acme/search/crawler/`
  */
-/** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass */
+/** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass; the state `active` those that have not finished */
 
 const MAX_OPS = 50_000;
 /** A snapshot that is quiet for so long has nothing more to tell: what it was to bring has gone meanwhile. */
@@ -173,7 +173,7 @@ export class OpsModel {
     const found = [];
     for (const op of this.#ops.values()) {
       if (orgId !== '' && op.orgId !== orgId) continue;
-      if (state !== '' && op.state !== state) continue;
+      if (state === 'active' ? isFinished(op.state) : state !== '' && op.state !== state) continue;
       if (words.every((word) => fits(op, word))) found.push(op);
     }
     return found.reverse();

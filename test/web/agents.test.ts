@@ -7,6 +7,22 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of agents at the dashboa
 describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
   const { agent, gateway, signedIn } = useDashboard();
 
+  test('the number of operations that an agent has in flight leads to exactly those', async () => {
+    const ask = await agent('acme', 'counted', 'worker');
+    for (const trace of ['counted-1', 'counted-2', 'counted-3']) await ask(trace);
+    await ask('counted-4', 'launch_rocket'); // denied, and so at an end
+    await gateway().call('POST', '/api/v1/ops/counted-2:s/pause');
+    await gateway().call('POST', '/api/v1/ops/counted-3:s/complete');
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('row', { name: 'acme / counted / worker' }).getByRole('link', { name: '2' }).click();
+    await page.getByText(/^2 of /).waitFor();
+    expect((await page.locator('tr[data-op]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op))).sort()).toEqual(['counted-1:s', 'counted-2:s']);
+    expect(await page.getByLabel('State').locator('option:checked').textContent()).toBe('not finished');
+    await page.getByLabel('State').selectOption('');
+    await page.getByText(/^4 operations/).waitFor();
+  });
+
   test('an agent is found by its id, in whichever org and team it is', async () => {
     for (const [org, team, name] of [['acme', 'one', 'wanted'], ['globex', 'two', 'wanted'], ['acme', 'one', 'other']] as const) await agent(org, team, name);
     const page = await signedIn();

@@ -32,7 +32,7 @@ export function agentsView(asked) {
       h('td', null, agent.parent),
       h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
       h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
-      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops))),
+      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops), undefined, 'active')),
       h('td', { class: 'row-actions' }, can('write') ? [
         button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),
         button('Remove', () => remove(agent), { class: 'small danger', 'aria-label': `Remove ${agentName(agent)}` }),

@@ -100,7 +100,7 @@ function filterBar(asked, onInput) {
   const text = h('input', { type: 'search', placeholder: 'ID or agent', autocomplete: 'off', spellcheck: 'false' });
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const orgs = h('datalist', { id: 'orgs' });
-  const state = select('State', [['', 'All states'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
+  const state = select('State', [['', 'All states'], ['active', 'not finished'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
   keepInAddress('#/operations', asked, { q: text, ...(boundTo === null ? { org_id: org } : {}), state });
   for (const control of [text, org, state]) control.addEventListener('input', onInput);
   /** @type {readonly string[]} */
