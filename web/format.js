@@ -17,7 +17,7 @@ export const duration = (ms) => unitsOf(ms).join(' ');
 /** The browser's own, where that is written from left to right as this page is: the parts of any other would change places in it. */
 const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format()) ? 'en' : undefined;
 
-const DAY_AND_TIME = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'long' });
+const DAY_AND_TIME = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' });
 const SHORT = /** @type {const} */ ({ month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
 const SHORT_TIME = new Intl.DateTimeFormat(LANGUAGE, SHORT);
 const SHORT_TIME_OF_A_YEAR = new Intl.DateTimeFormat(LANGUAGE, { ...SHORT, year: 'numeric' });
