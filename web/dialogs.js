@@ -33,18 +33,18 @@ export function closeQuestions() {
 }
 
 /**
- * Asks before something that cannot be undone. Resolves with true when the operator means it.
+ * Asks before something that is not easily undone. Resolves with true when the operator means it.
  *
- * @param {{ title: string, text: Said, subject: Said, confirm: string }} question
+ * @param {{ title: string, text: Said, subject: Said, confirm: string, isHarmless?: boolean }} question
  * @returns {Promise<boolean>}
  */
-export function confirm({ title, text, subject, confirm: confirmLabel }) {
+export function confirm({ title, text, subject, confirm: confirmLabel, isHarmless = false }) {
   return new Promise((resolve) => {
     const cancel = button('Cancel', () => dialog.close(), { autofocus: true });
     const yes = button(confirmLabel, (event) => {
       // The second half of a double click was meant for what lay below: nobody has read the question.
       if (/** @type {MouseEvent} */ (event).detail <= 1) dialog.close('yes');
-    }, { class: 'danger solid' });
+    }, { class: isHarmless ? 'solid' : 'danger solid' });
     const asked = h('div', { id: 'asked' }, h('p', null, text), h('p', { class: 'subject mono' }, subject));
     const dialog = openDialog(title, asked, h('div', { class: 'dialog-actions' }, cancel, yes));
     // Read out with the title: the focus is on a button, which says nothing of what it is about.

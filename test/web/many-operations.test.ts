@@ -58,6 +58,25 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await shownAgents(page)).toEqual(['acme / search / runs-away']);
   });
 
+  test('before all are stopped, those whom it hits the most are named, with how many; only what cannot be undone is red', async () => {
+    const page = await signedIn();
+    for (const [name, opCount] of [['few', 1], ['many', 3], ['some', 2]] as const) {
+      const ask = await agent('hit', 'on', name);
+      for (let index = 0; index < opCount; index += 1) await ask(`hit-${name}-${index}`);
+    }
+    await page.getByLabel('Search').fill('hit/on');
+    await page.getByText(/^6 of /).waitFor();
+    const dialog = page.getByRole('dialog');
+    const colours: unknown[] = [];
+    for (const verb of ['Pause', 'Terminate']) {
+      await page.getByRole('button', { name: `${verb} all` }).click();
+      expect(await dialog.locator('.line').allTextContents()).toEqual(['hit / on / many · 3', 'hit / on / some · 2', 'hit / on / few · 1']);
+      colours.push(await dialog.getByRole('button', { name: verb }).evaluate((button: any) => (globalThis as any).getComputedStyle(button).backgroundColor));
+      await page.keyboard.press('Escape');
+    }
+    expect(colours[0]).not.toBe(colours[1]);
+  });
+
   test('from an operation, a budget and what is told of an agent, one press leads to all operations of it', async () => {
     const page = await signedIn();
     for (const name of ['led', 'led-2']) {

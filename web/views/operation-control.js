@@ -140,12 +140,17 @@ const isTerminationMeant = (op) => confirm({
 /** @param {readonly Op[]} ops @param {Action} action */
 function areAllMeant(ops, action) {
   const verb = `${action.charAt(0).toUpperCase()}${action.slice(1)}`;
-  const agents = [...new Set(ops.map(nameOf))];
+  /** @type {Map<string, number>} */
+  const opCounts = new Map();
+  for (const name of ops.map(nameOf)) opCounts.set(name, (opCounts.get(name) ?? 0) + 1);
+  // Those that are hit the most are named.
+  const agents = [...opCounts].sort(([, one], [, other]) => other - one);
   const others = agents.length - MAX_AGENTS_NAMED;
   return confirm({
     title: `${verb} ${plural(ops.length, 'operation')}?`,
     text: action === 'terminate' ? 'Their agents are told to stop at once. This cannot be undone.' : 'Their agents are told at once.',
-    subject: [...agents.slice(0, MAX_AGENTS_NAMED).map((name) => parts(name, SLASH)), ...(others > 0 ? [`and ${plural(others, 'more agent')}`] : [])].map((line) => h('span', { class: 'line' }, line)),
+    subject: [...agents.slice(0, MAX_AGENTS_NAMED).map(([name, opCount]) => [parts(name, SLASH), ` · ${count(opCount)}`]), ...(others > 0 ? [[`and ${plural(others, 'more agent')}`]] : [])].map((line) => h('span', { class: 'line' }, line)),
+    isHarmless: action !== 'terminate',
     confirm: verb,
   });
 }
