@@ -98,8 +98,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const elsewhere = await open();
     await signIn(elsewhere, OWNER, PASSWORD);
     const page = await open();
-    await page.getByRole('button', { name: 'Forgot the password?' }).click();
     await page.getByLabel('E-mail').fill(OWNER);
+    await page.getByRole('button', { name: 'Forgot the password?' }).click();
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(OWNER); // typed once
     await page.getByRole('button', { name: 'Send the link' }).click();
     await page.getByText('a mail is on its way').waitFor();
     const link = await eventually(() => {

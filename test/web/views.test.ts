@@ -230,7 +230,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('link', { name: 'Budgets' }).click();
     const whose = () => page.getByRole('table', { name: 'Budgets' }).locator('tbody td:nth-child(2)').allTextContents();
     await eventually(async () => expect((await whose()).length).toBe(5));
-    await page.getByLabel('Show').selectOption('80 % used or more');
+    await page.getByLabel('Show').selectOption('80 % or more');
     await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / by-month', 'acme / t / reserved', 'acme / t / near']));
     expect(new URL(page.url()).hash).toBe('#/budgets?show=near');
     await page.getByLabel('Org').fill('elsewhere');

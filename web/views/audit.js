@@ -30,7 +30,7 @@ export function auditView(asked) {
   const boundTo = current()?.orgId ?? null;
   const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
   const decision = select('Decision', [['', 'Any'], ['allow', 'allow'], ['deny', 'deny']]);
-  const inputs = { org_id: search(), team_id: search(), agent_id: search(), op_id: search() };
+  const inputs = { org_id: search('All orgs'), team_id: search('All teams'), agent_id: search('All agents'), op_id: search('All operations') };
   const since = timeInput({ step: '1' });
   const until = timeInput({ step: '1' });
   const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
@@ -100,7 +100,8 @@ export function auditView(asked) {
   return { element, renew: list.renew, dispose: () => { isDisposed = true; } };
 }
 
-const search = () => h('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' });
+/** @param {string} placeholder */
+const search = (placeholder) => h('input', { type: 'search', placeholder, autocomplete: 'off', spellcheck: 'false' });
 
 /** What the view scrolls in. */
 const frame = () => /** @type {HTMLElement} */ (document.getElementById('app'));

@@ -21,7 +21,7 @@ const MAX_NEAR = 200;
 export function budgetsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
-  const show = select('Show', [['', 'All budgets'], ['near', '80 % used or more']]);
+  const show = select('Show', [['', 'All budgets'], ['near', '80 % or more']]);
   keepInAddress('#/budgets', asked, { ...(boundTo === null ? { org_id: org } : {}), show });
   const note = h('p', { class: 'hint' });
   /** Whose are shown: what is being typed does not count until it is. */

@@ -27,7 +27,7 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
         onSignedIn();
       },
     }), [
-      button('Forgot the password?', showForgotten, { class: 'link' }),
+      button('Forgot the password?', () => showForgotten(email.value), { class: 'link' }),
       button('Use an API key', () => showKey(), { class: 'link' }),
       registration === 'open' ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' }) : null,
     ]);
@@ -64,8 +64,9 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
     }), [button('Use an API key', () => showKey(), { class: 'link' }), registration === 'first_account' ? null : button('Sign in', () => showPassword(), { class: 'link' })]);
   }
 
-  function showForgotten() {
-    const email = emailInput();
+  /** @param {string} typed what the form before has of it already */
+  function showForgotten(typed) {
+    const email = emailInput(typed);
     show('Forgot the password?', undefined, submitForm({
       fields: [field('E-mail', email, 'If there is such an account, a link is sent that works for one hour.')],
       submit: 'Send the link',
