@@ -5,9 +5,10 @@ import { binaryCodec } from '../proto/binary.ts';
 import type { StreamCheckActionsResponse } from '../proto/messages.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { CheckStream, CheckWire } from './check-stream.ts';
+import { cutAtDeadline } from './deadline.ts';
 import type { ExpressCall } from './express.ts';
 import { joinMessages, MessageReader } from './messages.ts';
-import { beginAnswer, DEADLINE_EXCEEDED, endAnswer, OK, sendStatus, tooLarge } from './outcome.ts';
+import { beginAnswer, endAnswer, isGone, OK, sendStatus, tooLarge } from './outcome.ts';
 import { grpcError, type GrpcStatus } from './status.ts';
 
 const { encode } = binaryCodec('StreamCheckActionsResponse');
@@ -33,13 +34,12 @@ export class ExpressChecks implements CheckWire {
   #isAll = false;
   #isOver = false;
 
-  constructor({ stream, authorization, timeoutMs }: ExpressCall, { open, arrivals, onDefect }: ExpressChecksOptions) {
+  constructor(call: ExpressCall, { open, arrivals, onDefect }: ExpressChecksOptions) {
+    const { stream, authorization } = call;
     this.authorization = authorization;
     this.#stream = stream;
     this.#onDefect = onDefect;
     this.#checks = open(this);
-    // Whatever it is, the stream is closed by then, and nothing can be said over it any more.
-    stream.on('error', () => undefined);
     stream.on('data', (piece: Buffer) => {
       if (this.#isOver) return;
       this.#messages.add(piece);
@@ -50,12 +50,11 @@ export class ExpressChecks implements CheckWire {
       this.#read();
     });
     stream.on('drain', () => this.#checks.unblock());
-    const deadline = timeoutMs === Infinity ? undefined : setTimeout(() => this.#cut(DEADLINE_EXCEEDED), timeoutMs);
     stream.once('close', () => {
       this.#isOver = true;
-      clearTimeout(deadline);
       this.#checks.leave();
     });
+    cutAtDeadline(call, (error) => this.#cut(error));
     arrivals.watchStream({ stream, sendStatus: (error) => this.#cut(error) });
   }
 
@@ -96,8 +95,7 @@ export class ExpressChecks implements CheckWire {
     if (this.#isAll && !this.#isPaused && !this.#isOver) this.#checks.halfClose();
   }
 
-  /** It is ended, or its client has gone, of which `close` tells only later. */
-  get #cannotWrite(): boolean { return this.#isOver || this.#stream.destroyed || this.#stream.closed; }
+  get #cannotWrite(): boolean { return this.#isOver || isGone(this.#stream); }
 
   #flush(): void {
     const answers = this.#answers;

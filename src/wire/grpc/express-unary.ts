@@ -4,9 +4,10 @@
  */
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Caller } from '../handle.ts';
+import { cutAtDeadline } from './deadline.ts';
 import type { ExpressCall } from './express.ts';
 import { joinMessages, PREFIX_BYTES } from './messages.ts';
-import { beginAnswer, DEADLINE_EXCEEDED, endAnswer, NO_MESSAGE, OK, sendStatus } from './outcome.ts';
+import { beginAnswer, endAnswer, isGone, NO_MESSAGE, OK, sendStatus } from './outcome.ts';
 import type { GrpcStatus } from './status.ts';
 import type { AnswerUnary } from './unary.ts';
 
@@ -32,22 +33,16 @@ class UnaryCall implements Caller {
   #message: Buffer | undefined;
   #isTaking = true;
   #isOver = false;
-  #deadline: NodeJS.Timeout | undefined;
 
   constructor(call: ExpressCall, answer: AnswerUnary) {
-    const { stream, timeoutMs } = call;
-    this.#stream = stream;
+    this.#stream = call.stream;
     this.#call = call;
     this.#answerTo = answer;
-    // Whatever it is, the stream is closed by then, and nothing can be said over it any more.
-    stream.on('error', () => undefined).on('data', this.#take).on('end', this.#answer);
-    if (timeoutMs === Infinity) return;
-    this.#deadline = setTimeout(() => this.#refuse(DEADLINE_EXCEEDED), timeoutMs);
-    stream.once('close', () => clearTimeout(this.#deadline));
+    this.#stream.on('data', this.#take).on('end', this.#answer);
   }
 
   /** The client has its answer, or has gone. */
-  get cancelled(): boolean { return this.#isOver || this.#stream.destroyed || this.#stream.closed; }
+  get cancelled(): boolean { return this.#isOver || isGone(this.#stream); }
 
   /** At the end of the turn in which the call began. */
   handOnIfIncomplete(): void {
@@ -62,7 +57,6 @@ class UnaryCall implements Caller {
 
   #handOn(received: Buffer | undefined): void {
     this.#isTaking = false;
-    clearTimeout(this.#deadline);
     this.#stream.off('data', this.#take).off('end', this.#answer).pause();
     if (received !== undefined) this.#stream.unshift(received);
     this.#call.handOn();
@@ -71,6 +65,7 @@ class UnaryCall implements Caller {
   readonly #answer = (): void => {
     this.#isTaking = false;
     if (this.#message === undefined) return this.#refuse(NO_MESSAGE);
+    cutAtDeadline(this.#call, (error) => this.#refuse(error));
     this.#answerTo(this.#message.subarray(PREFIX_BYTES), this.#call.authorization, this, (error, answer) => {
       if (error !== null) return this.#refuse(error);
       if (this.#end()) return;
@@ -87,7 +82,6 @@ class UnaryCall implements Caller {
   #end(): boolean {
     const { cancelled } = this;
     this.#isOver = true;
-    clearTimeout(this.#deadline);
     return cancelled;
   }
 }

@@ -3,6 +3,7 @@
  * 10 µs on top of what HTTP/2 itself takes. Whatever is out of the ordinary is left to the library, which knows what to do with it.
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { timeoutOf } from './deadline.ts';
 
 /** Serves a call from its head on: what the library listens with for new streams. `fields` has names and values in turns. */
 export type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
@@ -25,6 +26,7 @@ export function expressLane(table: ReadonlyMap<string, (call: ExpressCall) => vo
     const timeoutMs = timeoutOf(headers['grpc-timeout'] as string | undefined);
     const handOn = (): void => library(stream, headers, flags, fields);
     if (take === undefined || timeoutMs === undefined || !isOrdinary(headers, flags)) return handOn();
+    stream.on('error', ignore);
     take({ stream, authorization: headers.authorization, timeoutMs, handOn });
   };
 }
@@ -40,11 +42,5 @@ function isOrdinary(headers: IncomingHttpHeaders, flags: number): boolean {
     && (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
-
-/** Infinity where there is no deadline; undefined where the library has to say what is wrong with it. */
-function timeoutOf(header: string | undefined): number | undefined {
-  if (header === undefined) return Infinity;
-  const [, amount, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
-  return amount === undefined ? undefined : Math.trunc(Number(amount) * UNIT_MS[unit!]!);
-}
+/** Whatever it is, the stream is closed by then, and nothing can be said over it any more. */
+const ignore = (): void => undefined;

@@ -2,7 +2,7 @@
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
-import { LONGEST_TIMER_MS } from '../limits.ts';
+import { dropLongDeadline } from './deadline.ts';
 import type { Serve } from './express.ts';
 
 /**
@@ -61,12 +61,4 @@ function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly strin
  */
 function readUncompressed(headers: IncomingHttpHeaders): void {
   if (headers['grpc-encoding'] !== 'identity') headers['grpc-encoding'] = 'any; send messages uncompressed';
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
-
-/** The library counts milliseconds in 32 bits: a deadline more than 24 days away would pass at once. The client still keeps its own. */
-function dropLongDeadline(headers: IncomingHttpHeaders, timeout: string): void {
-  const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
-  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS) headers['grpc-timeout'] = undefined;
 }

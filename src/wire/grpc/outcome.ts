@@ -5,6 +5,9 @@ import type { GrpcStatus } from './status.ts';
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-accept-encoding': 'identity' } as const;
 
+/** Nobody reads an answer any more: the call was cancelled, or its connection ended. The event `close` may tell of it much later. */
+export const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
+
 /** Begins an answer. Its messages follow, then `endAnswer`. */
 export function beginAnswer(stream: ServerHttp2Stream): void { stream.respond(HEAD, { waitForTrailers: true }); }
 
