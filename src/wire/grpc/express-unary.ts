@@ -64,9 +64,11 @@ class UnaryCall implements Caller {
 
   readonly #answer = (): void => {
     this.#isTaking = false;
-    if (this.#message === undefined) return this.#refuse(NO_MESSAGE);
+    const message = this.#message;
+    if (message === undefined) return this.#refuse(NO_MESSAGE);
+    this.#message = undefined; // the call may last for as long as its client does not take the answer
     cutAtDeadline(this.#call, (error) => this.#refuse(error));
-    this.#answerTo(this.#message.subarray(PREFIX_BYTES), this.#call.authorization, this, (error, answer) => {
+    this.#answerTo(message.subarray(PREFIX_BYTES), this.#call.authorization, this, (error, answer) => {
       if (error !== null) return this.#refuse(error);
       if (this.#end()) return;
       beginAnswer(this.#stream);

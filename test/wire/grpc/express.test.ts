@@ -1,7 +1,9 @@
 /** However the one message of a call comes, and whichever way it takes through the gateway for that, the answer is the same. */
 import { once } from 'node:events';
 import { connect, constants, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { fail } from '../../../src/core/result.ts';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionResponse } from '../../../src/wire/proto/messages.ts';
@@ -118,4 +120,28 @@ test('a client that cancels its check while it waits harms nobody, nor does one 
   scene.gateway.answer = undefined;
   expect(await call([MESSAGE])).toMatchObject({ status: '0' });
   expect(scene.defects).toEqual([]);
+});
+
+test('for a client that does not take its answers, what it has asked is not kept', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const deaf = connect(`http://${scene.address}`, { settings: { initialWindowSize: 0 } });
+  onTestFinished(() => deaf.destroy());
+  const long = framed(binaryCodec('CheckActionRequest').encode(check({ attributes: { text: 'x'.repeat(15_000) } })) as Buffer);
+  const ask = async (times: number): Promise<void> => {
+    for (; times > 0; times -= 1) {
+      const stream = deaf.request({ ':method': 'POST', ':path': `${POLICY}/CheckAction`, 'content-type': 'application/grpc', te: 'trailers' });
+      stream.on('error', () => undefined).end(long);
+      await once(stream, 'response'); // its message does not fit into the window
+    }
+  };
+  await ask(20);
+  collect();
+  const before = process.memoryUsage().arrayBuffers;
+  await ask(200);
+  await eventually(() => {
+    collect();
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1_000_000); // they have three times as much
+  });
+  expect(scene.gateway.asked).toHaveLength(220);
 });
