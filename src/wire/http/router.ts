@@ -29,12 +29,12 @@ export class Router<R extends Pick<Route, 'method' | 'path'>> {
     }
   }
 
-  /** `path` as it came over the wire, percent-encoded. A path that cannot be decoded is no path. */
+  /** `path` as it came over the wire, percent-encoded. A path that cannot be decoded is no path; nor is one with a slash too many at its end. */
   match(method: Method, path: string): Match<R> {
     const literal = this.#literal.get(path);
     if (literal !== undefined) return choose(literal, method, NO_PARAMS);
     const segments = decodedSegments(path);
-    if (segments === undefined) return NO_PATH;
+    if (segments === undefined || segments.at(-1) === '') return NO_PATH;
     for (const pattern of this.#patterns) {
       const params = paramsOf(pattern.segments, segments);
       if (params !== undefined) return choose(pattern, method, params);
