@@ -1,4 +1,4 @@
-/** Corrects the headers of a call that Node.js or the gRPC library would misread or spend too much on, and bounds their size. */
+/** Corrects the headers of a call that Node.js or the gRPC library would misread or spend too much on, and those of the library's answers. Bounds their size. */
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
@@ -23,7 +23,10 @@ export function correctHeads(server: Server, serveWith: (library: Serve) => Serv
     http2.updateSettings({ maxHeaderListSize: MAX_HEAD_BYTES });
     const [library, ...others] = http2.listeners('stream') as Serve[];
     assert(library !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
-    const serve = serveWith(library);
+    const serve = serveWith((stream, headers, flags, fields) => {
+      tellUncompressed(stream);
+      library(stream, headers, flags, fields);
+    });
     // It takes the place of the library's listener and calls it: of two listeners Node.js would copy the list at each call.
     http2.removeAllListeners('stream').on('stream', ((stream, headers, flags, fields) => {
       if (isTooLarge(fields)) return endTooLarge(stream);
@@ -61,4 +64,13 @@ function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly strin
  */
 function readUncompressed(headers: IncomingHttpHeaders): void {
   if (headers['grpc-encoding'] !== 'identity') headers['grpc-encoding'] = 'any; send messages uncompressed';
+}
+
+/**
+ * The library tells clients that it takes messages compressed, and when it refuses one, not what it takes. They may go by either:
+ * what they hear decides how they send the next (gRPC, Compression).
+ */
+function tellUncompressed(stream: ServerHttp2Stream): void {
+  const respond = stream.respond.bind(stream);
+  stream.respond = (headers, options) => respond({ ...headers, 'grpc-accept-encoding': 'identity' }, options);
 }

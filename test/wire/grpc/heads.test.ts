@@ -100,6 +100,14 @@ test.each(['identity', 'gzip'])('a call that names the encoding %s is answered w
   expect(await call({ 'grpc-encoding': encoding })).toMatchObject({ 'grpc-status': '0' });
 });
 
+test.each([
+  ['an answer of the library', { 'content-type': 'application/grpc+json' }, vouched(), '0'],
+  ['the refusal of a compressed message', { 'grpc-encoding': 'gzip' }, compressed(gzipSync(vouched().subarray(5))), '12'],
+] as const)('%s tells the client to send its messages uncompressed', async (_what, fields, message, status) => {
+  const told = await call(fields, message);
+  expect([told['grpc-status'], told['grpc-accept-encoding']]).toEqual([status, 'identity']);
+});
+
 test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
   const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
   expect(await call({ 'x-user': 'Müller' })).toMatchObject({ 'grpc-status': '0' });
