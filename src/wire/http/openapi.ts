@@ -162,9 +162,14 @@ function responseOf(answer: AnswerShape): Json {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json;
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...(io === 'output' && { override: leaveOpen }) }) as Json;
   return rest;
 }
+
+/** An answer may have more fields in a later release. Clients generated from one that is closed would refuse it then. */
+const leaveOpen = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+};
 
 /** A schema that refers to itself has its own definitions, which are moved to the components. */
 function liftDefinitions(document: Json): { readonly document: Json; readonly schemas: Json } {

@@ -74,6 +74,13 @@ test.each([
   expect(Object.keys(api.paths[path][method].responses).sort()).toEqual([...statuses, 'default']);
 });
 
+test('a field that a later release adds to an answer breaks no generated client, and a field that no body has is refused', () => {
+  const closed = (part: unknown): boolean => /"additionalProperties":false/.test(JSON.stringify(part));
+  expect(operations.filter(({ responses }) => closed(responses)).map(({ operationId }) => operationId)).toEqual([]);
+  expect(closed(api.components)).toBe(false);
+  expect(operations.filter(({ requestBody }) => requestBody !== undefined && !closed(requestBody))).toEqual([]);
+});
+
 test('a body that may be left out is not required', () => {
   expect(api.paths['/api/v1/auth/token'].post.requestBody.required).toBe(false);
   expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
