@@ -1,4 +1,6 @@
 /** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
+import type { ControlTrigger } from '../../core/commands.ts';
+import { nextState, OP_STATES, type OpState } from '../../core/op-state.ts';
 import { Api } from '../api.ts';
 import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
 import { interruptible } from '../interruptible.ts';
@@ -11,17 +13,16 @@ import { counted } from '../words.ts';
 import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
 import { pathOf } from './ops.ts';
 
-type Trigger = 'pause' | 'resume' | 'terminate' | 'complete';
-
-/** In which states a trigger changes something (spec: States and transitions). */
-const FROM: Readonly<Record<Trigger, readonly string[]>> = { pause: ['running'], resume: ['paused'], terminate: ['pending', 'running', 'paused'], complete: ['running'] };
+/** The states in which the trigger changes something: terminating twice changes nothing. */
+const statesBefore = (trigger: ControlTrigger): readonly OpState[] =>
+  OP_STATES.filter((state) => (nextState(state, trigger) ?? state) !== state);
 
 /** Requests that wait for an answer at once. */
 const AT_ONCE = 16;
 /** What a person is shown before being asked. */
 const MAX_AGENTS_SHOWN = 10;
 
-export const control = (trigger: Trigger): Run => async (invocation) => {
+export const control = (trigger: ControlTrigger): Run => async (invocation) => {
   const { args, options } = invocation;
   const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
   if (args.length > 0 && isChosen) throw usageError('give the ids of operations or options that select them, not both');
@@ -31,7 +32,7 @@ export const control = (trigger: Trigger): Run => async (invocation) => {
 };
 
 /** Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the others running. */
-async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
+async function controlNamed(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
   const { args, globals } = invocation;
   const [only = ''] = args;
   if (args.length > 1) return controlEach(args, { api, trigger, globals, isFine: () => false });
@@ -43,7 +44,7 @@ async function controlNamed(api: Api, trigger: Trigger, invocation: Invocation):
 /** An operation that ended between the listing and its turn needs no change. */
 const isPast = ({ refusal: { code } }: RefusedError): boolean => code === 'not_found' || code === 'invalid_transition';
 
-async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation): Promise<ExitStatus> {
+async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
   const { options, globals } = invocation;
   const filter = agentFilter(options);
   const ops = await listed(api, trigger, filter);
@@ -61,16 +62,16 @@ async function controlChosen(api: Api, trigger: Trigger, invocation: Invocation)
   return status;
 }
 
-async function listed(api: Api, trigger: Trigger, filter: AgentFilter): Promise<readonly Row[]> {
+async function listed(api: Api, trigger: ControlTrigger, filter: AgentFilter): Promise<readonly Row[]> {
   const ops = new Map<unknown, Row>(); // one that is paused between two of these listings is in both
-  for (const state of FROM[trigger]) {
+  for (const state of statesBefore(trigger)) {
     for (const op of (await api.list('/api/v1/ops', 'ops', { query: { ...filter, state } })).rows) ops.set(op.op_id, op);
   }
   return [...ops.values()];
 }
 
 /** Rejects when they are not meant. */
-async function ask(trigger: Trigger, ops: readonly Row[]): Promise<void> {
+async function ask(trigger: ControlTrigger, ops: readonly Row[]): Promise<void> {
   const these = counted(ops.length, 'operation');
   if (process.stdin.isTTY !== true) throw usageError(`this would ${trigger} ${these}`, 'There is no terminal to ask on: add --yes if these are meant.');
   const byAgent = groupsOf(ops);
@@ -95,7 +96,7 @@ const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${Str
 /** What is to be done, and what counts as done. */
 type Job = {
   readonly api: Api;
-  readonly trigger: Trigger;
+  readonly trigger: ControlTrigger;
   readonly globals: Globals;
   /** A refusal that is reported but is not a failure. */
   readonly isFine: (refusal: RefusedError) => boolean;
