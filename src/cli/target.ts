@@ -53,7 +53,14 @@ function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefin
   return key;
 }
 
-export const malformedKey = (): CliError => new CliError('the API key holds characters that no key has', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
+/** A key as it was entered. `advice` is for those who entered none. */
+export function enteredKey(key: string, advice: string): string {
+  if (key === '') throw new CliError('no API key provided', advice);
+  if (!isSecret(key)) throw malformedKey();
+  return key;
+}
+
+const malformedKey = (): CliError => new CliError('the API key holds characters that no key has', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
 
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, config: CliConfig): void {

@@ -1,13 +1,13 @@
 /** `svc context add|use|ls|rm`: named gateways. */
 import { hintOf } from '../../core/api-key.ts';
 import { CONTEXT_NAME_RULE, isContextName, putContext, readCliConfig, removeContext, unknownContext, useContext } from '../config-file.ts';
-import { CliError, usageError } from '../errors.ts';
+import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
 import { askHidden } from '../prompt.ts';
-import { isSecret, readSessions, removeSession, type Session } from '../session-file.ts';
+import { readSessions, removeSession, type Session } from '../session-file.ts';
 import type { Column } from '../table.ts';
-import { isSentInClear, malformedKey, parseApiUrl } from '../target.ts';
+import { enteredKey, isSentInClear, parseApiUrl } from '../target.ts';
 
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
@@ -24,12 +24,8 @@ export async function add({ args: [name = '', url = ''], options, globals, env }
   ]);
 }
 
-async function keyToStore(given: string | undefined): Promise<string> {
-  const key = given?.trim() || (await askHidden('API key:'));
-  if (key === '') throw new CliError('no API key provided', 'Leave --with-key out to store none, and run `svc login` later.');
-  if (!isSecret(key)) throw malformedKey();
-  return key;
-}
+const keyToStore = async (given: string | undefined): Promise<string> =>
+  enteredKey(given?.trim() || (await askHidden('API key:')), 'Leave --with-key out to store none, and run `svc login` later.');
 
 export async function use({ args: [name = ''], globals }: Invocation): Promise<void> {
   if (!(await useContext(name))) throw unknownContext(name, await readCliConfig());

@@ -4,15 +4,15 @@ import type { Invocation } from '../invocation.ts';
 import { note, show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { askHidden } from '../prompt.ts';
-import { isSecret, putSession, type Session } from '../session-file.ts';
+import { putSession, type Session } from '../session-file.ts';
 import { exchangeKey } from '../session.ts';
-import { isSentInClear, malformedKey, resolveTarget, type Target } from '../target.ts';
+import { enteredKey, isSentInClear, resolveTarget, type Target } from '../target.ts';
 import { coarse } from '../words.ts';
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
   if (isSentInClear(target.apiUrl)) note(`warning: ${target.apiUrl} is not encrypted: whoever is on the way can read the key. Use https.`);
-  const key = target.apiKey ?? (await askForKey());
+  const key = target.apiKey ?? enteredKey(await askHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
   const scope = options.text('scope');
   const session = await obtain(target, key, scope === undefined ? undefined : [scope]);
   await putSession(target.label, session);
@@ -20,13 +20,6 @@ export async function run({ globals, env, options }: Invocation): Promise<void> 
   await show(globals.output, { context: target.label, api_url: target.apiUrl, scopes, expires_at: expiresAtSecs }, () => [
     printable(`Logged in to ${target.label} with ${scopes.join(', ')}; the session expires in about ${coarse(expiresAtSecs * 1000 - Date.now())}.`),
   ]);
-}
-
-async function askForKey(): Promise<string> {
-  const key = await askHidden('API key:');
-  if (key === '') throw new CliError('no API key provided', 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
-  if (!isSecret(key)) throw malformedKey();
-  return key;
 }
 
 async function obtain(target: Target, key: string, scopes: readonly string[] | undefined): Promise<Session> {
