@@ -9,7 +9,7 @@
  * thread that writes puts the id before it and the two hashes after it.
  */
 import type { AuditDraft, Lineage } from './audit.ts';
-import { quote } from './json-text.ts';
+import { quote, quoteOrNull } from './json-text.ts';
 import { rfc3339 } from './rfc3339.ts';
 
 /** What the first entry ever written names as its predecessor. */
@@ -23,9 +23,6 @@ export const HASH_HEX_LENGTH = 64;
 export const PREV_HASH_LENGTH = PREV_HASH_PREFIX.length + HASH_HEX_LENGTH + 1;
 /** Bytes from `,"hash":` to the closing brace, the line feed not counted. */
 export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
-
-const quoteOrNull = (text: string | null | undefined): string =>
-  text === null || text === undefined ? 'null' : quote(text);
 
 // Entries that follow each other often share their agent, and the rule that decided.
 let lineageSeen: Lineage | undefined;

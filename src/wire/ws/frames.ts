@@ -7,17 +7,16 @@
  * nothing but that and its payload.
  */
 import type { OpView } from '../../core/commands.ts';
+import { quote, quoteOrNull } from '../../core/json-text.ts';
 import { rfc3339 } from '../../core/rfc3339.ts';
 import type { GatewayEvent } from '../../gateway/events.ts';
-
-const text = JSON.stringify as (value: string | null) => string;
 
 type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
 type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;
 
 /** Up to the payload. */
 const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
-  `{"id":"${id}","event_type":"${kind}","org_id":${text(orgId)},"agent_id":${text(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
+  `{"id":"${id}","event_type":"${kind}","org_id":${quoteOrNull(orgId)},"agent_id":${quoteOrNull(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
 
 /** `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the same either way. */
 export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
@@ -29,7 +28,7 @@ export const snapshotFrame = (id: string, { opId, state, registeredAtMs, updated
 
 function opsChange(event: OpsChange, lineage: boolean): Buffer {
   const { opId, state, registeredAtMs, updatedAtMs, teamId } = event.payload;
-  return Buffer.from(`${beginningOf(event)}{"op_id":${text(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${text(teamId)}` : ''}}}`);
+  return Buffer.from(`${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)}` : ''}}}`);
 }
 
 /** Takes the place of events that this reader was too slow for. */
