@@ -1,3 +1,4 @@
+import { dropFirst } from '../core/drop-first.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 
@@ -28,7 +29,7 @@ export class RateLimiter {
     // Moved to the end, so that the first in the map is the one that was idle longest.
     this.#buckets.delete(caller);
     this.#buckets.set(caller, bucket);
-    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value!);
+    if (this.#buckets.size > MAX_BUCKETS) dropFirst(this.#buckets);
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
       return ok(undefined);

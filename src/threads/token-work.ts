@@ -1,5 +1,6 @@
 /** Signs and verifies access tokens. fast-jwt is named here and nowhere else. */
 import { createSigner, createVerifier } from 'fast-jwt';
+import { dropFirst } from '../core/drop-first.ts';
 import type { TokenFrame } from './crypto-tasks.ts';
 
 /** The media type of access tokens (RFC 9068), so that no other token signed by the same key can pass for one. */
@@ -16,7 +17,7 @@ function memoized<Given extends readonly unknown[], T>(build: (...given: Given) 
     const found = known.get(key);
     if (found !== undefined) return found;
     const built = build(...given);
-    if (known.size >= MAX_KEYS) known.delete(known.keys().next().value ?? '');
+    if (known.size >= MAX_KEYS) dropFirst(known);
     known.set(key, built);
     return built;
   };

@@ -1,3 +1,4 @@
+import { dropFirst } from '../core/drop-first.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { digestOf } from '../gateway/secret-token.ts';
 
@@ -14,10 +15,7 @@ export function digestOfPresented(token: string): SecretDigest {
   if (known !== undefined) return known;
   const digest = digestOf(token);
   if (token.length > MAX_LENGTH) return digest;
-  if (remembered.size >= MAX_REMEMBERED) {
-    const oldest = remembered.keys().next();
-    if (oldest.done !== true) remembered.delete(oldest.value);
-  }
+  if (remembered.size >= MAX_REMEMBERED) dropFirst(remembered);
   // A copy: the token may be a slice of a whole message, which the map would keep alive with it.
   remembered.set(Buffer.from(token).toString(), digest);
   return digest;

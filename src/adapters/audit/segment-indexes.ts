@@ -1,6 +1,7 @@
 /** The indexes of a log's segments: from memory, from a file, or newly built. */
 import { closeSync, fstatSync, openSync, rmSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { dropFirst } from '../../core/drop-first.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { ifThereSync } from '../if-there.ts';
 import { IndexBuilder } from './index-builder.ts';
@@ -42,9 +43,7 @@ export class SegmentIndexes {
   #remember(segment: Segment, index: SegmentIndex): void {
     this.#sealed.delete(segment.firstId);
     this.#sealed.set(segment.firstId, index);
-    if (this.#sealed.size <= MAX_IN_MEMORY) return;
-    const [oldest] = this.#sealed.keys();
-    if (oldest !== undefined) this.#sealed.delete(oldest);
+    if (this.#sealed.size > MAX_IN_MEMORY) dropFirst(this.#sealed);
   }
 
   async #built(segment: Segment, fd: number, grows: boolean, size: number): Promise<IndexedSegment> {

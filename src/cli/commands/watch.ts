@@ -1,5 +1,6 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { dropFirst } from '../../core/drop-first.ts';
 import { Api } from '../api.ts';
 import { EXIT, mayPass, type ExitStatus } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
@@ -159,7 +160,7 @@ function liveTable(label: string, screen: Screen): Viewer {
       if (op === undefined) return;
       ops.delete(op.opId); // the map stays in the order of the changes
       ops.set(op.opId, op);
-      if (ops.size > MAX_OPS) hasLetGo = ops.delete(ops.keys().next().value ?? '');
+      if (ops.size > MAX_OPS) hasLetGo = dropFirst(ops);
       redraw();
     },
   };
