@@ -3,6 +3,7 @@
  * in the order of the cascade. The chain's tables of actions and resources lead to the candidates. Names written out in full
  * are looked up, so only patterns have to be tried.
  */
+import { append } from './append.ts';
 import type { AgentIdentity } from './ids.ts';
 import { covered, type CompiledDocument, type CompiledRule } from './policy-rule.ts';
 import type { PolicyScope } from './policy-scope.ts';
@@ -122,10 +123,4 @@ function buildTable(candidates: readonly Candidate[]): ResourceTable {
     else for (const resource of resources.exact) append(exact, resource, candidate);
   }
   return { exact, tried };
-}
-
-function append(map: Map<string, Candidate[]>, key: string, candidate: Candidate): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [candidate]);
-  else list.push(candidate);
 }

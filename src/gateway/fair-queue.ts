@@ -1,3 +1,4 @@
+import { append } from '../core/append.ts';
 import { CallerQuota } from './caller-quota.ts';
 
 export type FairQueueOptions = {
@@ -56,11 +57,7 @@ export class FairQueue {
   }
 
   #turnOf(caller: string | null): Promise<void> {
-    return new Promise((resolve) => {
-      const queue = this.#waiting.get(caller);
-      if (queue === undefined) this.#waiting.set(caller, [resolve]);
-      else queue.push(resolve);
-    });
+    return new Promise((resolve) => append(this.#waiting, caller, resolve));
   }
 
   /** The caller that was served goes behind the others. */

@@ -1,4 +1,5 @@
 /** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
+import { append } from '../../core/append.ts';
 import { invalid, type Fault } from '../../core/fault.ts';
 import { isName } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
@@ -85,7 +86,7 @@ const teamView = (group: GroupStats) => ({ team_id: group.teamId, ...groupView(g
 
 type NodeView = ReturnType<typeof agentView> & { readonly children: readonly NodeView[]; readonly truncated: boolean };
 
-const nodeView = ({ agent, children, isCut }: TreeNode): NodeView => 
+const nodeView = ({ agent, children, isCut }: TreeNode): NodeView =>
   Object.assign(agentView(agent), { children: children.map(nodeView), truncated: isCut });
 
 /** Roots come org by org, but those of one team are not always neighbours. */
@@ -98,12 +99,7 @@ function orgsOf(roots: readonly TreeNode[]) {
 
 function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const name = nameOf(item);
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [item]);
-    else group.push(item);
-  }
+  for (const item of items) append(groups, nameOf(item), item);
   return groups;
 }
 
