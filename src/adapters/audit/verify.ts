@@ -136,42 +136,46 @@ function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Check
   return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
 }
 
-async function walkSegment({ segment, start, isNewest, seen }: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
-  let chain = start;
-  let line = 0;
-  const broken = (flaw: Flaw): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...flaw } });
-  const fd = openSync(segment.path, 'r');
+async function walkSegment(stage: Stage, options: VerifyOptions): Promise<Walked> {
+  const fd = openSync(stage.segment.path, 'r');
   try {
-    let rest: Buffer = Buffer.alloc(0);
-    for (let position = 0; ;) {
-      const block = Buffer.allocUnsafe(READ_BYTES);
-      const read = readSync(fd, block, 0, block.length, position);
-      if (read === 0) break;
-      position += read;
-      const bytes = rest.length === 0 ? block.subarray(0, read) : Buffer.concat([rest, block.subarray(0, read)]);
-      let from = 0;
-      for (let feed = bytes.indexOf(LINE_FEED); feed !== -1; feed = bytes.indexOf(LINE_FEED, from)) {
-        line += 1;
-        const judged = judge(bytes.subarray(from, feed), chain, segment, seen);
-        if ('problem' in judged) return broken(judged);
-        chain = { nextId: judged.id + 1, prevHash: judged.hash, entries: chain.entries + 1, last: { segment: segment.name, line } };
-        from = feed + 1;
-      }
-      rest = bytes.subarray(from);
-      if (rest.length > MAX_LINE_BYTES) {
-        line += 1;
-        return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end' });
-      }
-      onProgress?.(chain.entries);
-      await nextTurn();
-    }
-    line += 1;
-    const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
-    if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end where it should' });
-    return { ok: true, chain, tornBytes: rest.length };
+    return await walkLines(fd, stage, options);
   } finally {
     closeSync(fd);
   }
+}
+
+async function walkLines(fd: number, { segment, start, isNewest, seen }: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
+  let chain = start;
+  let line = 0;
+  const broken = (flaw: Flaw): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...flaw } });
+  let rest: Buffer = Buffer.alloc(0);
+  for (let position = 0; ;) {
+    const block = Buffer.allocUnsafe(READ_BYTES);
+    const read = readSync(fd, block, 0, block.length, position);
+    if (read === 0) break;
+    position += read;
+    const bytes = rest.length === 0 ? block.subarray(0, read) : Buffer.concat([rest, block.subarray(0, read)]);
+    let from = 0;
+    for (let feed = bytes.indexOf(LINE_FEED); feed !== -1; feed = bytes.indexOf(LINE_FEED, from)) {
+      line += 1;
+      const judged = judge(bytes.subarray(from, feed), chain, segment, seen);
+      if ('problem' in judged) return broken(judged);
+      chain = { nextId: judged.id + 1, prevHash: judged.hash, entries: chain.entries + 1, last: { segment: segment.name, line } };
+      from = feed + 1;
+    }
+    rest = bytes.subarray(from);
+    if (rest.length > MAX_LINE_BYTES) {
+      line += 1;
+      return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end' });
+    }
+    onProgress?.(chain.entries);
+    await nextTurn();
+  }
+  line += 1;
+  const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
+  if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end where it should' });
+  return { ok: true, chain, tornBytes: rest.length };
 }
 
 type Flaw = { readonly id: number; readonly problem: AuditProblem; readonly detail: string } & Partial<Place>;
