@@ -46,6 +46,8 @@ export type FaultKind = Fault['kind'];
 /** Says which part of a request does not fit, and what it must be. */
 export const invalid = (field: string, problem: string): Result<never, Fault> => fail({ kind: 'invalid_argument', field, problem });
 
+export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });
+
 /** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
 export function explain(fault: Fault): string {
   switch (fault.kind) {

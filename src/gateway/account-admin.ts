@@ -2,11 +2,11 @@
 import { accountIdOf, mayManageRole, parseAccountId, type Account } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import type { Fault } from '../core/fault.ts';
+import { unauthenticated, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, seesOrg, type Principal, type Role } from '../core/scope.ts';
 import type { AccountReads, AccountTransaction, StoredAccount } from './account-store.ts';
-import { announce, auditEntry, publicAccount, revokeTokens, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import { announce, auditEntry, publicAccount, revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
 import type { AccountEvent } from './ports.ts';
 

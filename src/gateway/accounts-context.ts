@@ -3,7 +3,7 @@ import { subjectOf, type Account, type AccountId } from '../core/account.ts';
 import { lineageOfOrg, type AuditDraft, type AuditEvent } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { CommonPasswords } from '../core/password-rules.ts';
-import { fail, type Result } from '../core/result.ts';
+import type { Result } from '../core/result.ts';
 import type { AccountStore, StoredAccount } from './account-store.ts';
 import type { Bounds } from './bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from './ports.ts';
@@ -54,5 +54,3 @@ export function announce(context: AccountsContext, change: AccountEvent['change'
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
   context.revocations.revoke(subjectOf(id), tokenEpoch);
 }
-
-export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });

@@ -1,7 +1,7 @@
 import { accountIdOf } from '../core/account.ts';
 import { keyIdOf, keySubject, looksLikeApiKey, parseApiKey, type ApiKey } from '../core/api-key.ts';
-import type { Fault } from '../core/fault.ts';
-import { fail, ok, type Result } from '../core/result.ts';
+import { unauthenticated, type Fault } from '../core/fault.ts';
+import { ok, type Result } from '../core/result.ts';
 import type { CurrentToken } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { RevocationList } from './revocations.ts';
@@ -54,8 +54,6 @@ export function createAuthenticator({ apiKeys, tokens, revocations }: Authentica
     return accountIdOf(subject) !== undefined && epoch !== undefined && !revocations.isRevoked(subject, epoch);
   }
 }
-
-const unauthenticated = (detail: string) => fail({ kind: 'unauthenticated', detail } as const);
 
 function problemOf(bearer: string): string {
   if (looksLikeApiKey(bearer) && parseApiKey(bearer) === undefined) return 'the API key is incomplete or mistyped';

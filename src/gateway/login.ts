@@ -8,13 +8,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { refreshLifetimeMs } from '../core/account.ts';
 import { NO_LINEAGE, type AuditDraft } from '../core/audit.ts';
 import { emailKeyOf, parseEmail, type EmailKey } from '../core/email.ts';
-import type { Fault } from '../core/fault.ts';
+import { unauthenticated, type Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { afterFailure, lockedForSecs, NO_FAILURES } from '../core/lockout.ts';
 import { readPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { StoredAccount } from './account-store.ts';
-import { announce, auditEntry, ownActor, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import { announce, auditEntry, ownActor, type AccountsContext } from './accounts-context.ts';
 import type { AccessToken, Passwords } from './ports.ts';
 import { digestOf, mintSecret } from './secret-token.ts';
 

@@ -1,9 +1,9 @@
 /** Sessions after the sign-in: a cookie that changes at every use, and the end of them (contract: HTTP shapes). */
 import { refreshLifetimeMs } from '../core/account.ts';
-import type { Fault } from '../core/fault.ts';
+import { unauthenticated, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { AccountReads, AccountTransaction, RefreshToken, StoredAccount } from './account-store.ts';
-import { auditEntry, ownActor, unauthenticated, type AccountsContext } from './accounts-context.ts';
+import { auditEntry, ownActor, type AccountsContext } from './accounts-context.ts';
 import type { SignIn } from './login.ts';
 import { digestIfIssued, mintSecret } from './secret-token.ts';
 
