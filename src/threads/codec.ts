@@ -18,8 +18,9 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
 export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes) as unknown;
 
 // Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
-type PackedCheck = readonly [number, string, string, string, CheckCommand['credential'] | null, string, string, string,
-  CheckCommand['attributes'] | null, number, CheckCommand['caller'] | null, boolean, CheckCommand['principal'] | null];
+type PackedCheck = readonly [id: number, orgId: string, teamId: string, agentId: string, credential: CheckCommand['credential'] | null,
+  opId: CheckCommand['opId'], action: string, resource: string, attributes: CheckCommand['attributes'] | null,
+  estimatedCostMicroUsd: number, caller: CheckCommand['caller'] | null, dryRun: boolean, principal: CheckCommand['principal'] | null];
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
 // Most answers of a batch share a few verdicts, so each verdict travels once, ahead of the answers.
@@ -77,7 +78,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     type: 'check',
     agent: { orgId, teamId, agentId },
     credential: credential ?? undefined,
-    opId: opId as CheckCommand['opId'],
+    opId,
     action,
     resource,
     attributes: attributes ?? undefined,
