@@ -73,8 +73,8 @@ export class IoLink implements Link {
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#batcher.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
-    const learnsFrom = this.#learnsFrom(command as Command, isFirst);
-    const asked = this.#request(command, (id) => ({ type: 'command', id, command: command as Command }), command.type === 'check' ? this.#batchMs : UNTIMED);
+    const learnsFrom = this.#learnsFrom(command, isFirst);
+    const asked = this.#request(command, (id) => ({ type: 'command', id, command }), command.type === 'check' ? this.#batchMs : UNTIMED);
     if (learnsFrom) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
     return asked as Promise<Recorded<Replies[T]>>;
   }

@@ -5,7 +5,7 @@ import { within } from '../adapters/within.ts';
 import { assertNever } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { AuditLink } from './audit-link.ts';
-import type { ConnectIo } from './audit-thread.ts';
+import type { AuditThreadOptions, ConnectIo } from './audit-thread.ts';
 import { BusyTime } from './busy-time.ts';
 import { decode, encodeToAudit } from './codec.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
@@ -20,7 +20,7 @@ export type SupervisorOptions = {
   /** Plain data for the threads' entries. `ports` 0 takes free ones; after the first start they are kept. */
   readonly ioData: unknown;
   readonly ports: Ports;
-  readonly auditData: unknown;
+  readonly auditData: AuditThreadOptions;
   readonly note: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 };
 

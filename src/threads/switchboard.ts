@@ -140,7 +140,7 @@ export class Switchboard {
     try {
       const refusal = this.#refusal(command, unsentEntries, nowMs);
       if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
-      return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command as never, nowMs);
+      return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command, nowMs);
     } catch (error) {
       this.#options.onError(error, command.type);
       return { reply: INTERNAL, effects: NO_EFFECTS };
@@ -151,7 +151,7 @@ export class Switchboard {
   #list(command: ListCommand, nowMs: number): Outcome {
     const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.type, command.cursor);
     if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
-    const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor } as never, nowMs);
+    const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor }, nowMs);
     if (!reply.ok || reply.value.next === undefined) return { reply, effects };
     return { reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply, effects };
   }
