@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { plainAddress } from '../../core/client-address.ts';
+import type { Exchange } from './exchange.ts';
 
 /** `peer` is the other end of the connection. */
 export type AddressOf = (peer: string, req: Pick<UwsRequest, 'forEach'>) => string;
@@ -28,6 +29,12 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
     }
     return address;
   };
+}
+
+/** The peer of the connection, or the client that trusted proxies name in its place. */
+export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): string {
+  const peer = exchange.remoteAddress();
+  return addressOf === undefined ? peer : addressOf(peer, req);
 }
 
 /** The values of all headers of this name: some proxies add a line of their own. */

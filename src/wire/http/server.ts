@@ -12,7 +12,7 @@ import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import { refuseRepeated } from './body.ts';
-import type { AddressOf } from './client-address.ts';
+import { remoteAddressOf, type AddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import type { DoorState } from './door-state.ts';
 import { Exchange, type BodyResult, type Sending } from './exchange.ts';
@@ -182,12 +182,6 @@ function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | un
   const headers = new Map<string, string>();
   req.forEach((name, value) => { headers.set(name, value); });
   return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: remoteAddressOf(req, exchange, addressOf), bearer: bearerOf(headers.get('authorization')) };
-}
-
-/** The peer of the connection, or the client that trusted proxies name in its place. */
-export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): string {
-  const peer = exchange.remoteAddress();
-  return addressOf === undefined ? peer : addressOf(peer, req);
 }
 
 /** What outlives the handler of its request: parsing waits until the caller is known. */
