@@ -5,7 +5,7 @@
 import { cutText } from '../../core/cut-text.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, JsonObject } from './messages.ts';
-import { allowanceFor, enter, takeItem, takeKey, type Allowance } from './struct.ts';
+import { allowanceFor, enter, MAX_SHOWN_KEY, takeItem, takeKey, type Allowance } from './struct.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 
@@ -24,8 +24,7 @@ export function jsonList(value: unknown, path: string): readonly unknown[] {
   throw new Malformed(path, 'must be a list');
 }
 
-/** A name is the caller's, so only its beginning is repeated. */
-export const unknownField = (path: string, key: string, message: string): Malformed => new Malformed(path + cutText(key, 64), `is not a field of ${message}`);
+export const unknownField = (path: string, key: string, message: string): Malformed => new Malformed(path + cutText(key, MAX_SHOWN_KEY), `is not a field of ${message}`);
 
 export function readStringJson(value: unknown, path: string, name: string): string {
   if (typeof value === 'string') return value;

@@ -14,7 +14,7 @@ const MAX_DEPTH = 32;
 const MAX_KEYS = 1000;
 const MAX_ITEMS = 10_000;
 /** In characters: a name is the caller's, so only its beginning is repeated. */
-const MAX_SHOWN_KEY = 64;
+export const MAX_SHOWN_KEY = 64;
 
 /** What one value of attributes has left of its limits. */
 export type Allowance = { field: string; keys: number; items: number };
