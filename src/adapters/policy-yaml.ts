@@ -34,7 +34,7 @@ export function readYaml(text: string): ReadYaml {
 function readDocuments(text: string): ReadYaml {
   const lines = new LineCounter();
   const parsed = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, stringKeys: true, merge: false, version: '1.2' });
-  const documents = Array.isArray(parsed) ? (parsed as Document.Parsed[]) : [];
+  const documents = Array.isArray(parsed) ? parsed : [];
   if (documents.length > MAX_DOCUMENTS) return { documents: [], problems: [{ line: 1, column: 1, problem: `more than ${MAX_DOCUMENTS} documents` }] };
   const problems = documents.flatMap((document) => [...syntaxProblems(document, text, lines), ...aliasProblems(document, lines)]);
   if (problems.length > 0) return { documents: [], problems };

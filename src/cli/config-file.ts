@@ -73,7 +73,7 @@ async function documentOf(text: string | undefined): Promise<Document> {
   const [problem] = document.errors;
   // The message alone: the excerpt below its first line may show a stored key.
   if (problem !== undefined) throw broken(problem.message.split('\n')[0]?.replace(/:$/, '') ?? 'it is not YAML');
-  if (document.contents === null) document.contents = document.createNode({}) as unknown as Document['contents'];
+  if (document.contents === null) document.contents = document.createNode({}) as Document['contents'];
   return document;
 }
 

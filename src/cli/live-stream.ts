@@ -46,7 +46,7 @@ async function connect(api: Api, query: Query, signal: AbortSignal): Promise<Liv
     ...(proxy === undefined ? {} : { agent: (await import('./through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
-  const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 } as object);
+  const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 });
   const cut = (): void => socket.terminate();
   signal.addEventListener('abort', cut);
   if (signal.aborted) cut();

@@ -50,7 +50,7 @@ function responseOf(answer: IncomingMessage): Response {
   const headers = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value]));
   const hasBody = ![204, 205, 304].includes(statusCode);
   if (!hasBody) answer.resume();
-  return new Response(hasBody ? (Readable.toWeb(answer) as ReadableStream<Uint8Array>) : null, { status: statusCode, headers });
+  return new Response(hasBody ? Readable.toWeb(answer) : null, { status: statusCode, headers });
 }
 
 const agents = new Map<string, HttpAgent>();

@@ -3,7 +3,7 @@ export class Multimap<K, V> {
   readonly #sets = new Map<K, Set<V>>();
 
   /** In the order in which they were added. */
-  of(key: K): ReadonlySet<V> { return this.#sets.get(key) ?? (NONE as ReadonlySet<V>); }
+  of(key: K): ReadonlySet<V> { return this.#sets.get(key) ?? NONE; }
 
   has(key: K): boolean { return this.#sets.has(key); }
 

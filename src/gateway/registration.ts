@@ -80,7 +80,7 @@ export async function hashNewPassword(context: AccountsContext, password: string
 
 export function newAccount(context: AccountsContext, given: Pick<NewAccount, 'email' | 'passwordHash' | 'role' | 'orgId'>): NewAccount {
   return {
-    ...given, id: randomUUID() as string as AccountId,
+    ...given, id: randomUUID() as AccountId,
     disabled: false, tokenEpoch: 0, createdAtMs: context.clock.nowMs(), lastLoginAtMs: null,
   };
 }

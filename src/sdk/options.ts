@@ -106,7 +106,7 @@ export function settingsOf(options: AgentClientOptions): Settings {
     address,
     agent: { orgId: agent.orgId, teamId: agent.teamId, agentId: agent.agentId },
     parent,
-    credential: apiKey === undefined ? { credentialToken: credentialToken as string } : { apiKey },
+    credential: apiKey === undefined ? { credentialToken } : { apiKey },
     onUnreachable,
     checkMs: duration(deadlines.checkMs, 5_000, 1, 'checkMs'),
     callMs: duration(deadlines.callMs, 10_000, 1, 'callMs'),

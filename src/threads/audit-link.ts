@@ -90,7 +90,7 @@ export class AuditLink implements AuditLog {
   get entriesLost(): number { return this.#entriesLost; }
 
   /** The counters of the audit thread, kept across its restarts: see WRITTEN and RELEASED. */
-  get counters(): SharedArrayBuffer { return this.#counters.buffer as SharedArrayBuffer; }
+  get counters(): SharedArrayBuffer { return this.#counters.buffer; }
 
   /** Connects the audit thread: the first one, or the successor of one that crashed. */
   connect(port: Port): void {

@@ -15,7 +15,7 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
   return new Uint8Array(packr.pack(value, RESET_BUFFER_MODE));
 }
 
-export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes) as unknown;
+export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes);
 
 // Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
 type PackedCheck = readonly [id: number, orgId: string, teamId: string, agentId: string, credential: CheckCommand['credential'] | null,

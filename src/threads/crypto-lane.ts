@@ -64,7 +64,7 @@ export class CryptoLane {
     if (this.#closed || this.#queue.length >= this.#options.maxQueue) return Promise.resolve(fail(this.#overloaded()));
     return new Promise((resolve) => {
       this.#queue.push({
-        task: task as CryptoTask,
+        task,
         deadlineMs: performance.now() + this.#options.timeoutMs,
         settle: resolve as (outcome: Result<unknown, Fault>) => void,
       });

@@ -238,7 +238,7 @@ export class Postgres {
     if (on === this.#pool) this.#refuseWhenFull();
     try {
       const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(text, [...values]);
-      return { rows: rows as readonly Row[], rowCount: rowCount ?? 0 };
+      return { rows, rowCount: rowCount ?? 0 };
     } catch (error) {
       throw this.#classified(error);
     }

@@ -114,7 +114,7 @@ export async function exportLog(invocation: Invocation): Promise<void> {
 
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
   const { body } = await (await Api.of(invocation)).stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', { ...query, format });
-  return body === null ? Readable.from([]) : Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
+  return body === null ? Readable.from([]) : Readable.fromWeb(body);
 }
 
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {

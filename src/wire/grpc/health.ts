@@ -29,6 +29,6 @@ export function addHealth(server: Server, services: readonly string[]): HealthIm
       else call.write({ status: 'SERVICE_UNKNOWN' });
     },
   });
-  health.addToServer({ addService: (service: ServiceDefinition, handlers: Handlers) => server.addService(service, bounded(handlers) as never) } as unknown as Server);
+  health.addToServer({ addService: (service: ServiceDefinition, handlers: Handlers) => server.addService(service, bounded(handlers) as never) } as Server);
   return health;
 }

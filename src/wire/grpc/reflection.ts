@@ -17,7 +17,7 @@ export function addReflection(server: Server): void {
   const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
     services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
   });
-  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: withBackpressure(ServerReflectionInfo) }) } as unknown as Server);
+  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: withBackpressure(ServerReflectionInfo) }) } as Server);
 }
 
 type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;

@@ -18,7 +18,7 @@ export type UnaryWatch = {
 };
 
 export function unaryAnswer({ decode, response, maxBytes, handle }: UnaryMethod, { count, onDefect }: UnaryWatch): AnswerUnary {
-  const encode = binaryCodec(response).encode as (message: unknown) => Buffer;
+  const encode = binaryCodec(response).encode;
   return (bytes, authorization, caller, respond) => {
     const onError = (error: unknown): void => {
       onDefect(error);

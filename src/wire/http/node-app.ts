@@ -152,7 +152,7 @@ function requestOf(request: IncomingMessage): HttpRequest {
     forEach: (each: (name: string, value: string) => void) => {
       for (let at = 0; at < rawHeaders.length; at += 2) each(rawHeaders[at]!.toLowerCase(), rawHeaders[at + 1]!);
     },
-  } as unknown as HttpRequest;
+  } as HttpRequest;
 }
 
 /**
@@ -241,7 +241,7 @@ class NodeResponse {
   /** `onAborted` is called, as in the library. */
   close(): void { this.#request.socket.destroy(); }
 
-  getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer as ArrayBuffer; }
+  getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer; }
 
   upgrade(data: unknown): void {
     this.#open.delete(this);
@@ -280,7 +280,7 @@ function adopt(ws: WebSocket, connection: Socket, data: unknown, behavior: WebSo
     },
     end: (code: number, reason: string) => ws.close(code, reason),
     close: () => ws.terminate(),
-  } as unknown as UwsWebSocket<unknown>;
+  } as UwsWebSocket<unknown>;
   ws.on('error', () => ws.terminate());
   ws.on('pong', () => silent.delete(ws));
   ws.on('message', (message: Buffer, isBinary) => {

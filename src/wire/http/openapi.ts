@@ -162,7 +162,7 @@ function responseOf(answer: AnswerShape): Json {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...(io === 'output' && { override: leaveOpen }) }) as Json;
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...(io === 'output' && { override: leaveOpen }) });
   return rest;
 }
 

@@ -31,7 +31,7 @@ export function jsonCodec<N extends MessageName>(name: N): JsonCodec<Messages[N]
   const maxMarks = shape.fields.some(({ repeated }) => repeated) ? Infinity : MAX_MARKS;
   return {
     decode: (body) => attempt(() => readMessage(parseJsonText(textOf(body), 0, maxMarks), shape, '') as Messages[N]),
-    encode: (message) => writeMessage(message as Message, shape),
+    encode: (message) => writeMessage(message, shape),
   };
 }
 
