@@ -95,7 +95,7 @@ function respondToBatch(requests: readonly CheckActionRequest[], commands: reado
   if (first?.ok === false && answers.every(({ reply }) => !reply.ok)) return first;
   const responses = answers.map(({ reply, auditId }, index): StreamCheckActionsResponse => {
     const correlationId = requests[index]?.correlationId ?? '';
-    return reply.ok ? checkResponseOf(commands[index] as CheckCommand, correlationId, reply.value, auditId) : undecided(correlationId, reply.fault);
+    return reply.ok ? checkResponseOf(commands[index]!, correlationId, reply.value, auditId) : undecided(correlationId, reply.fault);
   });
   return ok({ responses });
 }

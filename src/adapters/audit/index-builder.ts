@@ -26,7 +26,7 @@ export class IndexBuilder implements SegmentIndex {
   }
 
   *find(place: number, hash: number): Iterable<number> {
-    for (const [chunk, fields] of this.hashes.entries()) if (includes(fields[place] as Uint32Array, hash)) yield chunk;
+    for (const [chunk, fields] of this.hashes.entries()) if (includes(fields[place]!, hash)) yield chunk;
   }
 
   /** False when the writer took back what was indexed: an append that failed half-way may have been visible for a moment. */

@@ -62,7 +62,7 @@ function encodeIndex(builder: IndexBuilder): Buffer {
     let at = 0;
     for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
       const from = at;
-      while (at < keys.length && Math.floor((keys[at] as number) / CHUNK_RANGE) >>> BUCKET_SHIFT === bucket) at += 1;
+      while (at < keys.length && Math.floor(keys[at]! / CHUNK_RANGE) >>> BUCKET_SHIFT === bucket) at += 1;
       const bytes = encodeBucket(keys.subarray(from, at));
       table[bucket] = start + from;
       table[BUCKETS + 1 + bucket] = crc32(bytes);
@@ -77,11 +77,11 @@ function encodeIndex(builder: IndexBuilder): Buffer {
 
 /** Hash and chunk as one number each, so that one native sort orders them. */
 function postingsOf(builder: IndexBuilder, place: number): Float64Array {
-  const length = builder.hashes.reduce((sum, fields) => sum + (fields[place] as Uint32Array).length, 0);
+  const length = builder.hashes.reduce((sum, fields) => sum + fields[place]!.length, 0);
   const keys = new Float64Array(length);
   let at = 0;
   for (const [chunk, fields] of builder.hashes.entries()) {
-    for (const hash of fields[place] as Uint32Array) {
+    for (const hash of fields[place]!) {
       keys[at] = hash * CHUNK_RANGE + chunk;
       at += 1;
     }
@@ -107,7 +107,7 @@ export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex 
   return withFile(path, (fd) => {
     const prelude = new Float64Array(PRELUDE.length);
     if (readFully(fd, new Uint8Array(prelude.buffer), 0) < PRELUDE.length * 8) return undefined;
-    const chunkCount = prelude[PRELUDE.chunks] as number;
+    const chunkCount = prelude[PRELUDE.chunks]!;
     const isOurs = prelude[PRELUDE.magic] === MAGIC && prelude[PRELUDE.version] === VERSION
       && prelude[PRELUDE.eventKinds] === EVENT_KINDS && prelude[PRELUDE.segmentBytes] === segmentBytes;
     if (!isOurs || !Number.isInteger(chunkCount) || chunkCount < 0 || chunkCount > CHUNK_RANGE) return undefined;
@@ -120,7 +120,7 @@ export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex 
       chunkCount,
       rows: new Float64Array(fixed.buffer, fixed.byteOffset + PRELUDE.length * 8, chunkCount * ROW.length),
       endOffset: segmentBytes,
-      find: (place, hash) => findInFile(path, fixed.length, tables[place] as Uint32Array, hash) ?? everyChunk(chunkCount),
+      find: (place, hash) => findInFile(path, fixed.length, tables[place]!, hash) ?? everyChunk(chunkCount),
     };
   });
 }
@@ -130,8 +130,8 @@ const everyChunk = (chunks: number): Iterable<number> => Array.from({ length: ch
 /** Undefined when the bucket cannot be trusted. Every chunk must be read then, which is slow but correct. */
 function findInFile(path: string, base: number, table: Uint32Array, hash: number): number[] | undefined {
   const bucket = hash >>> BUCKET_SHIFT;
-  const start = table[bucket] as number;
-  const count = (table[bucket + 1] as number) - start;
+  const start = table[bucket]!;
+  const count = table[bucket + 1]! - start;
   if (count === 0) return [];
   return withFile(path, (fd) => {
     const bytes = Buffer.allocUnsafe(count * POSTING_BYTES);

@@ -28,7 +28,7 @@ export class LineScanner {
     this.#text = text;
     let at = start;
     for (let field = 0; field < LABELS.length; field += 1) {
-      const label = LABELS[field] as string;
+      const label = LABELS[field]!;
       if (!text.startsWith(label, at)) return false;
       at += label.length;
       this.#starts[field] = at;
@@ -49,16 +49,16 @@ export class LineScanner {
   }
 
   is(field: Field, token: string): boolean {
-    const start = this.#starts[field] as number;
-    return (this.#ends[field] as number) - start === token.length && this.#text.startsWith(token, start);
+    const start = this.#starts[field]!;
+    return this.#ends[field]! - start === token.length && this.#text.startsWith(token, start);
   }
 
   isNull(field: Field): boolean {
-    return this.#text.charCodeAt(this.#starts[field] as number) === LETTER_N;
+    return this.#text.charCodeAt(this.#starts[field]!) === LETTER_N;
   }
 
   hash(field: Field): number {
-    return hashOf(this.#text, this.#starts[field] as number, this.#ends[field] as number);
+    return hashOf(this.#text, this.#starts[field]!, this.#ends[field]!);
   }
 }
 

@@ -31,10 +31,10 @@ export function candidates(index: SegmentIndex, filter: CompiledFilter): ChunkRa
   for (let chunk = 0; chunk < chunkCount; chunk += 1) {
     if (votes[chunk] !== filter.indexed.length) continue;
     const row = chunk * ROW.length;
-    const cell = (column: number): number => rows[row + column] as number;
+    const cell = (column: number): number => rows[row + column]!;
     if (cell(ROW.maxMs) < filter.sinceMs || cell(ROW.minMs) >= filter.untilMs) continue;
     if ((cell(ROW.events) & filter.events) === 0 || (cell(ROW.decisions) & filter.decisions) === 0) continue;
-    const to = chunk + 1 < chunkCount ? rows[row + ROW.length + ROW.offset] as number : endOffset;
+    const to = chunk + 1 < chunkCount ? rows[row + ROW.length + ROW.offset]! : endOffset;
     ranges.push({ from: cell(ROW.offset), to, firstId: cell(ROW.firstId) });
   }
   return ranges;

@@ -88,7 +88,7 @@ export class BinaryReader {
     const end = this.position;
     const bytes = this.#bytes;
     for (let index = start; index < end; index++) {
-      if ((bytes[index] as number) > 0x7f) return this.#decodeUtf8(start, end, field);
+      if (bytes[index]! > 0x7f) return this.#decodeUtf8(start, end, field);
     }
     return this.#latin1.slice(start, end);
   }
