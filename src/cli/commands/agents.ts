@@ -4,7 +4,7 @@ import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { awayAt, type Column } from '../table.ts';
-import { agentFilter, agentText, parseAgent, wireAgent } from './agent-names.ts';
+import { agentFilter, agentText, parseAgent, wireAgent } from './agent-text.ts';
 import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [

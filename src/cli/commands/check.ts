@@ -6,7 +6,7 @@ import { EXIT, usageError, type ExitStatus } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { show } from '../output.ts';
 import { cellText, fieldLines, type Row } from '../table.ts';
-import { parseAgent, wireAgent } from './agent-names.ts';
+import { parseAgent, wireAgent } from './agent-text.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
 
 const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';

@@ -8,7 +8,7 @@ import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText }
 import { printable } from '../printable.ts';
 import { cellText, valueAt, type Row } from '../table.ts';
 import { timeAgo } from '../times.ts';
-import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
+import { agentFilter, agentText, type AgentFilter } from './agent-text.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;

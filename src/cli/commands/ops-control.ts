@@ -10,7 +10,7 @@ import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
 import { counted } from '../words.ts';
-import { agentFilter, agentText, type AgentFilter } from './agent-names.ts';
+import { agentFilter, agentText, type AgentFilter } from './agent-text.ts';
 import { pathOf } from './ops.ts';
 
 /** The states in which the trigger changes something: terminating twice changes nothing. */

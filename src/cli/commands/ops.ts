@@ -3,7 +3,7 @@ import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
 import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
-import { agentFilter, agentText } from './agent-names.ts';
+import { agentFilter, agentText } from './agent-text.ts';
 import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [

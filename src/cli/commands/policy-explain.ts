@@ -3,7 +3,7 @@ import type { Explanation } from '../../core/policy-explain.ts';
 import type { Invocation } from '../invocation.ts';
 import { show } from '../output.ts';
 import { attributesIn, costIn } from './check.ts';
-import { parseAgent } from './agent-names.ts';
+import { parseAgent } from './agent-text.ts';
 import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines } from './policy-traces.ts';
 

@@ -5,7 +5,7 @@ import type { Invocation } from '../invocation.ts';
 import { bold, dim, note, show, styledTable } from '../output.ts';
 import { cellText, awayAt, isRows, valueAt, type Column, type Row } from '../table.ts';
 import { counted } from '../words.ts';
-import { agentText } from './agent-names.ts';
+import { agentText } from './agent-text.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 type View = { readonly path: string; readonly lines: (answer: Row) => readonly string[] };

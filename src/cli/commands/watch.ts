@@ -9,7 +9,7 @@ import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, 
 import { clipped } from '../printable.ts';
 import { openScreen, type Screen } from '../screen.ts';
 import { cellText, tableLines, type Column, type Row } from '../table.ts';
-import { agentText } from './agent-names.ts';
+import { agentText } from './agent-text.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
