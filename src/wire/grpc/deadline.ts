@@ -1,7 +1,7 @@
 /** How long a client waits for the end of its call, as the head of the call says it. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { LONGEST_TIMER_MS } from '../limits.ts';
-import { DEADLINE_EXCEEDED } from './outcome.ts';
+import { DEADLINE_EXCEEDED } from './express-answer.ts';
 import type { GrpcStatus } from './status.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };

@@ -6,9 +6,9 @@ import type { StreamCheckActionsResponse } from '../proto/messages.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { CheckStream, CheckWire } from './check-stream.ts';
 import { cutAtDeadline } from './deadline.ts';
+import { beginAnswer, endAnswer, isGone, OK, sendStatus, tooLarge } from './express-answer.ts';
 import type { ExpressCall } from './express.ts';
 import { joinMessages, MessageReader } from './messages.ts';
-import { beginAnswer, endAnswer, isGone, OK, sendStatus, tooLarge } from './outcome.ts';
 import { grpcError, type GrpcStatus } from './status.ts';
 
 const { encode } = binaryCodec('StreamCheckActionsResponse');

@@ -5,9 +5,9 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Caller } from '../handle.ts';
 import { cutAtDeadline } from './deadline.ts';
+import { beginAnswer, endAnswer, isGone, NO_MESSAGE, OK, sendStatus } from './express-answer.ts';
 import type { ExpressCall } from './express.ts';
 import { joinMessages, PREFIX_BYTES } from './messages.ts';
-import { beginAnswer, endAnswer, isGone, NO_MESSAGE, OK, sendStatus } from './outcome.ts';
 import type { GrpcStatus } from './status.ts';
 import type { AnswerUnary } from './unary.ts';
 
