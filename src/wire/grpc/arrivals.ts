@@ -7,11 +7,11 @@
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { Metadata, status, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
+import { status, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { STALLED_MS } from '../limits.ts';
 import { writeInPieces } from './pieces.ts';
-import { grpcError, type GrpcStatus } from './status.ts';
+import { grpcError, plainStatus, type GrpcStatus } from './status.ts';
 
 export type ArrivalLimits = {
   /** From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread. */
@@ -243,4 +243,4 @@ class Arrival {
 }
 
 const NO_ROOM = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of half-sent messages' });
-const TOO_SLOW: GrpcStatus = { code: status.DEADLINE_EXCEEDED, details: 'the rest of the message did not come in time', metadata: new Metadata() };
+const TOO_SLOW = plainStatus(status.DEADLINE_EXCEEDED, 'the rest of the message did not come in time');

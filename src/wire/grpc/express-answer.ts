@@ -1,7 +1,7 @@
 /** How a call is answered on its stream of HTTP/2, where it did not go through the library: a head, messages, and a status. */
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { Metadata, status } from '@grpc/grpc-js';
-import type { GrpcStatus } from './status.ts';
+import { status } from '@grpc/grpc-js';
+import { plainStatus, type GrpcStatus } from './status.ts';
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-accept-encoding': 'identity' } as const;
 
@@ -27,12 +27,12 @@ const trailersOf = ({ code, details, metadata }: GrpcStatus): OutgoingHttpHeader
 
 function sendOk(this: ServerHttp2Stream): void { this.sendTrailers({ 'grpc-status': status.OK, 'grpc-message': 'OK' }); }
 
-export const OK: GrpcStatus = { code: status.OK, details: 'OK', metadata: new Metadata() };
+export const OK = plainStatus(status.OK, 'OK');
 
 // In the words of the library, which answers the same calls where they are not ordinary.
-export const DEADLINE_EXCEEDED: GrpcStatus = { code: status.DEADLINE_EXCEEDED, details: 'Deadline exceeded', metadata: new Metadata() };
-export const NO_MESSAGE: GrpcStatus = { code: status.UNIMPLEMENTED, details: 'Received no request message', metadata: new Metadata() };
+export const DEADLINE_EXCEEDED = plainStatus(status.DEADLINE_EXCEEDED, 'Deadline exceeded');
+export const NO_MESSAGE = plainStatus(status.UNIMPLEMENTED, 'Received no request message');
 
 /** `length` is of the message that was announced, in bytes. */
 export const tooLarge = (length: number, most: number): GrpcStatus =>
-  ({ code: status.RESOURCE_EXHAUSTED, details: `Received message larger than max (${length} vs ${most})`, metadata: new Metadata() });
+  plainStatus(status.RESOURCE_EXHAUSTED, `Received message larger than max (${length} vs ${most})`);

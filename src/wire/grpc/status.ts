@@ -7,6 +7,8 @@ import { RPC_CODE, type RpcCode } from '../rpc-code.ts';
 
 export type GrpcStatus = { readonly code: status; readonly details: string; readonly metadata: Metadata };
 
+export const plainStatus = (code: status, details: string): GrpcStatus => ({ code, details, metadata: new Metadata() });
+
 /** In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more. */
 const MAX_DETAILS = 1000;
 
