@@ -10,6 +10,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import { status, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { STALLED_MS } from '../limits.ts';
+import { dropLateWrites } from './late-writes.ts';
 import { writeInPieces } from './pieces.ts';
 import { grpcError, plainStatus, type GrpcStatus } from './status.ts';
 
@@ -51,7 +52,9 @@ export class Arrivals {
   /** Only observes the call: an interceptor that wraps it would cost every message a few steps more. */
   readonly interceptor: ServerInterceptor = ({ path, requestStream, responseStream }, call) => {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
-    if (requestStream) this.watchStream(call as WatchedCall);
+    if (requestStream || responseStream) dropLateWrites(call.stream as ServerHttp2Stream);
+    // Bound, because a stream of checks puts answers in front of what the library says: here there is no time for them.
+    if (requestStream) this.watchStream({ stream: call.stream as ServerHttp2Stream, sendStatus: call.sendStatus.bind(call) });
     else {
       if (responseStream || this.#limits.largeAnswers.includes(path)) this.#freshLarge.add(call as WatchedCall);
       if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);

@@ -1,7 +1,7 @@
 /** StreamCheckActions: checks pipelined on one stream, and answered as their decisions come. */
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
-import { fail, type Result } from '../../core/result.ts';
+import { assert, fail, type Result } from '../../core/result.ts';
 import { endOfBearer } from '../bearer.ts';
 import { MAX_MESSAGE_BYTES } from '../limits.ts';
 import type { WirePorts } from '../ports.ts';
@@ -52,7 +52,7 @@ export class CheckStream {
   #isOver = false;
   /** The client does not read its answers: no further checks are decided until it does. */
   #isBlocked = false;
-  #endsWith: Fault | undefined;
+  #endsWith: GrpcStatus | undefined;
 
   constructor(wire: CheckWire, options: CheckStreamOptions) {
     this.#wire = wire;
@@ -84,9 +84,12 @@ export class CheckStream {
   }
 
   /** Takes no further check, sends the answers that are due, then ends with the fault. */
-  close(fault: Fault): void {
+  close(fault: Fault): void { this.closeWith(grpcError(fault)); }
+
+  /** The same, in words of gRPC alone. */
+  closeWith(error: GrpcStatus): void {
     if (this.#isOver || this.#endsWith !== undefined) return;
-    this.#endsWith = fault;
+    this.#endsWith = error;
     this.#wire.pause();
     this.#endIfDone();
   }
@@ -143,7 +146,7 @@ export class CheckStream {
   #endIfDone(): void {
     if (this.#isOver || this.#unanswered > 0) return;
     if (this.#endsWith === undefined && !this.#isHalfClosed) return;
-    this.#wire.end(this.#endsWith === undefined ? undefined : grpcError(this.#endsWith));
+    this.#wire.end(this.#endsWith);
     this.leave();
   }
 }
@@ -152,16 +155,39 @@ export type CheckCall = ServerDuplexStream<Buffer, StreamCheckActionsResponse>;
 
 /** Opens a stream of checks that comes through the library. */
 export function overLibrary(call: CheckCall, open: (wire: CheckWire) => CheckStream): void {
+  let isEnding = false;
   const stream = open({
     authorization: authorizationOf(call.metadata),
     get isPaused() { return call.isPaused(); },
     pause: () => call.pause(),
     resume: () => call.resume(),
     write: (answer) => { if (!call.write(answer)) stream.block(); },
-    end: (error) => (error === undefined ? call.end() : call.emit('error', error)),
+    end: (error) => {
+      isEnding = true;
+      if (error === undefined) call.end();
+      else call.emit('error', error);
+    },
   });
   call.on('data', (bytes) => stream.receive(bytes)).on('end', () => stream.halfClose()).on('drain', () => stream.unblock());
   call.on('cancelled', () => stream.leave());
+  refuseMessages(call, (error) => {
+    if (isEnding) return false;
+    stream.closeWith(error);
+    return true;
+  });
+}
+
+/** What the library says against a message that it does not take: too large, or compressed. */
+const REFUSALS: readonly status[] = [status.RESOURCE_EXHAUSTED, status.UNIMPLEMENTED];
+
+/** Has `take` say what the library would say against a message at once, and end the call with. The library says it where that is false. */
+function refuseMessages(call: CheckCall, take: (error: GrpcStatus) => boolean): void {
+  const { call: below } = call as unknown as { readonly call: { sendStatus(error: Partial<GrpcStatus> & { readonly code: status; readonly details: string }): void } };
+  assert(typeof below?.sendStatus === 'function', 'this version of the library keeps what a stream writes to in its field call');
+  const sendStatus = below.sendStatus.bind(below);
+  below.sendStatus = (error) => {
+    if (!REFUSALS.includes(error.code) || !take({ metadata: new Metadata(), ...error })) sendStatus(error);
+  };
 }
 
 const INTERNAL = fail({ kind: 'internal' } as const);

@@ -87,7 +87,7 @@ export class ExpressChecks implements CheckWire {
   #read(): void {
     while (!this.#isPaused && !this.#isOver) {
       const { nextLength } = this.#messages;
-      if (nextLength !== undefined && nextLength > MAX_BATCH_BYTES) return this.#cut(tooLarge(nextLength, MAX_BATCH_BYTES));
+      if (nextLength !== undefined && nextLength > MAX_BATCH_BYTES) return this.#checks.closeWith(tooLarge(nextLength, MAX_BATCH_BYTES));
       const message = this.#messages.next();
       if (message === undefined) break;
       this.#checks.receive(message);

@@ -1,7 +1,9 @@
 /** Streams of checks, both those that pass the gRPC library by and those that go through it, as one that announces compression does. */
 import { once } from 'node:events';
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ok } from '../../../src/core/result.ts';
 import { MessageReader } from '../../../src/wire/grpc/messages.ts';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import type { StreamCheckActionsResponse } from '../../../src/wire/proto/messages.ts';
@@ -143,6 +145,45 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
     release[0]!();
     await eventually(() => expect(call.told['grpc-status']).toBe('3'));
     expect(idsOf(call)).toEqual(['due']);
+  });
+
+  test.each([
+    ['announced as larger than any may be', { length: 5 * 1024 * 1024 }, '8', 'Received message larger than max (5242880 vs 4194304)'],
+    ...(way === 'through the library' ? [['compressed', { flag: 1 }, '12', 'Received message compressed with unsupported encoding "any; send messages uncompressed"'] as const] : []),
+  ] as const)('a message that is %s ends the stream behind the answers that are due, also where it is the last', async (_what, prefix, status, message) => {
+    const release: (() => void)[] = [];
+    scene.gateway.answer = () => new Promise((resolve) => { release.push(() => resolve(undefined as never)); });
+    const call = open(head);
+    await send(call, Buffer.concat([request('a'), request('b')]));
+    await eventually(() => expect(release).toHaveLength(2));
+    release[0]!();
+    await eventually(() => expect(idsOf(call)).toEqual(['a']));
+    await send(call, framed(Buffer.alloc(100), prefix));
+    await new Promise<void>((resolve) => call.stream.end(resolve));
+    await new Promise((resolve) => session.ping(resolve));
+    release[1]!();
+    await statusIs(call, status);
+    expect(messageOf(call)).toBe(message);
+    expect(idsOf(call)).toEqual(['a', 'b']);
+    expect(scene.defects).toEqual([]);
+  });
+
+  test('a client that does not read is told by the time it does that its deadline has passed, whatever answers have come since', async () => {
+    const late: (() => void)[] = [];
+    scene.gateway.answer = (command) => {
+      const reply = { reply: ok({ decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } as const), auditId: 1 };
+      return 'opId' in command && String(command.opId).endsWith('late') ? new Promise((resolve) => { late.push(() => resolve(reply)); }) : reply;
+    };
+    const call = open({ ...head, 'grpc-timeout': '300m' });
+    call.stream.pause();
+    call.stream.write(Buffer.concat([request('late'), ...Array.from({ length: 200 }, (_, index) => request(`${index}`))]));
+    await eventually(() => expect(late).toHaveLength(1));
+    await sleep(500);
+    late[0]!();
+    await new Promise(setImmediate);
+    call.stream.resume();
+    await eventually(() => expect([call.told['grpc-status'], messageOf(call)]).toEqual(['4', 'Deadline exceeded']));
+    call.stream.close(constants.NGHTTP2_CANCEL);
   });
 
   test(`it goes ${way}`, async () => {
