@@ -104,7 +104,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   piscina: ['src/threads/crypto-lane.ts'],
   'prom-client': ['src/adapters/metrics.ts'],
   protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
-  re2js: ['src/core/policy-condition.ts'],
+  re2js: ['src/core/policy-condition-matches.ts'],
   'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
   ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
   yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],

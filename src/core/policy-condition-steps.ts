@@ -1,13 +1,13 @@
 /**
  * How much work all conditions of one check are together. Each is bounded by what it loops over, but hundreds of rules may loop
  * over the same list, while every other check waits. So what the loops really do is counted as they run: what no loop looks at
- * costs nothing, and neither does a rule that is decided by the first value it sees.
+ * costs nothing, and neither does a rule that is decided by the first value it sees. What `matches` does is counted with them.
  */
 import type { Evaluator } from './policy-condition-evaluator.ts';
 import type { FunctionCall } from './policy-condition-cost.ts';
 import { assert } from './result.ts';
 
-/** Rounds of loops, which is some 10 to 20 ms. */
+/** Rounds of loops, and what takes as long; together some 10 to 20 ms. */
 const MAX_CHECK_STEPS = 200_000;
 /** An error takes so many times as long as a round without one. */
 const STEPS_OF_FAILURE = 20;
@@ -17,24 +17,30 @@ const PARTS_PER_STEP = 4;
 const TOO_MANY = `the loops of all conditions of this check take more than ${MAX_CHECK_STEPS} steps together, one for each value`
   + ` and ${STEPS_OF_FAILURE} for each error on the way, such as a missing key; send less, or let fewer rules with loops apply to its action and resource`;
 
+const TOO_MUCH_MATCHING = `the matches() of all conditions of this check take more than ${MAX_CHECK_STEPS} steps together with their loops, one for`
+  + ` about each 16 characters and more where a pattern is hard; send less, simplify the patterns, or let fewer rules with matches() apply to its action and resource`;
+
 /** Conditions run one after the other, so one counter serves them all. `undefined`: none runs. */
 let running: CheckSteps | undefined;
 
 /** The steps that the conditions of one check have taken. */
 export class CheckSteps {
   #taken = 0;
+  /** Of these, for `matches`. */
+  #takenForMatching = 0;
 
   reset(): void {
     this.#taken = 0;
+    this.#takenForMatching = 0;
   }
 
   /** What a condition evaluates to, or an error where the conditions have taken more steps than a check may, in whichever order. */
-  count<T>(evaluate: () => T): T | { readonly error: string } {
-    if (this.isSpent) return { error: TOO_MANY };
+  count<V, T>(evaluate: (variables: V) => T, variables: V): T | { readonly error: string } {
+    if (this.isSpent) return this.#error;
     running = this;
     try {
-      const outcome = evaluate();
-      return this.isSpent ? { error: TOO_MANY } : outcome;
+      const outcome = evaluate(variables);
+      return this.isSpent ? this.#error : outcome;
     } finally {
       running = undefined;
     }
@@ -44,8 +50,17 @@ export class CheckSteps {
     this.#taken += steps;
   }
 
+  takeForMatching(steps: number): void {
+    this.#taken += steps;
+    this.#takenForMatching += steps;
+  }
+
   get isSpent(): boolean {
     return this.#taken > MAX_CHECK_STEPS;
+  }
+
+  get #error(): { readonly error: string } {
+    return { error: this.#takenForMatching > this.#taken / 2 ? TOO_MUCH_MATCHING : TOO_MANY };
   }
 }
 
@@ -92,3 +107,9 @@ const countedSplit = (evaluate: Evaluate): Evaluate => (evaluator, node, context
   running!.take(Math.ceil(parts.length / PARTS_PER_STEP));
   return parts;
 };
+
+/** To be called as the work of `matches` is done; throws where the steps are spent. */
+export function takeForMatching(steps: number): void {
+  running?.takeForMatching(steps);
+  if (running?.isSpent === true) throw SPENT;
+}

@@ -1,6 +1,5 @@
 /** The `when:` of a rule: a CEL expression, compiled once (contract: Policy documents). */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
-import { RE2JS } from 're2js';
 import { cutText } from './cut-text.ts';
 import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
@@ -8,6 +7,7 @@ import { microToUsd } from './money.ts';
 import { surveyCondition, type ConditionProblem, type ConditionSurvey, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
 import { evaluatorOf } from './policy-condition-evaluator.ts';
 import { redirect, registerOwnFunctions, withWrittenNames } from './policy-condition-functions.ts';
+import { Pattern } from './policy-condition-matches.ts';
 import { SentWeights, sizeCheck } from './policy-condition-size.ts';
 import { CheckSteps, countFailures, countSteps } from './policy-condition-steps.ts';
 import { boundRuntimeTypes } from './policy-condition-types.ts';
@@ -33,10 +33,6 @@ export type ConditionOutcome = boolean | { readonly error: string };
 export type Condition = { readonly source: string; evaluate(variables: ConditionVariables): ConditionOutcome };
 
 const MAX_CONDITION_LENGTH = 4096;
-const MAX_PATTERN_LENGTH = 512;
-/** `matches` is linear in the text, but its steps are slow; longer texts are an error. */
-const MAX_MATCHED_LENGTH = 8192;
-const MAX_PATTERN_PROGRAM = 1000;
 
 class CelAgent {
   org_id = '';
@@ -99,13 +95,8 @@ function mapsOf(value: unknown): unknown {
 }
 
 // The library's own `matches` runs backtracking expressions and cannot be replaced under its name. So in the tree of a parsed
-// condition each call is redirected to this one, and its pattern replaced by the compiled one. No author can write a Pattern.
+// condition each call is redirected to this one, and its pattern replaced by the compiled one.
 const LINEAR_MATCHES = 'matchesLinear';
-
-function matchesLinear(text: string, pattern: RE2JS): boolean {
-  if (text.length > MAX_MATCHED_LENGTH) throw new Error(`matches() reads texts of at most ${MAX_MATCHED_LENGTH} characters, this has ${text.length}`);
-  return pattern.matcher(text).find();
-}
 
 // JSON has one kind of number, so an author who writes `attributes.size * 2` must not be told to write `2.0`.
 const MIXED_ARITHMETIC: readonly [string, (a: number, b: number) => number][] = [
@@ -121,8 +112,8 @@ function createEnvironment(): Environment {
     .registerVariable('attributes', 'map<string, dyn>')
     .registerVariable('caller', 'dyn')
     .registerVariable('estimated_cost_usd', 'double')
-    .registerType('Pattern', { ctor: RE2JS, fields: {} })
-    .registerFunction(`string.${LINEAR_MATCHES}(Pattern): bool`, matchesLinear, { async: false });
+    .registerType('Pattern', { ctor: Pattern, fields: {} })
+    .registerFunction(`string.${LINEAR_MATCHES}(Pattern): bool`, (text: string, pattern: Pattern) => pattern.isFoundIn(text), { async: false });
   for (const [operator, compute] of MIXED_ARITHMETIC) {
     environment.registerOperator(`double ${operator} int: double`, (a: number, b: bigint) => compute(a, Number(b)));
     environment.registerOperator(`int ${operator} double: double`, (a: bigint, b: number) => compute(Number(a), b));
@@ -173,12 +164,11 @@ export function compileCondition(source: string): Result<Condition, readonly Con
 function compilePattern({ call, pattern }: MatchesCall): readonly ConditionProblem[] {
   const refuse = (problem: string) => [{ offset: pattern.start, problem }];
   if (typeof pattern.args !== 'string') return refuse('matches() takes a pattern in quotes');
-  if (pattern.args.length > MAX_PATTERN_LENGTH) return refuse(`a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
   try {
-    const compiled = RE2JS.compile(pattern.args);
-    if (compiled.programSize() > MAX_PATTERN_PROGRAM) return refuse('this pattern is too large; use smaller repeat counts');
+    const compiled = Pattern.compile(pattern.args);
+    if (!compiled.ok) return refuse(compiled.fault);
     (call as { args: unknown }).args = [LINEAR_MATCHES, call.args[1], call.args[2]];
-    (pattern as { args: unknown }).args = compiled;
+    (pattern as { args: unknown }).args = compiled.value;
     return [];
   } catch (error) {
     return refuse(`not a pattern of RE2 syntax: ${reasonOf(error)}`);
@@ -191,13 +181,13 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }
 
-function boundedEvaluation(parsed: ParseResult, source: string, { cost, loops, splits }: ConditionSurvey): Condition['evaluate'] {
+function boundedEvaluation(parsed: ParseResult, source: string, { cost, loops, splits, matchesCalls }: ConditionSurvey): Condition['evaluate'] {
   const evaluate: Condition['evaluate'] = (variables) => evaluateOnce(parsed, source, variables);
-  if (loops.length === 0 && splits.length === 0) return evaluate;
+  if (loops.length === 0 && splits.length === 0 && matchesCalls.length === 0) return evaluate;
   const refusalOf = sizeCheck(cost);
   return (variables) => {
     const error = refusalOf(variables);
-    return error === undefined ? variables.steps.count(() => evaluate(variables)) : { error };
+    return error === undefined ? variables.steps.count(evaluate, variables) : { error };
   };
 }
 

@@ -18,6 +18,8 @@ const check = (attributes: Readonly<Record<string, unknown>>): CheckSubject => (
 
 const SPENT = 'the loops of all conditions of this check take more than 200000 steps together, one for each value and 20 for each error on the way,'
   + ' such as a missing key; send less, or let fewer rules with loops apply to its action and resource';
+const MATCHING_SPENT = 'the matches() of all conditions of this check take more than 200000 steps together with their loops, one for'
+  + ' about each 16 characters and more where a pattern is hard; send less, simplify the patterns, or let fewer rules with matches() apply to its action and resource';
 const values = (count: number) => Array.from({ length: count }, (_, nth) => `v${nth}`);
 /** A set in which so many rules ask this, and one more allows everything. */
 const asking = (count: number, when: string): PolicySet =>
@@ -35,6 +37,30 @@ test.each([
   expect(processorMsOf(() => expect(policies.decide(check(attributes)))
     .toEqual({ kind: 'deny', reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`, policy: 'p', ruleId }))).toBeLessThan(300);
   expect(policies.decide(check({ tags: ['a'], text: 'a' })).kind).toBe('allow'); // one check leaves nothing behind for the next
+});
+
+test.each([
+  ['many rules over a long text', 1_000, '[0-9]x$', 'a'.repeat(8_192), 'r390'],
+  ['one rule whose pattern begins anew at each character', 1, '[a-z]{300}[0-9]{300}$', 'a'.repeat(8_192), 'r0'],
+  ['one rule whose pattern knows very many letters', 1, '\\\\pL{900}$', 'a'.repeat(8_192), 'r0'],
+  ['a few such rules over a short text', 100, '[a-z]{300}[0-9]{300}$', 'abc'.repeat(150), 'r3'],
+  ['a few rules whose patterns can go on in very many ways', 100, '(.{1,20}){1,20}[0-9]$', 'abcdefghijk 12345 '.repeat(450), 'r17'],
+])('matches() of %s cannot hold up the gateway, and the reason says what to do', (_, count, pattern, text, ruleId) => {
+  const policies = asking(count, `attributes.text.matches("${pattern}")`);
+  expect(processorMsOf(() => expect(policies.decide(check({ text })))
+    .toEqual({ kind: 'deny', reason: `the condition of rule ${ruleId} of policy p failed: ${MATCHING_SPENT}`, policy: 'p', ruleId }))).toBeLessThan(300);
+  expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
+});
+
+test('hundreds of rules may each look for a secret in a text of usual length, also when they do so for the first time', () => {
+  const patterns = [
+    '(?i)(?:password|secret|token|api[_-]?key)[ ]*[:=][ ]*[^ ]+', '(?:[0-9][ -]*?){13,16}', '(?i)[A-Z0-9._%+-]+@[A-Z0-9.-]+[.][A-Z]{2,}', 'AKIA[0-9A-Z]{16}', 'gh[pousr]_[A-Za-z0-9]{36,}',
+    '(?i)(?:drop|truncate|delete) +(?:table|from|database)', '(?i)ignore (?:all |any )?(?:previous|prior|above) instructions', '(?i)(?:select|union).{1,100}(?:from|where)', '(?:[A-Za-z0-9+/]{4}){20,}={0,2}',
+  ];
+  const rules = Array.from({ length: 450 }, (_, nth) => ({ id: `r${nth}`, effect: 'deny', when: `attributes.text.matches("${patterns[nth % patterns.length]!}")` }));
+  const policies = policiesOf([{ id: 'all', effect: 'allow' }, ...rules]);
+  const text = 'The quarterly report is attached; please read it until Monday, and tell Ada if 12 of 40 pages are enough. '.repeat(20);
+  expect(policies.decide(check({ text }))).toMatchObject({ kind: 'allow' });
 });
 
 test.each([
