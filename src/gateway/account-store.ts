@@ -61,6 +61,8 @@ export type PasswordReset = {
 export type NewAccount = Omit<StoredAccount, 'sequence'>;
 export type AccountChange = Partial<Pick<StoredAccount, 'role' | 'disabled' | 'passwordHash' | 'lastLoginAtMs' | 'tokenEpoch'>>;
 export type AccountListing = { readonly orgId: string | null; readonly afterSequence: number; readonly limit: number };
+/** `without`: addresses, as written in the invites, that are left out. */
+export type InviteListing = AccountListing & { readonly without: readonly EmailAddress[] };
 
 export type AccountReads = {
   hasAccounts(): Promise<boolean>;
@@ -76,7 +78,7 @@ export type AccountReads = {
   invite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   inviteById(id: string): Promise<StoredInvite | undefined>;
   /** Neither used, revoked nor expired, in order of creation. `orgId` null lists those of every org. */
-  openInvites(listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]>;
+  openInvites(listing: InviteListing, nowMs: number): Promise<readonly StoredInvite[]>;
   passwordReset(digest: SecretDigest): Promise<PasswordReset | undefined>;
   refreshToken(digest: SecretDigest): Promise<RefreshToken | undefined>;
 };

@@ -2,7 +2,7 @@
 import { isUuid, mayManageRole } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import { emailKeyOf } from '../core/email.ts';
+import { emailKeyOf, type EmailAddress } from '../core/email.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout, seesOrg, type Principal } from '../core/scope.ts';
@@ -28,16 +28,21 @@ export async function listInvites(context: AccountsContext, request: PageRequest
 
 /** What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round trips. */
 const READ_AT_ONCE = 1000;
+/** Of the addresses that are passed over, the last so many are not read again: thousands of invites may go to one of them. */
+const MAX_LEFT_OUT = 1000;
 
 /** Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one. */
 async function unanswered(reads: AccountReads, listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]> {
   const found: StoredInvite[] = [];
   let afterSequence: number | undefined = listing.afterSequence;
   let { limit } = listing;
+  let without: readonly EmailAddress[] = [];
   while (afterSequence !== undefined && found.length < listing.limit) {
-    const rows = await reads.openInvites({ ...listing, afterSequence, limit }, nowMs);
+    const rows = await reads.openInvites({ ...listing, afterSequence, limit, without }, nowMs);
     const taken = await reads.takenEmails(rows.map(({ email }) => emailKeyOf(email)));
     found.push(...rows.filter(({ email }) => !taken.has(emailKeyOf(email))));
+    const passedOver = rows.flatMap(({ email }) => (taken.has(emailKeyOf(email)) ? [email] : []));
+    without = [...new Set([...without, ...passedOver])].slice(-MAX_LEFT_OUT);
     afterSequence = rows.length < limit ? undefined : rows.at(-1)?.sequence;
     limit = Math.max(limit, READ_AT_ONCE);
   }

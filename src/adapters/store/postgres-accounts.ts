@@ -61,11 +61,12 @@ function readsOn(on: Queryable): AccountReads {
     },
     invite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1`, [digest]),
     inviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1`, [id]),
-    openInvites: async ({ orgId, afterSequence, limit }, nowMs) => {
+    openInvites: async ({ orgId, afterSequence, limit, without }, nowMs) => {
       const { rows } = await on.query<InviteRow>(
         `SELECT ${INVITE_COLUMNS} FROM invites
-          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND revoked_at IS NULL AND expires_at > $4 ORDER BY sequence LIMIT $3`,
-        [afterSequence, orgId, limit, dateOf(nowMs)],
+          WHERE sequence > $1 AND ($2::text IS NULL OR org_id = $2) AND used_at IS NULL AND revoked_at IS NULL AND expires_at > $4
+            AND email <> ALL ($5::text[]) ORDER BY sequence LIMIT $3`,
+        [afterSequence, orgId, limit, dateOf(nowMs), without],
       );
       return rows.map(inviteOf);
     },
