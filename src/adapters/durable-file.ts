@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fsyncSync, renameSync, writeFileSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { withOpenFile } from './open-file.ts';
 
 /** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. Rejects with the error of the system. */
@@ -15,6 +15,17 @@ export async function replaceFile(path: string, text: string): Promise<void> {
     throw error;
   }
   await syncFile(dirname(path)); // the new name, too, must outlive a loss of power
+}
+
+/**
+ * Removes what `replaceFile` has left beside the file where it was killed: half a text, which may hold a secret that nobody would
+ * look for there. Call it only where no other process replaces the file, as for those of a data directory that is locked.
+ */
+export async function removeRemains(path: string): Promise<void> {
+  const [folder, name] = [dirname(path), basename(path)];
+  for (const entry of await readdir(folder)) {
+    if (entry.startsWith(`${name}.`) && /^\.[0-9a-f]{8}\.partial$/.test(entry.slice(name.length))) await rm(join(folder, entry), { force: true });
+  }
 }
 
 /** Makes what was written survive a loss of power; of a folder, the names in it. */

@@ -6,7 +6,7 @@ import { CLOCK_SKEW_MS, KEY_TOKEN_SECS } from '../core/token-claims.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { PublicJwk, SigningKeys } from '../gateway/signing-keys.ts';
 import { StoreUnwritable } from '../gateway/store-unwritable.ts';
-import { replaceFile } from './durable-file.ts';
+import { removeRemains, replaceFile } from './durable-file.ts';
 import { coordinateOf, generateSigningKey, readSigningKeys, type SigningKey, type VerifyingKey } from './ed25519.ts';
 import { ifThere } from './if-there.ts';
 
@@ -26,12 +26,14 @@ type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: strin
 const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 const GIVEN = 'the signing key is given by SVC_JWT_PRIVATE_KEY: put another into its file and send SIGHUP or, where the setting holds the key itself, restart with another';
 
-/** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700). Rejects with the reason when a key is unusable. */
+/** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700), of which no other process may be open. Rejects with the reason when a key is unusable. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
   const folder = join(options.dataDir, 'keys');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
-  const ring = new KeyRing(join(folder, 'signing.json'), options);
+  const path = join(folder, 'signing.json');
+  await removeRemains(path);
+  const ring = new KeyRing(path, options);
   await ring.reload();
   return ring;
 }

@@ -150,6 +150,20 @@ describe('the whole process', () => {
     expect((await first.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
+  test('what a killed gateway has half written beside a file is gone after the next start, and a gateway that is refused touches nothing of it', async () => {
+    const dataDir = dataFolder();
+    const first = await start({ dataDir });
+    const [remains, others] = [['keys/signing.json.0123abcd.partial', 'format.0123abcd.partial'], ['keys/signing.json.partial', 'keys/mine.0123abcd.partial', 'format.0123abcd.partial.old']]
+      .map((names) => names.map((name) => join(first.dataDir, name)));
+    for (const path of [...remains!, ...others!]) writeFileSync(path, '{"active":{"privateKeyPem":"half');
+    await expect(startTestGateway({ dataDir })).rejects.toThrow(/in use by another gateway/);
+    expect(remains!.filter((path) => existsSync(path))).toEqual(remains);
+    await first.stop('SIGKILL');
+    await start({ dataDir });
+    expect(remains!.filter((path) => existsSync(path))).toEqual([]);
+    expect(others!.filter((path) => existsSync(path))).toEqual(others);
+  });
+
   test('a second gateway on the same port is refused, and names the port and its setting', async () => {
     const first = await start();
     await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/);

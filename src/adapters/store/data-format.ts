@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../durable-file.ts';
+import { removeRemains, replaceFile } from '../durable-file.ts';
 import { ifThere } from '../if-there.ts';
 
 /** Increase it with every change in the data directory that older releases would misread. */
@@ -13,6 +13,7 @@ export const DATA_FORMAT = '1';
  */
 export async function unknownFormat(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, 'format');
+  await removeRemains(path);
   const format = (await ifThere(readFile(path, 'utf8')))?.trim();
   if (format === undefined) await replaceFile(path, `${DATA_FORMAT}\n`);
   return format === DATA_FORMAT ? undefined : format;

@@ -9,7 +9,7 @@ import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../core/error-text.ts';
-import { replaceFile } from '../durable-file.ts';
+import { removeRemains, replaceFile } from '../durable-file.ts';
 import type { TroubleLog } from '../log.ts';
 import { DATABASE, environment, pause, ServerEnded, startServer, STOP_TIMEOUT_MS, stopServer, textIfThere, urlOf, USER, withClient, type Home } from './embedded-server.ts';
 import { stopLeftover } from './leftover-postgres.ts';
@@ -127,6 +127,7 @@ async function prepareHome({ dataDir, settings = {}, signal, ...options }: Embed
 
 /** Written before the cluster is made with it, readable by the gateway's own account only. A cluster opens with no other. */
 async function keptPassword(file: string, cluster: string): Promise<string> {
+  await removeRemains(file);
   const kept = await textIfThere(file);
   if (kept !== undefined && kept !== '') return kept;
   if (await textIfThere(join(cluster, 'PG_VERSION')) !== undefined) throw new Error(`${file} is missing: put it back from where ${cluster} comes from, which opens with no other`);

@@ -58,6 +58,15 @@ test('the embedded database keeps its rows from one start to the next, and is go
   expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
 });
 
+test('half a password that a killed gateway has left behind is removed', async () => {
+  const dataDir = await temporaryDir();
+  const remains = join(dataDir, 'postgres', 'password.0123abcd.partial');
+  await mkdir(join(dataDir, 'postgres'), { recursive: true });
+  await writeFile(remains, 'half');
+  await start(dataDir);
+  expect(existsSync(remains)).toBe(false);
+});
+
 test('it listens on loopback only, asks for a password that only the gateway can read, and hides its files', async () => {
   const dataDir = await temporaryDir();
   const { url } = await start(dataDir);
