@@ -68,13 +68,16 @@ export type AccountReads = {
   hasAccounts(): Promise<boolean>;
   accountByEmail(key: EmailKey): Promise<StoredAccount | undefined>;
   accountById(id: AccountId): Promise<StoredAccount | undefined>;
+  /** A secret of the store, the same for all gateways on it; made when it is first asked for. */
+  decoySecret(): Promise<string>;
   /** Those of the keys that an account has. */
   takenEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
   /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
-  lockout(attempts: SecretDigest): Promise<Lockout>;
+  /** Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all; undefined where there is none. */
+  signInState(attempts: SecretDigest, place: string): Promise<{ readonly lockout: Lockout; readonly hashNear: string | undefined }>;
   invite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   inviteById(id: string): Promise<StoredInvite | undefined>;
   /** Neither used, revoked nor expired, in order of creation. `orgId` null lists those of every org. */

@@ -7,9 +7,10 @@ import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled }
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
 import { bounded } from './bounded.ts';
+import { Decoys } from './decoys.ts';
 import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
-import { DecoyHash, login } from './login.ts';
+import { login } from './login.ts';
 import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
 import { register, RegistrationTeller, type RegistrationState } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
@@ -17,7 +18,7 @@ import { throttle } from './throttle.ts';
 import type { UseCase } from './use-cases.ts';
 
 /** What the use cases of one gateway have in common, beyond what is given. */
-type Shared = AccountsContext & { readonly decoy: DecoyHash; readonly resets: ResetQueue; readonly registration: RegistrationTeller };
+type Shared = AccountsContext & { readonly decoys: Decoys; readonly resets: ResetQueue; readonly registration: RegistrationTeller };
 
 const USE_CASES = {
   signInMethods, register, login, refresh, logout,
@@ -55,7 +56,7 @@ const RESETS_WAITING = 1000;
 const RESETS_AT_ONCE = 2;
 
 export function createAccounts(context: AccountsContext): Accounts {
-  const decoy = new DecoyHash(context.passwords);
+  const decoys = new Decoys(context);
   const backlog = new Backlog({
     capacity: RESETS_WAITING,
     concurrency: RESETS_AT_ONCE,
@@ -67,7 +68,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
   };
   const registration = new RegistrationTeller(context);
-  const shared: Shared = { ...context, decoy, resets, registration };
+  const shared: Shared = { ...context, decoys, resets, registration };
   const useCases = answerEach((useCase) => (input) => useCase(shared, input));
   return {
     useCases: {
@@ -75,7 +76,7 @@ export function createAccounts(context: AccountsContext): Accounts {
       register: bounded(context.logins, context.clock, callerOf, useCases.register),
       login: bounded(context.logins, context.clock, callerOf, useCases.login),
     },
-    warmUp: async () => void (await Promise.all([decoy.get(), registration.state()])),
+    warmUp: async () => void (await Promise.all([decoys.warmUp(), registration.state()])),
     syncRevocations: () => syncRevocations(context),
     prune: () => prune(context),
     idle: () => backlog.idle(),

@@ -4,7 +4,7 @@
  * Nothing tells an address that has an account from one that has none: not the status, not the body, not the time
  * (an unknown address costs a real hash and the same statements), and not the lock, which both get.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { refreshLifetimeMs } from '../core/account.ts';
 import { NO_LINEAGE, type AuditDraft } from '../core/audit.ts';
 import { emailKeyOf, parseEmail, type EmailKey } from '../core/email.ts';
@@ -15,7 +15,8 @@ import { readPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { StoredAccount } from './account-store.ts';
 import { announce, auditEntry, ownActor, type AccountsContext } from './accounts-context.ts';
-import type { AccessToken, Passwords } from './ports.ts';
+import type { Decoys } from './decoys.ts';
+import type { AccessToken } from './ports.ts';
 import { digestOf, mintSecret } from './secret-token.ts';
 
 export type LoginInput = {
@@ -33,28 +34,10 @@ export type SignIn = {
   readonly refreshLifetimeMs: number;
 };
 
-/** What a password is compared with when there is no account: the hash of a random one, made with today's parameters. */
-export class DecoyHash {
-  readonly #passwords: Passwords;
-  #hash: Promise<Result<string, Fault>> | undefined;
-
-  constructor(passwords: Passwords) {
-    this.#passwords = passwords;
-  }
-
-  /** Makes the hash, once. Call it before the first login, which would otherwise take longer. */
-  async get(): Promise<Result<string, Fault>> {
-    this.#hash ??= this.#passwords.hash(randomBytes(32).toString('base64url'));
-    const hash = await this.#hash;
-    if (!hash.ok) this.#hash = undefined;
-    return hash;
-  }
-}
-
-type LoginContext = AccountsContext & { readonly decoy: DecoyHash };
+type LoginContext = AccountsContext & { readonly decoys: Decoys };
 
 /** One attempt: the account that is meant, and the key under which its failures are counted. */
-type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined };
+type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined; readonly decoy: string };
 
 /** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
 export async function login(context: LoginContext, input: LoginInput): Promise<Result<SignIn, Fault>> {
@@ -63,10 +46,14 @@ export async function login(context: LoginContext, input: LoginInput): Promise<R
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
   const attempts = digestOf(key);
   // Here and below, what does not need an answer is asked together with what comes before it: the store may be far away.
-  const found = await context.store.read((reads) => Promise.all([reads.accountByEmail(email === undefined ? ('' as EmailKey) : key), reads.lockout(attempts)]));
+  const place = await context.decoys.placeOf(attempts);
+  if (!place.ok) return place;
+  const found = await context.store.read((reads) => Promise.all([reads.accountByEmail(email === undefined ? ('' as EmailKey) : key), reads.signInState(attempts, place.value)]));
   if (!found.ok) return found;
-  const [account, lockout] = found.value;
-  const attempt: Attempt = { input, attempts, account };
+  const [account, { lockout, hashNear }] = found.value;
+  const decoy = await context.decoys.like(hashNear);
+  if (!decoy.ok) return decoy;
+  const attempt: Attempt = { input, attempts, account, decoy: decoy.value };
 
   const locked = lockedForSecs(lockout, context.clock.nowMs());
   if (locked !== undefined) return refuseLocked(context, attempt, locked);
@@ -77,11 +64,9 @@ export async function login(context: LoginContext, input: LoginInput): Promise<R
     : countFailure(context, attempt);
 }
 
-async function verify(context: LoginContext, { account, input }: Attempt) {
+async function verify(context: LoginContext, { account, decoy, input }: Attempt) {
   const password = readPassword(input.password);
-  const decoyHash = await context.decoy.get();
-  if (!decoyHash.ok) return decoyHash;
-  const verified = await context.passwords.verify(account?.passwordHash ?? decoyHash.value, password ?? '');
+  const verified = await context.passwords.verify(account?.passwordHash ?? decoy, password ?? '');
   if (!verified.ok || password !== undefined) return verified;
   return ok({ matches: false, rehash: false });
 }

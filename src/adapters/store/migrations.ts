@@ -125,4 +125,15 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX api_keys_by_end ON api_keys ((least(revoked_at, expires_at))) WHERE least(revoked_at, expires_at) IS NOT NULL;
     `,
   },
+  {
+    number: 6,
+    name: 'secrets',
+    sql: `
+      -- Of the account store as a whole, so that all gateways on it share them; none ever leaves the gateways.
+      CREATE TABLE secrets (
+        name text PRIMARY KEY,
+        value text NOT NULL
+      );
+    `,
+  },
 ];

@@ -3,6 +3,7 @@ import { INVITE_MS, RESET_MS, type AccountId } from '../../core/account.ts';
 import { emailKeyOf, type EmailKey } from '../../core/email.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import { LOCKOUT, NO_FAILURES, type Lockout } from '../../core/lockout.ts';
+import { assert } from '../../core/result.ts';
 import type { AccountReads, AccountStore, AccountTransaction } from '../../gateway/account-store.ts';
 import {
   ACCOUNT_COLUMNS, accountOf, INVITE_COLUMNS, inviteOf, REFRESH_COLUMNS, refreshTokenOf, RESET_COLUMNS, resetOf,
@@ -37,6 +38,12 @@ function readsOn(on: Queryable): AccountReads {
     hasAccounts: async () => (await on.query('SELECT 1 FROM accounts LIMIT 1')).rowCount > 0,
     accountByEmail: (key) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE email_key = $1`, [key]),
     accountById: (id) => first(on, accountOf, `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE id = $1`, [id]),
+    decoySecret: async () => {
+      await on.query(`INSERT INTO secrets (name, value) VALUES ('decoys', gen_random_uuid()::text || gen_random_uuid()::text) ON CONFLICT DO NOTHING`);
+      const { rows: [row] } = await on.query<{ value: string }>(`SELECT value FROM secrets WHERE name = 'decoys'`);
+      assert(row !== undefined, 'what was inserted is there');
+      return row.value;
+    },
     takenEmails: async (keys) => {
       const { rows } = await on.query<{ email_key: string }>('SELECT email_key FROM accounts WHERE email_key = ANY ($1)', [keys]);
       return new Set(rows.map((row) => row.email_key as EmailKey));
@@ -55,9 +62,15 @@ function readsOn(on: Queryable): AccountReads {
       );
       return rows.map((row) => ({ id: row.id as AccountId, tokenEpoch: row.token_epoch }));
     },
-    lockout: async (attempts) => {
-      const text = 'SELECT failures, locked_until FROM sign_in_failures WHERE attempts_digest = $1';
-      return lockoutOf((await on.query<LockoutRow>(text, [attempts])).rows[0]);
+    signInState: async (attempts, place) => {
+      const { rows: [row] } = await on.query<LockoutRow & { readonly hash_near: string | null }>(
+        `SELECT coalesce(f.failures, 0) AS failures, f.locked_until, coalesce(
+           (SELECT password_hash FROM accounts WHERE id >= $2 ORDER BY id LIMIT 1),
+           (SELECT password_hash FROM accounts ORDER BY id LIMIT 1)) AS hash_near
+          FROM (VALUES (1)) AS one LEFT JOIN sign_in_failures f ON f.attempts_digest = $1`,
+        [attempts, place],
+      );
+      return { lockout: lockoutOf(row), hashNear: row?.hash_near ?? undefined };
     },
     invite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1`, [digest]),
     inviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1`, [id]),

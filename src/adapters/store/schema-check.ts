@@ -11,6 +11,7 @@ export const UNIQUE_COLUMNS = {
   invites: ['digest', 'id'],
   password_resets: ['digest'],
   api_keys: ['id', 'digest'],
+  secrets: ['name'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -23,6 +24,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   invites: ['email', 'role', 'org_id', 'invited_by', 'created_at', 'expires_at', 'used_at', 'sequence', 'revoked_at'],
   password_resets: ['account_id', 'created_at', 'expires_at'],
   api_keys: ['name', 'hint', 'scopes', 'org_id', 'created_at', 'created_by', 'expires_at', 'revoked_at', 'last_used_at', 'changed_at'],
+  secrets: ['value'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);
