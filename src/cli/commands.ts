@@ -170,6 +170,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   { synopsis: 'accounts role <account> <role>', summary: 'change the role of an account, by e-mail or id', example: 'svc accounts role ann@example.com viewer', load: async () => (await import('./commands/accounts.ts')).role },
   { synopsis: 'accounts disable <account>', summary: 'disable an account and sign it out everywhere', example: 'svc accounts disable ann@example.com', load: async () => (await import('./commands/accounts.ts')).setDisabled('disable') },
   { synopsis: 'accounts enable <account>', summary: 'enable a disabled account', example: 'svc accounts enable ann@example.com', load: async () => (await import('./commands/accounts.ts')).setDisabled('enable') },
+  { synopsis: 'accounts unlock <account>', summary: 'lift the lock after failed sign-ins', example: 'svc accounts unlock ann@example.com', load: async () => (await import('./commands/accounts.ts')).unlock },
   {
     synopsis: 'accounts invite <email>',
     summary: 'invite someone; shows the link once',

@@ -7,7 +7,7 @@ export const AUDIT_EVENTS = [
   'AgentRegistered', 'AgentDeregistered', 'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued',
   'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted', 'InviteRevoked',
   'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
-  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
+  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'AccountUnlocked', 'PolicyReloaded',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -1,53 +1,57 @@
 /** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
-import { accountIdOf, mayManageRole, parseAccountId, type Account } from '../core/account.ts';
+import { accountIdOf, mayManageRole, parseAccountId } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
 import { unauthenticated, type Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, seesOrg, type Principal, type Role } from '../core/scope.ts';
-import type { AccountReads, AccountTransaction, StoredAccount } from './account-store.ts';
+import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
+import { accountOf, isUnchanged, visible, type AccountInput } from './account-access.ts';
+import { withLock, withLocks, type SeenAccount } from './account-locks.ts';
+import type { AccountTransaction, StoredAccount } from './account-store.ts';
 import { announce, auditEntry, publicAccount, revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
 import type { AccountEvent } from './ports.ts';
-
-export type AccountInput = { readonly principal: Principal; readonly accountId: string };
 
 /**
  * The caller's own account. Faults: `not_found` for a credential that is not an account's, `unauthenticated` when the account
  * is gone, and those of the store.
  */
-export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<Account, Fault>> {
+export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<SeenAccount, Fault>> {
   const id = accountIdOf(principal.subject);
   if (id === undefined) return fail({ kind: 'not_found', what: 'account behind an API key' });
-  const found = await context.store.read((reads) => reads.accountById(id));
+  const found = await context.store.read(async (reads) => {
+    const account = await reads.accountById(id);
+    return account && (await withLock(context, reads, account));
+  });
   if (!found.ok) return found;
-  return found.value === undefined ? unauthenticated('this account is gone') : ok(publicAccount(found.value));
+  return found.value === undefined ? unauthenticated('this account is gone') : ok(found.value);
 }
 
 /**
  * In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`,
  * `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
-export async function listAccounts(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<Account>, Fault>> {
+export async function listAccounts(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<SeenAccount>, Fault>> {
   const page = await listForAdmin(context, request, {
     seen: async (reads, id) => visible(request.principal, await accountOf(reads, id)),
-    list: (reads, listing) => reads.accounts(listing),
+    list: async (reads, listing) => withLocks(context, reads, await reads.accounts(listing)),
   });
-  return page.ok ? ok({ ...page.value, items: page.value.items.map(publicAccount) }) : page;
+  return page.ok ? ok({ ...page.value, items: page.value.items.map((row) => ({ lockedUntilMs: row.lockedUntilMs, ...publicAccount(row) })) }) : page;
 }
 
 /** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */
-export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<Account, Fault>> {
+export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<SeenAccount, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  const found = await context.store.read((reads) => accountOf(reads, accountId));
-  if (!found.ok) return found;
-  const seen = visible(principal, found.value);
-  return seen.ok ? ok(publicAccount(seen.value)) : seen;
+  const found = await context.store.read(async (reads) => {
+    const seen = visible(principal, await accountOf(reads, accountId));
+    return seen.ok ? ok(await withLock(context, reads, seen.value)) : seen;
+  });
+  return found.ok ? found.value : found;
 }
 
 /** Tokens of the old role end at once; sessions go on with the new role. Faults: as `administer`. */
-export async function changeRole(context: AccountsContext, input: AccountInput & { readonly role: Role }): Promise<Result<Account, Fault>> {
+export async function changeRole(context: AccountsContext, input: AccountInput & { readonly role: Role }): Promise<Result<SeenAccount, Fault>> {
   return administer(context, input, async (transaction, account) => {
     if (account.role === input.role) return ok(undefined);
     const { principal, role } = input;
@@ -65,7 +69,7 @@ export async function changeRole(context: AccountsContext, input: AccountInput &
 }
 
 /** A disabled account cannot sign in, and its sessions and tokens end. Faults: as `administer`. */
-export async function setDisabled(context: AccountsContext, input: AccountInput & { readonly disabled: boolean }): Promise<Result<Account, Fault>> {
+export async function setDisabled(context: AccountsContext, input: AccountInput & { readonly disabled: boolean }): Promise<Result<SeenAccount, Fault>> {
   return administer(context, input, async (transaction, account) => {
     if (account.disabled === input.disabled) return ok(undefined);
     if (!input.disabled) return ok({ change: { disabled: false }, event: 'AccountEnabled', announcement: 'enabled', endsSessions: false, payload: {} });
@@ -75,7 +79,7 @@ export async function setDisabled(context: AccountsContext, input: AccountInput 
 }
 
 /** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */
-export async function revokeSessions(context: AccountsContext, input: AccountInput): Promise<Result<Account, Fault>> {
+export async function revokeSessions(context: AccountsContext, input: AccountInput): Promise<Result<SeenAccount, Fault>> {
   const isOwn = accountIdOf(input.principal.subject) === input.accountId;
   return (isOwn ? carryOut : administer)(context, input, async () =>
     ok({ change: {}, event: 'SessionRevoked', announcement: 'sessions_revoked', endsSessions: true, payload: {} }));
@@ -97,12 +101,12 @@ type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promi
  * for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last owner,
  * and those of the store and the audit log.
  */
-async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
+async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<SeenAccount, Fault>> {
   return refuseWithout('admin', input.principal) ?? carryOut(context, input, decide);
 }
 
-async function carryOut(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<Account, Fault>> {
-  const done = await context.store.transact<{ account: StoredAccount; action: AdminAction | undefined }>(async (transaction) => {
+async function carryOut(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<SeenAccount, Fault>> {
+  const done = await context.store.transact<{ account: StoredAccount; seen: SeenAccount; action: AdminAction | undefined }>(async (transaction) => {
     // One change of roles at a time, so that two owners cannot remove each other.
     await transaction.lockRoles();
     const id = parseAccountId(accountId);
@@ -112,7 +116,7 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
     const decided = await decide(transaction, account);
     if (!decided.ok) return decided;
     const action = decided.value;
-    if (action === undefined) return ok({ account, action });
+    if (action === undefined) return ok({ account, seen: await withLock(context, transaction, account), action });
     if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     const change = { ...action.change, tokenEpoch: account.tokenEpoch + 1 };
@@ -121,34 +125,16 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
       ? { ...action.payload, sessions_revoked: await transaction.revokeSessionsOf(account.id, context.clock.nowMs()) }
       : action.payload;
     const recorded = await context.audit.record(auditEntry(action.event, principal.subject, account, { payload }));
-    return recorded.ok ? ok({ account: { ...account, ...change }, action }) : recorded;
+    const changed = { ...account, ...change };
+    return recorded.ok ? ok({ account: changed, seen: await withLock(context, transaction, changed), action }) : recorded;
   });
   if (!done.ok) return done;
-  const { account, action } = done.value;
+  const { account, seen, action } = done.value;
   if (action !== undefined) {
     revokeTokens(context, account.id, account.tokenEpoch);
     announce(context, action.announcement, account);
   }
-  return ok(publicAccount(account));
-}
-
-/** Whether the caller, when it is an account, is still what its token says: another gateway may have demoted or disabled it a moment ago. */
-async function isUnchanged(reads: AccountReads, { subject, role }: Principal): Promise<boolean> {
-  const id = accountIdOf(subject);
-  if (id === undefined) return true;
-  const account = await reads.accountById(id);
-  return account !== undefined && !account.disabled && account.role === role;
-}
-
-async function accountOf(reads: AccountReads, accountId: string): Promise<StoredAccount | undefined> {
-  const id = parseAccountId(accountId);
-  return id && (await reads.accountById(id));
-}
-
-/** The account, when it is the caller's own or of its org; any other is `not_found`. */
-function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
-  const isSeen = account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
-  return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'such account' });
+  return ok(seen);
 }
 
 const isLastOwner = (account: StoredAccount, owners: number): boolean => account.role === 'owner' && !account.disabled && owners <= 1;

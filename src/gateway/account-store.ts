@@ -78,6 +78,8 @@ export type AccountReads = {
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
   /** Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all; undefined where there is none. */
   signInState(attempts: SecretDigest, place: string): Promise<{ readonly lockout: Lockout; readonly hashNear: string | undefined }>;
+  /** Of those that are locked at that time, the end of the lock. */
+  locks(attempts: readonly SecretDigest[], nowMs: number): Promise<ReadonlyMap<SecretDigest, number>>;
   invite(digest: SecretDigest): Promise<StoredInvite | undefined>;
   inviteById(id: string): Promise<StoredInvite | undefined>;
   /** Neither used, revoked nor expired, in order of creation. `orgId` null lists those of every org. */

@@ -4,6 +4,7 @@ import { networkOf } from '../core/client-address.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
+import { unlock } from './account-locks.ts';
 import { revokeTokens, type AccountsContext } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
 import { bounded } from './bounded.ts';
@@ -24,7 +25,7 @@ const USE_CASES = {
   signInMethods, register, login, refresh, logout,
   invite, acceptInvite, listInvites, revokeInvite,
   requestPasswordReset, confirmPasswordReset,
-  me, listAccounts, getAccount, changeRole, setDisabled, revokeSessions,
+  me, listAccounts, getAccount, changeRole, setDisabled, unlock, revokeSessions,
 };
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */

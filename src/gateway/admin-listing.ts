@@ -8,9 +8,9 @@ import { orgInReach, refuseWithout } from '../core/scope.ts';
 import type { AccountListing, AccountReads } from './account-store.ts';
 import type { AccountsContext } from './accounts-context.ts';
 
-export type Rows<Row> = {
+export type Rows<Row extends { readonly sequence: number }> = {
   /** The row of this id, where the caller may see it. */
-  readonly seen: (reads: AccountReads, id: string) => Promise<Result<Row, Fault>>;
+  readonly seen: (reads: AccountReads, id: string) => Promise<Result<Pick<Row, 'sequence'>, Fault>>;
   readonly list: (reads: AccountReads, listing: AccountListing) => Promise<readonly Row[]>;
 };
 

@@ -49,7 +49,7 @@ export type AccessTokens = {
 /** An event about an account for dashboards (contract: WebSocket, kind `account`). */
 export type AccountEvent = {
   readonly change:
-    | 'registered' | 'invited' | 'invite_revoked' | 'signed_in' | 'locked' | 'role_changed' | 'disabled' | 'enabled'
+    | 'registered' | 'invited' | 'invite_revoked' | 'signed_in' | 'locked' | 'unlocked' | 'role_changed' | 'disabled' | 'enabled'
     | 'password_reset' | 'sessions_revoked';
   /** Null for an invite: there is no account yet. */
   readonly accountId: string | null;

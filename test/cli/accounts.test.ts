@@ -17,7 +17,7 @@ afterAll(async () => {
 const svc = (command: string) => cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY } });
 const OWNER = { email: 'owner@example.com', password: 'a long enough passphrase 1' };
 
-test('people are invited, given roles, shut out and let in again, by e-mail or id', async () => {
+test('people are invited, given roles, shut out and let in again, and freed of a lock, by e-mail or id', async () => {
   expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
   const invited = await svc('accounts invite ann@example.com --role viewer');
   expect(invited.stdout).toMatch(/^Invited ann@example\.com as viewer\. Send them this link, which is shown only now and works once, until \S+:\n {2}\S+\n$/);
@@ -35,6 +35,10 @@ test('people are invited, given roles, shut out and let in again, by e-mail or i
   expect((await svc(`accounts disable ${ann.id}`)).stdout).toBe('ann@example.com is disabled, and signed out everywhere.\n');
   expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'ann@example.com', password: 'a long enough passphrase 2' }, null)).status).toBe(401);
   expect((await svc('accounts enable ann@example.com')).stdout).toBe('ann@example.com is enabled.\n');
+  for (let attempt = 0; attempt < 5; attempt++) await gateway.call('POST', '/api/v1/auth/login', { email: 'ann@example.com', password: 'not this one' }, null);
+  expect((await svc('accounts ls')).stdout).toMatch(/^ann@example\.com +developer +- +locked:1[45]m +- +\S+$/m);
+  for (let times = 0; times < 2; times++) expect(await svc('accounts unlock ann@example.com')).toEqual({ status: 0, stdout: 'ann@example.com is not locked.\n', stderr: '' });
+  expect((await svc('accounts ls')).stdout).toMatch(/^ann@example\.com +developer +- +enabled +- +\S+$/m);
   expect(await svc('accounts role nobody@example.com viewer')).toEqual({ status: 1, stdout: '', stderr: 'error: there is no account nobody@example.com\nSee `svc accounts ls`.\n' });
   expect(await svc('accounts role ann@example.com emperor')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/role/) });
 });

@@ -149,6 +149,14 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
     },
     entry: BY_KEY,
   },
+  AccountUnlocked: {
+    provoke: async () => {
+      const { id, email } = await invited();
+      for (let attempt = 0; attempt < 5; attempt += 1) await login(email, 'not the password');
+      await post(`/api/v1/accounts/${id}/unlock`);
+    },
+    entry: BY_KEY,
+  },
   PolicyReloaded: { provoke: () => post('/api/v1/policies/reload'), entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null } } },
 };
 

@@ -220,7 +220,7 @@ test('the list is of one org where one is asked for, and of another org it is re
 test('who am I', async () => {
   const scene = await openScene(await newDatabase());
   const owner = await registerOwner(scene);
-  expect(valueOf(await scene.me({ principal: principalOf(owner) }))).toEqual(owner);
+  expect(valueOf(await scene.me({ principal: principalOf(owner) }))).toEqual({ ...owner, lockedUntilMs: null });
   expect(await scene.me({ principal: ADMIN_KEY })).toEqual(fail({ kind: 'not_found', what: 'account behind an API key' }));
 });
 

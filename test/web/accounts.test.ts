@@ -93,6 +93,22 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await colleague.getByText('Your session has ended').waitFor();
   });
 
+  test('an account that is locked after failed sign-ins is shown as such, and an admin lifts the lock', async () => {
+    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
+    const { invite_token } = (await gateway.call('POST', '/api/v1/auth/invite', { email: 'locked-out@example.com', role: 'viewer' })).body;
+    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token, password: PASSWORD }, null);
+    for (let attempt = 0; attempt < 5; attempt++) await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: 'not this one' }, null);
+    const page = await open();
+    await signIn(page, OWNER, PASSWORD);
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'locked-out@example.com' });
+    await row.getByText('locked until').waitFor();
+    await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).click();
+    await row.getByText('active').waitFor();
+    expect(await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).count()).toBe(0);
+    expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: PASSWORD }, null)).status).toBe(200);
+  });
+
   test('a forgotten password is reset by the link of the mail, which ends the session elsewhere', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const elsewhere = await open();

@@ -47,8 +47,9 @@ export function accountsView() {
       h('td', { class: 'org' }, account.org_id ?? 'all'),
       h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
       h('td', { class: 'nowrap', title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
-      h('td', null, h('span', { class: `state ${account.disabled ? 'revoked' : 'active'}` }, account.disabled ? 'disabled' : 'active')),
+      h('td', null, stateOf(account)),
       h('td', { class: 'row-actions' }, isWithinReach ? [
+        account.locked_until === null ? null : button('Unlock', () => change(account, 'unlock'), { class: 'small', 'aria-label': `Unlock ${account.email}` }),
         button('Sign out', () => signOutEverywhere(account), { class: 'small', 'aria-label': `Sign ${account.email} out everywhere` }),
         account.disabled
           ? button('Enable', () => change(account, 'enable'), { class: 'small', 'aria-label': `Enable ${account.email}` })
@@ -56,7 +57,7 @@ export function accountsView() {
       ] : h('span', { class: 'hint' }, TOO_HIGH)));
   }
 
-  /** @param {any} account @param {'role' | 'enable' | 'disable'} what @param {unknown} [body] */
+  /** @param {any} account @param {'role' | 'enable' | 'disable' | 'unlock'} what @param {unknown} [body] */
   async function change(account, what, body) {
     await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
     await attempt(list.refresh);
@@ -86,6 +87,14 @@ export function accountsView() {
     element: h('section', { class: 'view' }, head, list.element, h('h2', null, 'Open invites'), invites.element),
     renew: async () => { await Promise.all([list.renew(), invites.renew()]); },
   };
+}
+
+/** @param {any} account */
+function stateOf({ disabled, locked_until: lockedUntil }) {
+  if (disabled) return h('span', { class: 'state revoked' }, 'disabled');
+  return lockedUntil === null
+    ? h('span', { class: 'state active' }, 'active')
+    : h('span', { class: 'state paused', title: `After too many failed sign-ins, until ${dateTime(lockedUntil)}` }, `locked until ${dateTime(lockedUntil)}`);
 }
 
 /** @param {any} account */

@@ -15,7 +15,7 @@ const EVENTS = [
   'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted', 'AgentRegistered', 'AgentDeregistered',
   'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued', 'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked',
   'InviteCreated', 'InviteAccepted', 'InviteRevoked', 'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
-  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'PolicyReloaded',
+  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'AccountUnlocked', 'PolicyReloaded',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;

@@ -72,6 +72,12 @@ function readsOn(on: Queryable): AccountReads {
       );
       return { lockout: lockoutOf(row), hashNear: row?.hash_near ?? undefined };
     },
+    locks: async (attempts, nowMs) => {
+      const { rows } = await on.query<{ attempts_digest: string; locked_until: Date }>(
+        'SELECT attempts_digest, locked_until FROM sign_in_failures WHERE attempts_digest = ANY ($1) AND locked_until > $2', [attempts, dateOf(nowMs)],
+      );
+      return new Map(rows.map((row) => [row.attempts_digest as SecretDigest, row.locked_until.getTime()]));
+    },
     invite: (digest) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE digest = $1`, [digest]),
     inviteById: (id) => first(on, inviteOf, `SELECT ${INVITE_COLUMNS} FROM invites WHERE id = $1`, [id]),
     openInvites: async ({ orgId, afterSequence, limit, without }, nowMs) => {

@@ -1,4 +1,4 @@
-/** `svc accounts ls|role|disable|enable|invite|invites|uninvite`: the people of a gateway with an account store. */
+/** `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store. */
 import { Api } from '../api.ts';
 import { CliError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
@@ -10,11 +10,14 @@ import { showList } from './listing.ts';
 const ACCOUNTS = '/api/v1/accounts';
 const INVITES = '/api/v1/auth/invites';
 
+/** Of a lock, with the time until it ends. One word, as every cell: other programs split the table at spaces. */
+const stateOf = (row: Row): string => (row.disabled === true ? 'disabled' : typeof row.locked_until === 'string' ? `locked:${String(awayAt('locked_until')(row))}` : 'enabled');
+
 const COLUMNS: readonly Column[] = [
   { title: 'E-MAIL', cell: 'email', isWhole: true },
   { title: 'ROLE', cell: 'role' },
   { title: 'ORG', cell: 'org_id' },
-  { title: 'STATE', cell: ({ disabled }) => (disabled === true ? 'disabled' : 'enabled') },
+  { title: 'STATE', cell: stateOf },
   { title: 'LOGIN', cell: awayAt('last_login_at') },
   // Ids are not shortened, since part of one cannot be used; the e-mail address identifies the row as well.
   { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
@@ -35,6 +38,13 @@ export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocatio
   const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
   await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ', and signed out everywhere' : ''}.`)]);
 };
+
+export async function unlock(invocation: Invocation): Promise<void> {
+  const { args: [who = ''], globals } = invocation;
+  const api = await Api.of(invocation);
+  const { account } = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
+  await show(globals.output, account, () => [printable(`${emailIn(account)} is not locked.`)]);
+}
 
 export async function invite(invocation: Invocation): Promise<void> {
   const { args: [email = ''], options, globals } = invocation;

@@ -4,6 +4,7 @@ import { ACCESS_TOKEN_SECS, type Account } from '../../core/account.ts';
 import { fail, ok } from '../../core/result.ts';
 import { rfc3339 } from '../../core/rfc3339.ts';
 import { ROLES } from '../../core/scope.ts';
+import type { SeenAccount } from '../../gateway/account-locks.ts';
 import type { OpenInvite } from '../../gateway/invite-admin.ts';
 import type { Link } from '../../gateway/link.ts';
 import type { SignIn } from '../../gateway/login.ts';
@@ -37,10 +38,11 @@ const roleChange = z.strictObject({ role });
 const newAccountView = ({ id, email, role, orgId, createdAtMs }: Account) =>
   ({ id, email, role, org_id: orgId, created_at: rfc3339(createdAtMs) });
 
-const accountView = (account: Account) => ({
+const accountView = (account: SeenAccount) => ({
   ...newAccountView(account),
   disabled: account.disabled,
   last_login_at: rfc3339OrNull(account.lastLoginAtMs),
+  locked_until: rfc3339OrNull(account.lockedUntilMs),
 });
 
 const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpReply => ok({
@@ -147,6 +149,11 @@ const setDisabled = (disabled: boolean) => async ({ principal, params }: Authori
   return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
 };
 
+async function unlock({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const unlocked = await link.call('unlock', { principal, accountId: params.id ?? '' });
+  return unlocked.ok ? ok({ status: 200, body: { account: accountView(unlocked.value) } }) : unlocked;
+}
+
 /** Ends the sessions of the account in the path or, on the path without one, of the caller. */
 async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const accountId = params.id ?? principal.subject.replace(/^account:/, '');
@@ -175,6 +182,7 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
   { method: 'post', path: '/api/v1/accounts/:id/role', access: ADMIN, summary: 'Changes the role of an account', answers: { 200: shownAccount }, refusals: [409], ...withBody(roleChange, changeRole) },
   { method: 'post', path: '/api/v1/accounts/:id/disable', access: ADMIN, summary: 'Disables an account', answers: { 200: shownAccount }, refusals: [409], handle: setDisabled(true) },
   { method: 'post', path: '/api/v1/accounts/:id/enable', access: ADMIN, summary: 'Enables a disabled account', answers: { 200: shownAccount }, handle: setDisabled(false) },
+  { method: 'post', path: '/api/v1/accounts/:id/unlock', access: ADMIN, summary: 'Lifts the lock that failed sign-ins have put on an account', answers: { 200: shownAccount }, handle: unlock },
   { method: 'post', path: '/api/v1/accounts/:id/sessions/revoke', access: ADMIN, summary: 'Signs an account out everywhere', answers: { 204: 'empty' }, handle: revokeSessions },
 ];
 

@@ -161,7 +161,7 @@ export const rotatedKey = z.strictObject({ kid: z.string() });
 export const jwkSet = z.strictObject({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });
 
 const newAccountFields = { id: z.string(), email: z.string(), role: z.enum(ROLES), org_id: z.string().nullable(), created_at: rfc3339 };
-const account = z.strictObject({ ...newAccountFields, disabled: z.boolean(), last_login_at: rfc3339.nullable() });
+const account = z.strictObject({ ...newAccountFields, disabled: z.boolean(), last_login_at: rfc3339.nullable(), locked_until: rfc3339.nullable().meta({ description: 'End of the lock after too many failed sign-ins; null: not locked' }) });
 export const createdAccount = z.strictObject({ account: z.strictObject(newAccountFields) });
 export const shownAccount = z.strictObject({ account });
 export const ownAccount = z.strictObject({ account, scopes });

@@ -95,7 +95,7 @@ test('a person registers, signs in, refreshes, looks and signs out', async () =>
 
   const me = await call('GET', '/api/v1/auth/me', { bearer: refreshed.body.access_token });
   expect(me.body).toEqual({
-    account: { ...registered.body.account, disabled: false, last_login_at: '2030-01-01T00:00:00.000Z' }, scopes: ['read', 'write', 'admin'],
+    account: { ...registered.body.account, disabled: false, last_login_at: '2030-01-01T00:00:00.000Z', locked_until: null }, scopes: ['read', 'write', 'admin'],
   });
 
   const loggedOut = await call('POST', '/api/v1/auth/logout', { headers: { cookie: next } });
