@@ -33,6 +33,7 @@ export function useCasesOf({ config, clock, audit, auditReader, database, accoun
     ...(accounts ?? withoutAccountStore()),
     ...createCredentialUseCases(credentials),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
+    listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),

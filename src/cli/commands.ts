@@ -181,6 +181,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   { synopsis: 'accounts invites', summary: 'list invites that can still be accepted', options: [ORG, LIMIT], example: 'svc accounts invites', load: async () => (await import('./commands/accounts.ts')).invites },
   { synopsis: 'accounts uninvite <invite>', summary: 'revoke an invite, by e-mail or id', example: 'svc accounts uninvite ann@example.com', load: async () => (await import('./commands/accounts.ts')).uninvite },
   { synopsis: 'policy ls', summary: 'list the policies in force', options: [LIMIT], example: 'svc policy ls', load: async () => (await import('./commands/policy.ts')).ls },
+  { synopsis: 'policy rules [policy]', summary: 'list the rules in force, in their order', options: [LIMIT], example: 'svc policy rules search-team', load: async () => (await import('./commands/policy.ts')).rules },
   { synopsis: 'policy reload', summary: 'reload the policy files of the gateway', example: 'svc policy reload', load: async () => (await import('./commands/policy.ts')).reload },
   { synopsis: 'policy validate [path...]', summary: 'find every mistake in policy files, offline', example: 'svc policy validate ./policies', load: async () => (await import('./commands/policy-validate.ts')).run },
   {

@@ -3,7 +3,7 @@ import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts'
 import { hashText } from './hash-text.ts';
 import type { DocumentProblem } from './mapping.ts';
 import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
-import type { PolicyDocument } from './policy-document.ts';
+import type { PolicyDocument, RuleEffect } from './policy-document.ts';
 import { explainingCheck, type Explanation } from './policy-explain.ts';
 import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
 import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
@@ -15,6 +15,22 @@ import { finish, type Steps } from './steps.ts';
 export type PolicyProblem = DocumentProblem & { readonly document: number };
 
 export type DocumentSummary = { readonly name: string; readonly scope: string; readonly ruleCount: number; readonly source: string };
+
+/** A rule as it was written, and the document in which it stands. */
+export type RuleSummary = {
+  readonly policy: string;
+  readonly scope: string;
+  readonly source: string;
+  readonly id: string;
+  readonly effect: RuleEffect;
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  readonly when: string | undefined;
+  readonly reason: string | undefined;
+};
+
+/** `orgId`: as if the documents of all other orgs were not there. `policy`: only the document of that name. */
+export type RuleFilter = { readonly orgId: string | undefined; readonly policy: string | undefined };
 
 /** What `GET /api/v1/policies` answers. */
 export type PolicySummary = {
@@ -91,11 +107,30 @@ export class PolicySet {
 
   /** With `orgId`, as if the documents of all other orgs were not there. */
   summary(orgId?: string): PolicySummary {
-    const documents = orgId === undefined ? this.#documents : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
+    const documents = this.#seenBy(orgId);
     return {
       version: orgId === undefined ? this.version : versionOf(documents),
       documents: documents.map(({ document: { name, scope, rules, source } }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
     };
+  }
+
+  /** In the order in which a check goes through them, from the `from`th on, at most `most`. */
+  rules({ orgId, policy }: RuleFilter, from: number, most: number): readonly RuleSummary[] {
+    const found: RuleSummary[] = [];
+    let before = from;
+    for (const { document: { name, scope, rules, source } } of this.#seenBy(orgId)) {
+      if (policy !== undefined && name !== policy) continue;
+      for (const { id, effect, actions, resources, when, reason } of rules.slice(before, before + most - found.length)) {
+        found.push({ policy: name, scope: formatPolicyScope(scope), source, id, effect, actions, resources, when: when?.source, reason });
+      }
+      before = Math.max(0, before - rules.length);
+      if (found.length === most) break;
+    }
+    return found;
+  }
+
+  #seenBy(orgId: string | undefined): readonly CompiledDocument[] {
+    return orgId === undefined ? this.#documents : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
   }
 }
 

@@ -5,7 +5,7 @@ import { BAD_CURSOR, placeOfCursor } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Explanation } from '../core/policy-explain.ts';
-import type { DocumentSummary, PolicySet } from '../core/policy.ts';
+import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
 import type { Steps } from '../core/steps.ts';
@@ -16,6 +16,7 @@ import type { AuditLog, Clock } from './ports.ts';
 export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
 
 export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
+export type RulesInForce = Page<RuleSummary> & { readonly version: string };
 export type ExplainedCheck = Explanation & { readonly version: string };
 export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
 
@@ -55,6 +56,16 @@ export class PolicyKeeper {
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const end = from + perPage;
     return ok({ version, loadedAtMs: this.#loadedAtMs, items: documents.slice(from, end), next: end < documents.length ? String(end) : undefined });
+  }
+
+  /** In the order in which a check goes through them; with `policy`, those of one document. Seen are those of the documents that `list` shows. */
+  listRules(principal: Principal, policy: string | undefined, { perPage, cursor }: PageRequest): Result<RulesInForce, Fault> {
+    const from = placeOfCursor(cursor);
+    if (from === undefined) return BAD_CURSOR;
+    const orgId = principal.orgId ?? undefined;
+    // One more than asked for tells whether there is a next page.
+    const found = this.#policies.rules({ orgId, policy }, from, perPage + 1);
+    return ok({ version: this.#policies.summary(orgId).version, items: found.slice(0, perPage), next: found.length > perPage ? String(from + perPage) : undefined });
   }
 
   /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */

@@ -9,7 +9,7 @@ import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, ListApiKeys } from './api-key-admin.ts';
 import type { CreatedApiKey } from './api-keys.ts';
 import type { LogRequest, LogText } from './logs.ts';
-import type { ExplainedCheck, PoliciesInForce, Reloaded } from './policies.ts';
+import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 import type { AccessToken } from './ports.ts';
 import type { PublicJwk } from './signing-keys.ts';
 
@@ -32,6 +32,7 @@ export type UseCases = AccountUseCases & {
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
   readonly listPolicies: UseCase<PageRequest & { readonly principal: Principal }, PoliciesInForce>;
+  readonly listRules: UseCase<PageRequest & { readonly principal: Principal; readonly policy: string | undefined }, RulesInForce>;
   readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** A ticket that opens one WebSocket as this bearer. */

@@ -174,6 +174,8 @@ test('budgets, policies and a reload are shown', async () => {
   await gateway.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 'cents', agent_id: 'm1' }, cost_usd: 0.002 });
   expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
   expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
+  expect((await svc('policy rules starter')).stdout).toMatch(/^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN\nstarter +\S+ +(allow|deny) /);
+  expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'There is no rule.\n' });
   expect((await svc('policy reload')).stdout).toMatch(/^The policies were read again; version [0-9a-f]{16} is in force\.\n$/);
 });
 

@@ -53,7 +53,7 @@ async function live(org: string): Promise<void> {
 
 beforeAll(async () => {
   const policyPath = join(folder, 'policies.yaml');
-  const policies = [ALLOW_ALL.replace('actions: ["*"]', 'actions: ["llm.call", "tool.call"]'), 'budget: { org_daily_limit_usd: 1000 }\n', ...ORGS.map((org) => `---\nname: ${org}-policy\nscope: org:${org}\nrules: []\n`)];
+  const policies = [ALLOW_ALL.replace('actions: ["*"]', 'actions: ["llm.call", "tool.call"]'), 'budget: { org_daily_limit_usd: 1000 }\n', ...ORGS.map((org) => `---\nname: ${org}-policy\nscope: org:${org}\nrules: [{ id: ${org}-rule, effect: deny, actions: [never] }]\n`)];
   writeFileSync(policyPath, policies.join(''));
   gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath, SVC_OPS_TTL_SECS: '3600', SVC_DATABASE_URL: 'embedded' } });
   for (const org of ORGS) {
@@ -88,7 +88,7 @@ const LISTINGS = ROWS.filter((row) => row.method === 'get' && !row.path.includes
 const FILTERS: Readonly<Partial<Record<QueryName, string>>> = {
   org_id: 'acme', team_id: 'search', agent_id: 'crawler', state: 'running', event_type: 'ActionAllowed', decision: 'allow',
   op_id: opOf('acme'), actor: 'agent:acme/search/crawler', since: '2020-01-01T00:00:00Z', until: '2100-01-01T00:00:00Z',
-  format: 'csv', per_page: '1000', types: 'ops_change', snapshot: 'true', lineage: 'true',
+  format: 'csv', policy: 'acme-policy', per_page: '1000', types: 'ops_change', snapshot: 'true', lineage: 'true',
 };
 const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
 
@@ -140,6 +140,7 @@ const PROBES: Readonly<Record<string, readonly Probe[]>> = {
     (org) => ({ path: '/api/v1/usage', body: { agent: agentOf(org), cost_usd: 1 } }),
     (org) => ({ path: '/api/v1/usage', body: { agent: agentOf('acme'), cost_usd: 0, op_id: opOf(org) } }),
   ],
+  'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
   'post /api/v1/policies/explain': [
     (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),
     (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf('acme'), caller: agentOf(org), action: 'llm.call' } }),

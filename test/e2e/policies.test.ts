@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { policyPage, policyReload } from '../../src/wire/http/shapes.ts';
+import { policyPage, policyReload, rulePage } from '../../src/wire/http/shapes.ts';
 import { temporaryFolder } from '../gateway/harness.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -67,6 +67,30 @@ test('the documents in force are shown, and to a credential of an org only the g
   expect((await seen('globex')).documents.map(({ name }: any) => name)).toEqual(['everything', 'globex-team']);
   const page = (await gateway.call('GET', '/api/v1/policies?per_page=2')).body;
   expect((await gateway.call('GET', `/api/v1/policies?per_page=2&cursor=${page.next_cursor}`)).body.documents.map(({ name }: any) => name)).toEqual(['globex-team']);
+});
+
+test('the rules in force are shown as they were written and in the order in which a check goes through them, and to a credential of an org no other org\'s', async () => {
+  const acme = '---\nname: acme-team\nscope: team:acme/search\nrules:\n  - { id: first, effect: deny, actions: ["tool.*"], resources: [a, "b*"], when: attributes.size > 3, reason: too large }\n  - { id: second, effect: allow }\n';
+  const globex = '---\nname: globex-only\nscope: org:globex\nrules:\n  - { id: hidden, effect: deny }\n';
+  await inForce(acme + globex + ALLOW_ALL.replace(/^(?!---)/, '---\n'));
+  const of = async (query: string, bearer?: string) => (await gateway.call('GET', `/api/v1/policies/rules${query}`, undefined, bearer)).body;
+  const idsOf = ({ rules }: any) => rules.map(({ policy, id }: any) => `${policy}/${id}`);
+  const all = await of('');
+  expect(rulePage.safeParse(all).error).toBeUndefined();
+  const [global] = idsOf(all);
+  expect(idsOf(all)).toEqual([expect.stringMatching(/^everything\//), 'globex-only/hidden', 'acme-team/first', 'acme-team/second']);
+  expect(all.version).toBe((await gateway.call('GET', '/api/v1/policies')).body.version);
+  expect(all.rules[2]).toEqual({
+    policy: 'acme-team', scope: 'team:acme/search', source: expect.any(String), id: 'first', effect: 'deny', actions: ['tool.*'], resources: ['a', 'b*'], when: 'attributes.size > 3', reason: 'too large',
+  });
+  expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });
+  const pages = [await of('?per_page=3')];
+  pages.push(await of(`?per_page=3&cursor=${pages[0].next_cursor}`));
+  expect([pages.flatMap(idsOf), pages[1].next_cursor]).toEqual([idsOf(all), null]);
+  expect(idsOf(await of('?policy=acme-team&per_page=1&cursor=1'))).toEqual(['acme-team/second']);
+  const acmes = await key(gateway, ['read'], 'acme');
+  expect(idsOf(await of('', acmes))).toEqual([global, 'acme-team/first', 'acme-team/second']);
+  expect(idsOf(await of('?policy=globex-only', acmes))).toEqual([]);
 });
 
 test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {

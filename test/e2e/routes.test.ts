@@ -56,6 +56,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
   'get /api/v1/policies': scoped(200, 200, 200, 200),
+  'get /api/v1/policies/rules': scoped(200, 200, 200, 200),
   'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
   'post /api/v1/policies/reload': scoped(403, 403, 403, 200),
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),

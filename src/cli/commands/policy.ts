@@ -1,4 +1,4 @@
-/** `svc policy ls|reload`: the policies in force at the gateway. */
+/** `svc policy ls|rules|reload`: the policies in force at the gateway. */
 import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
@@ -18,6 +18,24 @@ export const ls: Run = (invocation) => showList(invocation, {
   key: 'documents',
   columns: COLUMNS,
   none: 'There is no policy document, so every check is denied.',
+});
+
+const RULE_COLUMNS: readonly Column[] = [
+  { title: 'POLICY', cell: 'policy', isWhole: true },
+  { title: 'RULE', cell: 'id', isWhole: true },
+  { title: 'EFFECT', cell: 'effect' },
+  { title: 'ACTIONS', cell: 'actions' },
+  { title: 'RESOURCES', cell: 'resources' },
+  { title: 'WHEN', cell: 'when' },
+];
+
+/** In the order in which a check goes through them. */
+export const rules: Run = (invocation) => showList(invocation, {
+  path: '/api/v1/policies/rules',
+  key: 'rules',
+  query: { policy: invocation.args[0] },
+  columns: RULE_COLUMNS,
+  none: 'There is no rule.',
 });
 
 /** A set with a mistake is refused by the gateway, which keeps the one before. */

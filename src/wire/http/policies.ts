@@ -8,9 +8,9 @@ import type { Link } from '../../gateway/link.ts';
 import { isLongerThan, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../field-rules.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/malformed.ts';
-import { agentIdentity, moneyUsd, optional, optionalOr, readPage, ruled, withBody } from './body.ts';
+import { agentIdentity, moneyUsd, optional, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
-import { policyExplanation, policyPage, policyReload } from './shapes.ts';
+import { policyExplanation, policyPage, policyReload, rulePage } from './shapes.ts';
 import { cursorView } from './views.ts';
 
 const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `must be at most ${bytes} bytes`);
@@ -35,6 +35,17 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
   return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, ...cursorView(listed.value) } });
 }
 
+async function listRules({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const names = readNames(query, ['policy']);
+  if (!names.ok) return names;
+  const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
+  if (!listed.ok) return listed;
+  const rules = listed.value.items.map(({ when, reason, ...rule }) => ({ ...rule, when: when ?? null, reason: reason ?? null }));
+  return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
+}
+
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
   const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
   const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
@@ -56,6 +67,7 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 
 export const policyRoutes: readonly Route[] = [
   { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, isQueued: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
+  { method: 'get', path: '/api/v1/policies/rules', access: { scope: 'read' }, isQueued: true, summary: 'Lists the rules in force, in the order in which a check goes through them', query: ['policy', 'per_page', 'cursor'], answers: { 200: rulePage }, handle: listRules },
   { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing', answers: { 200: policyExplanation }, ...withBody(check, explain) },
   { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reloads the policy files, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
 ];

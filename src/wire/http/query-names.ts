@@ -17,6 +17,7 @@ export const QUERY = {
   actor: z.string().min(1).meta({ description: 'Only entries caused by this actor, such as `key:<id>`.' }),
   since: time.meta({ description: 'Only entries at or after this time.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
+  policy: z.string().min(1).meta({ description: 'Only the policy document of this name.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
   per_page: z.int().min(1).max(MAX_PER_PAGE).meta({ description: 'Maximum items per page.', default: DEFAULT_PER_PAGE }),
   cursor: z.string().meta({ description: '`next_cursor` of the previous page.' }),

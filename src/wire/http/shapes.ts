@@ -34,6 +34,22 @@ export const policyPage = z.strictObject({
   next_cursor: nextCursor,
 });
 
+export const rulePage = z.strictObject({
+  version: z.string(),
+  rules: z.array(z.strictObject({
+    policy: z.string(),
+    scope: z.string(),
+    source: z.string(),
+    id: z.string(),
+    effect: z.enum(['allow', 'deny']),
+    actions: z.array(z.string()),
+    resources: z.array(z.string()),
+    when: z.string().nullable(),
+    reason: z.string().nullable(),
+  })).meta({ description: 'In the order in which a check goes through them.' }),
+  next_cursor: nextCursor,
+});
+
 export const policyReload = z.strictObject({ version: z.string(), documents: z.int(), changed: z.boolean(), warnings: z.array(z.string()) });
 
 export const policyExplanation = z.strictObject({
