@@ -13,13 +13,28 @@ export const BROWSER_PATH: string | undefined = [process.env.CHROMIUM_PATH ?? ''
 
 export const NO_BROWSER = 'there is no Chromium here; install it, or name it with CHROMIUM_PATH';
 
+/**
+ * Each page has a window of its own, for which Chromium also draws a menu below its address line and keeps a process in reserve:
+ * three processes that no test sees, and more work than the page. The others are those that playwright turns off, because only the
+ * last list counts.
+ */
+const FEATURES_OFF = [
+  'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess',
+  'AimEnabled', 'AvoidCorsURLLoaderRestartOnRedirect', 'AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'LensOverlay', 'MediaRouter', 'NetworkTimeServiceQuerying', 'OptimizationHints',
+  'PaintHolding', 'PreconnectToSearch', 'ThirdPartyStoragePartitioning',
+];
+
 export async function openBrowser(): Promise<Browser> {
   if (BROWSER_PATH === undefined) throw new Error(NO_BROWSER);
   return chromium.launch({
     executablePath: BROWSER_PATH,
     // It makes a socket in its temp folder, and ends where the path of that is longer than the system takes.
     env: { ...process.env, TMPDIR: '/tmp' },
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    args: [
+      '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+      `--disable-features=${FEATURES_OFF.join()}`,
+    ],
   });
 }
 
