@@ -34,6 +34,7 @@ export async function openBrowser(): Promise<Browser> {
     args: [
       '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
       `--disable-features=${FEATURES_OFF.join()}`,
+      '--renderer-process-limit=1', // the dashboard asks to be apart from what was shown before, which here is an empty page in a process of its own
     ],
   });
 }
