@@ -10,7 +10,7 @@ export const loginBounds = (config: Config): Bounds => ({
   atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
   waiting: config.SVC_CRYPTO_QUEUE,
   waitMs: 10_000,
-  what: 'signing in',
+  what: 'sign-in',
 });
 
 /** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */

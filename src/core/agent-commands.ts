@@ -18,7 +18,7 @@ export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { prin
   const key = agentKeyOf(agent);
   const holder = agents.ownerOf(credential);
   // Two agents with one token could not be told apart. The message must not say whose token it is.
-  if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is in use; choose another, or leave it out to get a fresh one' }));
+  if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is already in use; choose another, or omit it to have one generated' }));
   const problem = parent === undefined ? undefined : problemOfParent(agents, agent, parent);
   if (problem !== undefined) return unchanged(invalid('parent', problem));
   const before = agents.registrationOf(key);
@@ -43,20 +43,20 @@ export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { prin
 }
 
 function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: AgentIdentity): string | undefined {
-  if (parent.orgId !== agent.orgId) return 'must be an agent of the same org';
+  if (parent.orgId !== agent.orgId) return 'must be an agent in the same org';
   const key = agentKeyOf(parent);
   if (!(agents.get(key)?.isRegistered ?? false)) return `agent ${key} is not registered`;
   switch (agents.descends(key, agentKeyOf(agent))) {
     case true: return 'an agent cannot descend from itself';
     case false: return undefined;
-    default: return `agent ${key} has too many ancestors; an agent has at most ${MAX_ANCESTORS}`;
+    default: return `agent ${key} has too many ancestors; the maximum is ${MAX_ANCESTORS}`;
   }
 }
 
 function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {
-  if (agents.registeredCount >= maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' });
+  if (agents.registeredCount >= maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' });
   const ofOrg = orgId === '' ? 0 : agents.groups.orgs.get(orgId)?.agents.size ?? 0;
-  return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' }) : undefined;
+  return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' }) : undefined;
 }
 
 /** Removes an agent's registration. Its entry, and the signals to its operations, stay until it has no operations left. */

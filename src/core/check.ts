@@ -35,7 +35,7 @@ export type CheckState = {
 
 const deny = (reason: string): PolicyDecision => ({ kind: 'deny', reason, policy: undefined, ruleId: undefined });
 
-const OTHER_AGENTS_OP = deny('the operation belongs to another agent; use a trace and span of your own');
+const OTHER_AGENTS_OP = deny('the operation belongs to another agent; use your own trace_id and span_id');
 
 /** Operations in these states take no further checks (contract: gRPC, rule 3). */
 const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
@@ -192,11 +192,11 @@ const denied = (reason: string, opState: OpState | undefined): Replies['check'] 
  * Agents without an org do not count as an org.
  */
 export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {
-  if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of operations' });
+  if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the operation registry' });
   // While there are fewer operations in all than one org may have, no org can be full.
   if (orgId === '' || ops.size < maxOrgOps) return undefined;
   const ofOrg = agents.groups.orgs.get(orgId)?.opCount ?? 0;
-  return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' }) : undefined;
+  return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' }) : undefined;
 }
 
 /** Names the cap and not its amounts: what all orgs together spend is no agent's business. */

@@ -35,8 +35,8 @@ const isSame = (one: AgentIdentity, other: AgentIdentity): boolean =>
 
 /** The message for a refused identity. It reveals nothing beyond what the caller sent. */
 export const REFUSAL: Readonly<Record<Exclude<Identified['kind'], 'agent'>, string>> = {
-  'no-credential': 'no credential token was presented; register the agent and send its token',
+  'no-credential': 'no credential token presented; register the agent and send its token',
   'unknown-credential': 'the credential token is not registered; register the agent again to get a new one',
   impersonation: 'the credential token is registered to a different agent',
-  'org-out-of-reach': 'the credential does not reach the org of the claimed agent',
+  'org-out-of-reach': 'the credential has no access to the org of the claimed agent',
 };

@@ -18,13 +18,13 @@ import type { AccountEvent } from './ports.ts';
  */
 export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<SeenAccount, Fault>> {
   const id = accountIdOf(principal.subject);
-  if (id === undefined) return fail({ kind: 'not_found', what: 'account behind an API key' });
+  if (id === undefined) return fail({ kind: 'not_found', what: 'account behind this API key' });
   const found = await context.store.read(async (reads) => {
     const account = await reads.accountById(id);
     return account && (await withLock(context, reads, account));
   });
   if (!found.ok) return found;
-  return found.value === undefined ? unauthenticated('this account is gone') : ok(found.value);
+  return found.value === undefined ? unauthenticated('this account no longer exists') : ok(found.value);
 }
 
 /**
@@ -117,7 +117,7 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
     if (!decided.ok) return decided;
     const action = decided.value;
     if (action === undefined) return ok({ account, seen: await withLock(context, transaction, account), action });
-    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
+    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account was just changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     const change = { ...action.change, tokenEpoch: account.tokenEpoch + 1 };
     await transaction.changeAccount(account.id, change);
@@ -139,4 +139,4 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
 
 const isLastOwner = (account: StoredAccount, owners: number): boolean => account.role === 'owner' && !account.disabled && owners <= 1;
 
-const lastOwner = (): Result<never, Fault> => fail({ kind: 'conflict', detail: 'this is the last owner; make somebody else owner first' });
+const lastOwner = (): Result<never, Fault> => fail({ kind: 'conflict', detail: 'this is the last owner; make another account an owner first' });

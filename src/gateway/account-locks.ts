@@ -43,7 +43,7 @@ export async function unlock(context: AccountsContext, { principal, accountId }:
     const attempts = attemptsOn(account);
     const lockout = await transaction.lockLockout(attempts, nowMs);
     if (lockedForSecs(lockout, nowMs) === undefined) return ok({ account, isLifted: false });
-    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account has just been changed; sign in again');
+    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account was just changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
     const recorded = await context.audit.record(auditEntry('AccountUnlocked', principal.subject, account));

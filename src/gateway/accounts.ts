@@ -65,7 +65,7 @@ export function createAccounts(context: AccountsContext): Accounts {
   });
   const resets: ResetQueue = {
     backlog,
-    onFailed: throttle(context.clock, (fields) => context.log.warn('a password reset was asked for and could not be prepared', fields)),
+    onFailed: throttle(context.clock, (fields) => context.log.warn('a requested password reset could not be prepared', fields)),
     onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
   };
   const registration = new RegistrationTeller(context);

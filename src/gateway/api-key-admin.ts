@@ -41,9 +41,9 @@ export async function createApiKey(keys: ApiKeys, principal: Principal, input: C
 function refusalOf(principal: Principal, { name, scopes, orgId, expiresAtMs }: NewApiKey, nowMs: number): Result<never, Fault> | undefined {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  if (!NAME.test(name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters, none of them a control character`);
+  if (!NAME.test(name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters without control characters`);
   if (scopes.length === 0) return invalid('scopes', 'must name at least one scope');
-  if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== null && !isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
   if (orgId !== null && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid('expires_at', 'must be in the future');
   return undefined;
@@ -72,6 +72,6 @@ export async function revokeApiKey(keys: ApiKeys, principal: Principal, id: stri
   const found = await keys.find({ id });
   if (!found.ok) return found;
   const key = found.value;
-  if (key === undefined || !seesOrg(principal, key.orgId)) return fail({ kind: 'not_found', what: 'such API key' });
+  if (key === undefined || !seesOrg(principal, key.orgId)) return fail({ kind: 'not_found', what: 'API key' });
   return keys.revoke(key, principal.subject);
 }

@@ -174,9 +174,9 @@ export class ApiKeys {
     const { clock, maxOrgKeys } = this.#deps;
     const most = mostKeysOf(maxOrgKeys);
     const problem = this.#index.countOf(orgId, clock.nowMs()) + adding >= maxOrgKeys
-      ? `has as many usable API keys as an org may have, ${maxOrgKeys}: revoke some`
+      ? `has reached its limit of ${maxOrgKeys} valid API keys; revoke some`
       : this.#index.countOf(orgId, this.#longAgoMs()) + adding >= most
-        ? `has as many API keys as an org may have, with those that ended in the last ${LISTED_WHEN_OVER_MS / DAY_MS} days, ${most}: wait`
+        ? `has reached its limit of ${most} API keys, including those that ended in the last ${LISTED_WHEN_OVER_MS / DAY_MS} days; wait`
         : undefined;
     return problem === undefined ? undefined : fail({ kind: 'conflict', detail: `org ${orgId} ${problem}, or have SVC_MAX_ORG_API_KEYS raised` });
   }

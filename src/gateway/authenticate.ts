@@ -28,7 +28,7 @@ const MAX_BEARER_LENGTH = 4096;
 export function createAuthenticator({ apiKeys, tokens, revocations }: AuthenticatorDeps): Authenticator {
   return {
     authenticate: async (bearer) => {
-      if (bearer.length > MAX_BEARER_LENGTH) return unauthenticated('the credential is too long to be one');
+      if (bearer.length > MAX_BEARER_LENGTH) return unauthenticated('the credential is too long to be valid');
       const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
       if (!looked.ok) return looked;
       // Keys first: a key that the operator chose may have any shape, also that of a token.

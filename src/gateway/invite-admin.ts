@@ -69,7 +69,7 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
     if (!seen.ok) return seen;
     const invite = seen.value;
     if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
-    if (invite.usedAtMs !== null) return fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' });
+    if (invite.usedAtMs !== null) return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
     if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
     await transaction.revokeInvite(invite.id, nowMs);
     const recorded = await context.audit.record({
@@ -92,5 +92,5 @@ const find = async (by: (id: string) => Promise<StoredInvite | undefined>, id: s
 /** The invite, when it binds to the caller's org; any other is `not_found`. */
 function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {
   const isSeen = invite !== undefined && seesOrg(principal, invite.orgId);
-  return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'such invite' });
+  return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'invite' });
 }

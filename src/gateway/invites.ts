@@ -63,7 +63,7 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
 function orgToBind(principal: Principal, asked: string | undefined, role: Role): Result<string | null, Fault> {
   const orgId = asked ?? principal.orgId;
   if (orgId === null) return ok(null);
-  if (!isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (!isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
   if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
   return role === 'owner' ? invalid('org_id', 'an owner cannot be bound to an org') : ok(orgId);
 }

@@ -140,7 +140,7 @@ async function refuseLocked(context: AccountsContext, attempt: Attempt, retryAft
   return recorded.ok ? fail({ kind: 'account_locked', retryAfterSecs }) : recorded;
 }
 
-const wrongCredentials = (): Result<never, Fault> => unauthenticated('the e-mail or the password is wrong');
+const wrongCredentials = (): Result<never, Fault> => unauthenticated('wrong e-mail or password');
 
 function failureEntry({ account, input }: Attempt, eventType: 'LoginFailed' | 'AccountLocked', reason: string): AuditDraft {
   const payload = { address: input.address };

@@ -64,13 +64,13 @@ const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
   to,
   subject: 'Reset your password',
   text: [
-    'Somebody, probably you, asked to reset the password of your account at',
+    'Someone, probably you, requested a password reset for your account at',
     `${publicUrl}`,
     '',
-    'To choose a new one, open this link within one hour. It works once:',
+    'To choose a new password, open this link within one hour. It works only once:',
     `${publicUrl}/#/reset-password/${secret}`,
     '',
-    'If it was not you, ignore this mail: your password stays as it is.',
+    'If it was not you, ignore this e-mail; your password stays the same.',
     '',
   ].join('\n'),
 });

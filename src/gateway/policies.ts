@@ -34,7 +34,7 @@ export type PolicyKeeperDeps = {
 
 /** Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files. */
 const MAX_RELOADS = 64;
-const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'reloading policies', retryAfterSecs: 1 } as const);
+const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 } as const);
 
 export class PolicyKeeper {
   readonly #deps: PolicyKeeperDeps;

@@ -69,7 +69,7 @@ export class RegistrationTeller {
 
 export function readEmail(text: string): Result<EmailAddress, Fault> {
   const email = parseEmail(text);
-  return email === undefined ? invalid('email', 'is not an e-mail address') : ok(email);
+  return email === undefined ? invalid('email', 'is not a valid e-mail address') : ok(email);
 }
 
 /** The hash of a password that keeps the rules. */

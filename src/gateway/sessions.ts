@@ -53,7 +53,7 @@ const exchange = (context: AccountsContext, digest: RefreshToken['digest'], { to
     if (standing.kind === 'dead') return ok('ended');
     if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
     const { token: { session }, account } = standing;
-    if (account.tokenEpoch !== tokenEpoch) return fail({ kind: 'conflict', detail: 'the account has just been changed; try again' });
+    if (account.tokenEpoch !== tokenEpoch) return fail({ kind: 'conflict', detail: 'the account was just changed; try again' });
     await Promise.all([
       transaction.rotateRefreshToken(digest, nowMs),
       transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + next.lifetimeMs }, session.id),
@@ -71,7 +71,7 @@ export async function logout(context: AccountsContext, { refreshToken }: LogoutI
 }
 
 /** Why a session ends before its time, as the audit log says it. Nobody knows who replays a cookie. */
-const ENDINGS = { logout: 'logout', replay: 'a refresh token that had been exchanged was presented again' } as const;
+const ENDINGS = { logout: 'logout', replay: 'a refresh token that was already used was presented again' } as const;
 type Ending = keyof typeof ENDINGS;
 
 async function standingOf(reads: AccountReads, token: RefreshToken | undefined, nowMs: number): Promise<Standing> {

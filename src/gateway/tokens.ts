@@ -50,7 +50,7 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
       if (!looked.ok) return looked;
       const key = apiKeys.authenticate(digestOf(bearer));
-      if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'an API key is exchanged here, and this is none that is in force' });
+      if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'this is not a valid API key, and only an API key can be exchanged for a token' });
       const granted = grantedScopes(key, scopes);
       if (!granted.ok) return granted;
       const jti = newTokenId();
@@ -75,7 +75,7 @@ const boundTo = (orgId: string | null) => (orgId === null ? {} : { org_id: orgId
 
 function grantedScopes(key: ApiKey, asked: readonly Scope[] | undefined): Result<readonly Scope[], Fault> {
   if (asked === undefined) return ok(key.scopes);
-  if (asked.length === 0) return invalid('scopes', 'must name at least one scope, or be left out');
+  if (asked.length === 0) return invalid('scopes', 'must name at least one scope, or be omitted');
   const lacking = asked.find((scope) => !holds(key.scopes, scope));
   if (lacking !== undefined) return fail({ kind: 'insufficient_scope', needed: lacking, held: key.scopes });
   return ok(SCOPES.filter((scope) => asked.includes(scope)));

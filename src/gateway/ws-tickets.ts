@@ -95,4 +95,4 @@ export class WsTickets {
   }
 }
 
-const NO_TICKET = fail({ kind: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' } as const);
+const NO_TICKET = fail({ kind: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' } as const);

@@ -85,4 +85,4 @@ export class AuditReaderLink implements AuditReads {
 /** A later piece of an export. Half an export is of no use, so it is refused at its start or not at all; it asks for one piece at a time. */
 const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
 
-const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } as const);
+const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log reader' } as const);

@@ -9,7 +9,7 @@ import type { TokenFrame } from './crypto-tasks.ts';
 
 export type TokensDeps = { readonly lane: CryptoLane; readonly keys: SigningKeys; readonly clock: Clock; readonly frame: TokenFrame };
 
-const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is not valid here, or no longer' };
+const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is invalid or has expired' };
 
 /** Signs and verifies access tokens on the crypto threads. What can be checked without the signature is checked here first. */
 export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {

@@ -5,7 +5,7 @@ import { digestOf } from '../gateway/secret-token.ts';
 /** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (contract: gRPC, RegisterAgent). */
 export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);
 
-export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; leave it out to get a fresh one';
+export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; omit it to have one generated';
 
 const TOKEN_BYTES = 32;
 

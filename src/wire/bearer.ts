@@ -18,7 +18,7 @@ export const voucherPrincipal = (ports: WirePorts, credentialToken: string, auth
  * limits). The agents' own calls, which come as often as checks, do not.
  */
 export async function requireOperator(ports: WirePorts, authorization: string | undefined): Promise<Result<Principal, Fault>> {
-  if (authorization === undefined) return fail({ kind: 'unauthenticated', detail: 'send an API key or a token as bearer in the authorization metadata' });
+  if (authorization === undefined) return fail({ kind: 'unauthenticated', detail: 'no credential presented; send an API key or access token as a bearer in the authorization metadata' });
   const principal = await authenticateWriter(ports, authorization);
   if (!principal.ok) return principal;
   const permit = await ports.link.call('takePermit', { limit: 'credential', key: principal.value.subject });
@@ -27,7 +27,7 @@ export async function requireOperator(ports: WirePorts, authorization: string | 
 
 export async function authenticateWriter(ports: WirePorts, authorization: string): Promise<Result<Principal, Fault>> {
   const bearer = bearerOf(authorization);
-  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'the authorization must be the word Bearer and a credential' });
+  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'the authorization must have the form Bearer <credential>' });
   const principal = await ports.authenticate(bearer);
   return principal.ok ? refuseWithout('write', principal.value) ?? principal : principal;
 }

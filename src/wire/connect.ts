@@ -147,10 +147,10 @@ export function connectError(fault: Fault): ConnectReply {
 const errorReply = (code: RpcCode, status: HttpStatus, message: string, headers: ConnectReply['headers']): ConnectReply =>
   ({ status, contentType: 'application/json', content: `{"code":"${code}","message":${quote(message)}}`, headers });
 
-const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the time given by connect-timeout-ms is over', [['svc-code', 'deadline_exceeded']]);
-const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'this is called with POST', [['svc-code', 'method_not_allowed'], ['allow', 'POST']]);
-const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send it as it is', [['svc-code', 'unsupported_media_type']]);
-const CALL_OVER_GRPC = 'this is a stream; call it over gRPC';
+const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the timeout set by connect-timeout-ms has expired', [['svc-code', 'deadline_exceeded']]);
+const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'call this method with POST', [['svc-code', 'method_not_allowed'], ['allow', 'POST']]);
+const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send the body uncompressed', [['svc-code', 'unsupported_media_type']]);
+const CALL_OVER_GRPC = 'this is a streaming method; call it over gRPC';
 const STREAM = errorReply('unimplemented', 501, CALL_OVER_GRPC, [['svc-code', 'unimplemented']]);
 const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [
   ['svc-code', 'unsupported_media_type'], ['accept-post', 'application/json, application/proto'],

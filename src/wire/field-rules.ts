@@ -5,10 +5,10 @@ export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
 export const MAX_LABEL_BYTES = 256;
 
-export const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..';
-export const ORG_RULE = `${NAME_RULE}, nor - alone`;
+export const NAME_RULE = 'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
+export const ORG_RULE = `${NAME_RULE} or "-"`;
 
-const OP_HALF = '1 to 256 bytes without white space, control or invisible characters, or ":"';
+const OP_HALF = '1 to 256 bytes without whitespace, control or invisible characters, or ":"';
 export const OP_HALF_RULE = `must be ${OP_HALF}`;
 export const OP_ID_RULE = `must be <trace_id>:<span_id>, each ${OP_HALF}`;
 

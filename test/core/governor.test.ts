@@ -144,7 +144,7 @@ describe('a call of an agent\'s own', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     const ask = (voucher: object) => governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: undefined, ...voucher } as never, 2) as unknown as { readonly reply: object; readonly effects: readonly object[] };
-    expect(ask({})).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'no credential token was presented; register the agent and send its token' } }, effects: [] });
+    expect(ask({})).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'no credential token presented; register the agent and send its token' } }, effects: [] });
     expect(ask({ credential: 'unknown' })).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'the credential token is not registered; register the agent again to get a new one' } }, effects: [] });
     expect(ask({ principal: BOUND })).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
     expect(ask({ credential: digestOf(SIBLING), principal: ADMIN })).toMatchObject({
@@ -289,7 +289,7 @@ describe('limits and failures', () => {
     const register = (op: string, agent: AgentIdentity) => governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
     expect(register('t:1', CRAWLER).ok).toBe(true);
     governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
-    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations of this org' } };
+    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' } };
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
     expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
     expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
@@ -309,7 +309,7 @@ describe('limits and failures', () => {
     const register = (orgId: string, agentId: string, secret = agentId) => governor.apply<'register-agent'>(
       { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId }, credential: secret as SecretDigest, parent: undefined }, 1).reply;
     expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
-    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents of this org' } };
+    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' } };
     expect(register('globex-labs', 'c')).toEqual(full);
     expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
     expect(register('initech', 'd').ok).toBe(true);
@@ -329,7 +329,7 @@ describe('limits and failures', () => {
     const orgs = ['one', 'two', '', 'four', 'five', 'six'].map((orgId, at) => governor.apply<'register-agent'>(
       { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId: 'a' }, credential: `secret-${at}` as SecretDigest, parent: undefined }, 1).reply);
     expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
-    expect(orgs[2]).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the registry of agents' } });
+    expect(orgs[2]).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' } });
   });
 
   test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
@@ -356,7 +356,7 @@ describe('limits and failures', () => {
     const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
       governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent }, 1).reply;
     for (const chain of ['a', 'b']) for (let n = 0; n <= 1_000; n += 1) expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
-    const tooMany = (of: string) => ({ ok: false, fault: { kind: 'invalid_argument', field: 'parent', problem: `agent acme/search/${of} has too many ancestors; an agent has at most 1000` } });
+    const tooMany = (of: string) => ({ ok: false, fault: { kind: 'invalid_argument', field: 'parent', problem: `agent acme/search/${of} has too many ancestors; the maximum is 1000` } });
     expect(register(named('a', 1_001), named('a', 1_000))).toEqual(tooMany('a1000'));
     // Two chains may become one, which nobody makes longer then.
     expect(register(named('b', 0), named('a', 999)).ok).toBe(true);

@@ -15,27 +15,27 @@ test.each([
 ])('%j is taken', (password) => expect(problemOf(password)).toBeUndefined());
 
 test.each([
-  ['', 'the password is shorter than 12 characters'],
-  ['elevenchars', 'the password is shorter than 12 characters'],
-  ['\u{1f600}'.repeat(11), 'the password is shorter than 12 characters'],
-  ['x'.repeat(200) + 'y'.repeat(57), 'the password is longer than 256 characters'],
-  ['a'.repeat(1_000_000), 'the password is longer than 256 characters'],
+  ['', 'the password must be at least 12 characters long'],
+  ['elevenchars', 'the password must be at least 12 characters long'],
+  ['\u{1f600}'.repeat(11), 'the password must be at least 12 characters long'],
+  ['x'.repeat(200) + 'y'.repeat(57), 'the password must be at most 256 characters long'],
+  ['a'.repeat(1_000_000), 'the password must be at most 256 characters long'],
   ['not unicode \ud800', 'the password is not valid Unicode'],
-  ['Owner@Example.com', 'the password is the e-mail address'],
+  ['Owner@Example.com', 'the password must not be the e-mail address'],
 ])('%.40j is refused with its reason', (password, problem) => expect(problemOf(password)).toBe(problem));
 
 test.each(['1qaz2wsx3edc', 'Administrator', 'password1234', 'passwordpassword', '123456789012', 'QwertyUiop123', 'ｐａｓｓｗｏｒｄ1234'])(
-  '%s is among the most common ones', (password) => expect(problemOf(password)).toBe('the password is among the first that an attacker tries; choose another'));
+  '%s is among the most common ones', (password) => expect(problemOf(password)).toBe('the password is too common and among the first that attackers try; choose another'));
 
 test('the e-mail address is no password, however either is written', () => {
   expect(acceptPassword('owner@example.com', common, 'Owner@Example.com')).toEqual(
-    { ok: false, fault: { kind: 'weak_password', problem: 'the password is the e-mail address' } });
+    { ok: false, fault: { kind: 'weak_password', problem: 'the password must not be the e-mail address' } });
 });
 
 test('a text that is not Unicode is compared with no password', () => expect(readPassword('not unicode \ud800')).toBeUndefined());
 
 test('the length is counted in characters after normalisation', () => {
-  expect(problemOf('e\u0301'.repeat(8))).toBe('the password is shorter than 12 characters');
+  expect(problemOf('e\u0301'.repeat(8))).toBe('the password must be at least 12 characters long');
   expect(problemOf('\u{1f600}\u{1f601}\u{1f602}\u{1f603}\u{1f604}\u{1f605}\u{1f606}\u{1f607}\u{1f608}\u{1f609}\u{1f60a}\u{1f60b}')).toBeUndefined();
 });
 

@@ -97,7 +97,7 @@ describe('ids', () => {
 
   test.each([['trace_id', 'a b', 's'], ['span_id', 't', 'a:b'], ['trace_id', '', '']])('the refusal of a registration names %s where %j and %j are the halves', async (field, trace_id, span_id) => {
     const { status, body } = await postOp({ trace_id, span_id });
-    expect({ status, body }).toMatchObject({ status: 400, body: { field, detail: `${field}: must be 1 to 256 bytes without white space, control or invisible characters, or ":"` } });
+    expect({ status, body }).toMatchObject({ status: 400, body: { field, detail: `${field}: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"` } });
   });
 
   test.each([['no colon', 'plain'], ['a second colon', 'a:b:c'], ['only a colon', ':'], ['nothing before the colon', ':s'], ['nothing after it', 't:']])('an op_id with %s is refused', async (_what, op_id) => {
@@ -170,16 +170,16 @@ describe('JSON', () => {
 
   test('a name with half a character in it is refused, not kept as another name', async () => {
     const response = await fetch(`${gateway.url}/api/v1/iam/api-keys`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE }, body: '{"name":"half \\ud800","scopes":["read"]}' });
-    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ field: 'body', detail: 'body: has a string with half a surrogate pair' })]);
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ field: 'body', detail: 'body: has a string with an unpaired surrogate' })]);
   });
 
   test('a body that says it is compressed is refused as that, and never read as if it were not', async () => {
     for (const body of [gzipSync('{"op_id":"zip:s"}'), '{"op_id":"zip:s","agent":{"team_id":"a","agent_id":"b"}}']) {
       const response = await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE, 'content-encoding': 'gzip' }, body });
-      expect([response.status, await response.json()]).toEqual([415, expect.objectContaining({ code: 'unsupported_media_type', detail: 'send the body as application/json, not compressed' })]);
+      expect([response.status, await response.json()]).toEqual([415, expect.objectContaining({ code: 'unsupported_media_type', detail: 'send the body as uncompressed application/json' })]);
     }
     const plain = await fetch(`${gateway.url}/api/v1/ops`, { method: 'POST', headers: { ...AUTH, ...JSON_TYPE, 'content-encoding': 'identity' }, body: '{"op_id":"zip:s"}' });
-    expect(await plain.json()).toMatchObject({ field: 'agent', detail: 'agent: is missing' });
+    expect(await plain.json()).toMatchObject({ field: 'agent', detail: 'agent: is required' });
   });
 
   test('an attribute cannot take the place of a prototype', async () => {

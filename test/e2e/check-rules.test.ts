@@ -69,7 +69,7 @@ describe.each([CONNECT, GRPC])('over $name', (door) => {
   describe('rule 1: identity comes before everything else', () => {
     test('a missing and an unknown token are denied and recorded, and begin no operation', async () => {
       for (const [credentialToken, reason] of [
-        ['', 'no credential token was presented; register the agent and send its token'],
+        ['', 'no credential token presented; register the agent and send its token'],
         ['unknown-token-0123456789-0123456789', 'the credential token is not registered; register the agent again to get a new one'],
       ]) {
         const answer = await check(CRAWLER, 'anonymous', { credentialToken });
@@ -145,7 +145,7 @@ describe.each([CONNECT, GRPC])('over $name', (door) => {
       await check(CRAWLER, trace);
       for (const action of [WEB, NOTHING_ALLOWS]) {
         const answer = await check(other, trace, action);
-        expect(answer).toMatchObject({ decision: 'deny', reason: 'the operation belongs to another agent; use a trace and span of your own', opState: 'unspecified' });
+        expect(answer).toMatchObject({ decision: 'deny', reason: 'the operation belongs to another agent; use your own trace_id and span_id', opState: 'unspecified' });
         expect(lineageOf(entry(answer.auditId))).toBe(`${other.orgId}/${other.teamId}/${other.agentId}`);
       }
       expect(await opState(id(trace))).toBe('running');
@@ -239,7 +239,7 @@ describe.each([CONNECT, GRPC])('over $name', (door) => {
     expect(await door.call('CheckAction', request, reader)).toEqual({ status: 'permission_denied' });
     expect(await door.call('CheckAction', request, 'no-key-of-this-gateway-0123456789')).toEqual({ status: 'unauthenticated' });
     const foreign = await door.call('CheckAction', { ...request, traceId: `${door.name}-foreign` }, bound);
-    expect(foreign).toMatchObject({ status: 'ok', decision: 'deny', reason: 'the credential does not reach the org of the claimed agent', opState: 'unspecified' });
+    expect(foreign).toMatchObject({ status: 'ok', decision: 'deny', reason: 'the credential has no access to the org of the claimed agent', opState: 'unspecified' });
     expect(entry(foreign.auditId)).toMatchObject({ event_type: 'A2AImpersonationAttempted', lineage: { org_id: 'globex' }, payload: { claimed_org_id: 'acme' } });
     expect(await opState(id('foreign'))).toBe('not_found');
     // A bearer does not help a wrong token.

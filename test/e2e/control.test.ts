@@ -78,7 +78,7 @@ test('what the agent acknowledges is seen on the operation, until the next signa
   expect(await acknowledgedAt(opId)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   await agent.acknowledge(opId, pause!.sequence); // said twice: no error
   expect(await control(opId, 'resume')).toMatchObject({ state: 'running', acknowledged_at: null });
-  await expect(agent.acknowledge(opId, pause!.sequence + 1_000_000)).rejects.toMatchObject({ details: `there is no signal ${pause!.sequence + 1_000_000} for operation ${opId}` });
+  await expect(agent.acknowledge(opId, pause!.sequence + 1_000_000)).rejects.toMatchObject({ details: `signal ${pause!.sequence + 1_000_000} for operation ${opId} not found` });
   expect(await acknowledgedAt(opId)).toBe(null);
 });
 

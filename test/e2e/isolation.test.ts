@@ -242,7 +242,7 @@ test('a dashboard of acme sees no event of globex, and cannot ask for any', asyn
 test('an agent of another org is answered Deny on an operation that is not its own, and the operation stays as it was', async () => {
   const before = (await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body;
   const { body } = await call('PolicyService', 'CheckAction', { agent: rpcAgentOf('acme'), credentialToken: tokens.acme, traceId: 'trace-globex', spanId: 'span', action: 'llm.call', resource: 'r' }, null);
-  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the operation belongs to another agent; use a trace and span of your own' });
+  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the operation belongs to another agent; use your own trace_id and span_id' });
   expect((await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body).toEqual(before);
 });
 

@@ -27,16 +27,16 @@ test.each(BAD_BODIES)('who may not ask is told so, and not what is wrong with a 
 });
 
 test.each([
-  [{}, 'agent', 'agent: is missing'],
+  [{}, 'agent', 'agent: is required'],
   [[], 'body', 'body: must be a JSON object'],
   [{ op_id: 7, agent: { team_id: 't', agent_id: 'a' } }, 'op_id', 'op_id: must be a string'],
-  [{ op_id: 't:s', agent: { team_id: 't' } }, 'agent.agent_id', 'agent.agent_id: is missing'],
+  [{ op_id: 't:s', agent: { team_id: 't' } }, 'agent.agent_id', 'agent.agent_id: is required'],
   [{ op_id: 't:s', agent: { org_id: 7, team_id: 't', agent_id: 'a' } }, 'agent.org_id', 'agent.org_id: must be a string'],
-  [{ op_id: 't:s', agent: { org_id: '-', team_id: 't', agent_id: 'a' } }, 'agent.org_id', 'agent.org_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or .., nor - alone'],
-  [{ op_id: 't:s', agent: { team_id: '..', agent_id: 'a' } }, 'agent.team_id', 'agent.team_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
-  [{ op_id: 't:s', agent: { team_id: 't', agent_id: '.' } }, 'agent.agent_id', 'agent.agent_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
+  [{ op_id: 't:s', agent: { org_id: '-', team_id: 't', agent_id: 'a' } }, 'agent.org_id', 'agent.org_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".." or "-"'],
+  [{ op_id: 't:s', agent: { team_id: '..', agent_id: 'a' } }, 'agent.team_id', 'agent.team_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."'],
+  [{ op_id: 't:s', agent: { team_id: 't', agent_id: '.' } }, 'agent.agent_id', 'agent.agent_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."'],
   [{ op_id: 't:s', agent: 'acme/t/a' }, 'agent', 'agent: must be a JSON object'],
-  [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: there is no such field'],
+  [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: unknown field'],
 ])('a body that does not fit is refused in a sentence that names the field: %j', async (body, field, detail) => {
   const { status, body: problem } = await gateway.call('POST', '/api/v1/ops', body);
   expect([status, problem.code, problem.field, problem.detail]).toEqual([400, 'invalid_argument', field, detail]);

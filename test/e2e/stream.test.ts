@@ -135,28 +135,28 @@ test('a snapshot of nothing is nothing, and what happens then is told', async ()
 });
 
 test.each<[string, string, StreamOptions, object]>([
-  ['no credential', '', { bearer: null }, { status: 401, code: 'unauthenticated', detail: 'no credential was presented; send Authorization: Bearer …, or ?ticket= of POST /api/v1/auth/ws-ticket' }],
+  ['no credential', '', { bearer: null }, { status: 401, code: 'unauthenticated', detail: 'no credential presented; send Authorization: Bearer …, or ?ticket= from POST /api/v1/auth/ws-ticket' }],
   ['an unknown credential', '', { bearer: 'nonsense' }, { status: 401, code: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' }],
-  ['an unknown ticket', '?ticket=nonsense', {}, { status: 401, code: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' }],
-  ['a page of another site', '', { headers: { origin: 'https://evil.example' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin https://evil.example are not accepted here' }],
-  ['a page without an origin of its own', '', { headers: { origin: 'null' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin null are not accepted here' }],
+  ['an unknown ticket', '?ticket=nonsense', {}, { status: 401, code: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' }],
+  ['a page of another site', '', { headers: { origin: 'https://evil.example' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin https://evil.example are not allowed' }],
+  ['a page without an origin of its own', '', { headers: { origin: 'null' } }, { status: 403, code: 'foreign_origin', detail: 'requests from origin null are not allowed' }],
   ['an unknown kind', '?types=ops_change,gossip', {}, { status: 400, code: 'invalid_argument', detail: 'types: "gossip" is not one of ops_change, violation, budget, agent, account' }],
   ['a snapshot that is neither wanted nor not', '?snapshot=maybe', {}, { status: 400, code: 'invalid_argument', detail: 'snapshot: must be true or false' }],
   ['a lineage that is neither wanted nor not', '?lineage=1', {}, { status: 400, code: 'invalid_argument', detail: 'lineage: must be true or false' }],
-  ['an org that is left empty, which would be all of them,', '?org_id=', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
-  ['an org that is no name', '?org_id=a%2Fb', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not the name of an org' }],
+  ['an org that is left empty, which would be all of them,', '?org_id=', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not a valid org name' }],
+  ['an org that is no name', '?org_id=a%2Fb', {}, { status: 400, code: 'invalid_argument', detail: 'org_id: is not a valid org name' }],
 ])('%s is refused before the upgrade, as a problem', async (_what, query, options, expected) => {
   expect(await refusal(query, options)).toEqual(expected);
 });
 
 test('a credential of one org is refused the stream of another', async () => {
   const { key } = await apiKey(['read'], 'acme');
-  expect(await refusal('?org_id=globex', { bearer: key })).toEqual({ status: 403, code: 'org_forbidden', detail: 'this credential does not reach org globex' });
+  expect(await refusal('?org_id=globex', { bearer: key })).toEqual({ status: 403, code: 'org_forbidden', detail: 'this credential has no access to org globex' });
 });
 
 test('events about accounts are for administrators', async () => {
   const { key } = await apiKey(['read', 'write']);
-  expect(await refusal('?types=account', { bearer: key })).toEqual({ status: 403, code: 'insufficient_scope', detail: 'this needs the admin scope; the credential holds read, write' });
+  expect(await refusal('?types=account', { bearer: key })).toEqual({ status: 403, code: 'insufficient_scope', detail: 'this requires the admin scope; the credential has read, write' });
   await dashboard('?types=account');
 });
 
@@ -279,9 +279,9 @@ test('a client has nothing to say: a little is ignored, much is refused', async 
   const [quiet, long, busy] = await Promise.all([dashboard('?org_id=talk'), dashboard(), dashboard()]);
   quiet.socket.send('ping');
   long.socket.send('x'.repeat(2_000));
-  expect(await long.closed).toEqual({ code: 1009, reason: 'this stream takes no messages' });
+  expect(await long.closed).toEqual({ code: 1009, reason: 'this stream does not accept messages' });
   for (let said = 0; said < 200; said += 1) busy.socket.send('hello?');
-  expect(await busy.closed).toEqual({ code: 1008, reason: 'this stream takes no messages' });
+  expect(await busy.closed).toEqual({ code: 1008, reason: 'this stream does not accept messages' });
   await register('talk:1', 'talk');
   await quiet.next(({ payload }) => payload.op_id === 'talk:1');
 });

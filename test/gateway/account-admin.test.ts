@@ -4,8 +4,8 @@ import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, princip
 import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
-const NOT_FOUND = fail({ kind: 'not_found', what: 'such account' });
-const LAST_OWNER = fail({ kind: 'conflict', detail: 'this is the last owner; make somebody else owner first' });
+const NOT_FOUND = fail({ kind: 'not_found', what: 'account' });
+const LAST_OWNER = fail({ kind: 'conflict', detail: 'this is the last owner; make another account an owner first' });
 
 test('a new role holds at once: tokens of the old one are dead, the session goes on with the new one', async () => {
   const scene = await openScene(await newDatabase());
@@ -27,7 +27,7 @@ test('a disabled account is out at once and in again when it is enabled', async 
   expect(valueOf(await scene.setDisabled({ principal, accountId: dev.id, disabled: true })).disabled).toBe(true);
   expect(scene.revoked).toEqual([`account:${dev.id} 1`]);
   expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
-  expect(await signIn(scene, 'dev@example.com')).toEqual(fail({ kind: 'unauthenticated', detail: 'the e-mail or the password is wrong' }));
+  expect(await signIn(scene, 'dev@example.com')).toEqual(fail({ kind: 'unauthenticated', detail: 'wrong e-mail or password' }));
   valueOf(await scene.setDisabled({ principal, accountId: dev.id, disabled: false }));
   expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
   expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
@@ -221,7 +221,7 @@ test('who am I', async () => {
   const scene = await openScene(await newDatabase());
   const owner = await registerOwner(scene);
   expect(valueOf(await scene.me({ principal: principalOf(owner) }))).toEqual({ ...owner, lockedUntilMs: null });
-  expect(await scene.me({ principal: ADMIN_KEY })).toEqual(fail({ kind: 'not_found', what: 'account behind an API key' }));
+  expect(await scene.me({ principal: ADMIN_KEY })).toEqual(fail({ kind: 'not_found', what: 'account behind this API key' }));
 });
 
 test('a gateway that was not running learns which tokens are dead', async () => {

@@ -73,7 +73,7 @@ describe('creating', () => {
     const { keys } = await start();
     const named = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'] });
     expect(must(await named('🔑'.repeat(100))).record.name).toBe('🔑'.repeat(100));
-    expect(faultOf(await named('🔑'.repeat(101)))).toEqual({ kind: 'invalid_argument', field: 'name', problem: 'must be 1 to 100 characters, none of them a control character' });
+    expect(faultOf(await named('🔑'.repeat(101)))).toEqual({ kind: 'invalid_argument', field: 'name', problem: 'must be 1 to 100 characters without control characters' });
   });
 
   test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
@@ -81,7 +81,7 @@ describe('creating', () => {
     const make = (orgId: string | null, expiresAtMs: number | null = null) => createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
     const together = await Promise.all([make('acme'), make('acme', START_MS + 1000), make('acme'), make('acme'), make('acme')]);
     expect(together.map(({ ok: isMade }) => isMade)).toEqual([true, true, true, false, false]);
-    const refusal = { kind: 'conflict', detail: 'org acme has as many usable API keys as an org may have, 3: revoke some, or have SVC_MAX_ORG_API_KEYS raised' };
+    const refusal = { kind: 'conflict', detail: 'org acme has reached its limit of 3 valid API keys; revoke some, or have SVC_MAX_ORG_API_KEYS raised' };
     expect(faultOf(await make('acme'))).toEqual(refusal);
     expect(faultOf(await createApiKey(await reopen(), ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
     expect(audit.drafts).toHaveLength(3);
@@ -112,7 +112,7 @@ describe('creating', () => {
     };
     await makeEnded(999);
     must(await revokeApiKey(keys, ADMIN, must(await make(keys, 'acme')).record.id));
-    const refusal = { kind: 'conflict', detail: 'org acme has as many API keys as an org may have, with those that ended in the last 30 days, 1000: wait, or have SVC_MAX_ORG_API_KEYS raised' };
+    const refusal = { kind: 'conflict', detail: 'org acme has reached its limit of 1000 API keys, including those that ended in the last 30 days; wait, or have SVC_MAX_ORG_API_KEYS raised' };
     expect(faultOf(await make(keys, 'acme'))).toEqual(refusal);
     expect(faultOf(await make(await reopen(), 'acme'))).toEqual(refusal);
     must(await make(keys, 'globex'));
@@ -181,7 +181,7 @@ describe('revoking', () => {
     const { keys } = await start();
     const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
     const { record: unbound } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-    const notFound = { kind: 'not_found', what: 'such API key' };
+    const notFound = { kind: 'not_found', what: 'API key' };
     expect(faultOf(await revokeApiKey(keys, ADMIN, 'nope'))).toEqual(notFound);
     expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, globex.id))).toEqual(notFound);
     expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, unbound.id))).toEqual(notFound);
@@ -412,8 +412,8 @@ describe('keys that are long over', () => {
       expect(gateway.authenticate(first.digest)).toBeUndefined();
       expect(await gateway.isRevoked(`key:${first.id}`)).toEqual({ ok: true, value: true });
       expect(await revokeApiKey(gateway, ADMIN, first.id)).toEqual({ ok: true, value: undefined });
-      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'such API key' });
-      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'such API key' });
+      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'API key' });
+      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'API key' });
     }
     expect(restarted.size).toBe(151);
     audit.drafts.length = 0;

@@ -5,14 +5,14 @@ import { bounded } from '../../src/gateway/bounded.ts';
 import { eventually } from '../support/eventually.ts';
 import { testClock } from './harness.ts';
 
-const OVERLOADED = fail({ kind: 'overloaded', what: 'signing in', retryAfterSecs: 1 } as const);
+const OVERLOADED = fail({ kind: 'overloaded', what: 'sign-in', retryAfterSecs: 1 } as const);
 
 /** A use case whose runs a test ends by hand. */
 function open({ atOnce = 2, waiting = 3, waitMs = 10_000, callerOf = (_name: string): string | null => null } = {}) {
   const clock = testClock();
   const started: string[] = [];
   const end = new Map<string, (how: Result<string, Fault> | Error) => void>();
-  const run = bounded({ atOnce, waiting, waitMs, what: 'signing in' }, clock, callerOf, (name: string) => new Promise<Result<string, Fault>>((resolve, reject) => {
+  const run = bounded({ atOnce, waiting, waitMs, what: 'sign-in' }, clock, callerOf, (name: string) => new Promise<Result<string, Fault>>((resolve, reject) => {
     started.push(name);
     end.set(name, (how) => (how instanceof Error ? reject(how) : resolve(how)));
   }));

@@ -7,7 +7,7 @@ import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
 const DAY_MS = 24 * 3_600_000;
-const NO_SUCH = fail({ kind: 'not_found', what: 'such invite' });
+const NO_SUCH = fail({ kind: 'not_found', what: 'invite' });
 
 const send = async (scene: Scene, email: string, orgId?: string, principal = ADMIN_KEY) =>
   valueOf(await scene.invite({ principal, email, role: 'viewer', orgId })).inviteToken;
@@ -122,7 +122,7 @@ test('an invite that is being taken back is not accepted, and one that is being 
   expect(await whileUnderWay(scene, `UPDATE invites SET revoked_at = now() WHERE email = 'a@example.com'`, () => scene.acceptInvite({ inviteToken: first, password: GOOD_PASSWORD })))
     .toEqual(fail({ kind: 'invalid_invite' }));
   expect(await whileUnderWay(scene, `UPDATE invites SET used_at = now() WHERE email = 'b@example.com'`, () => scene.revokeInvite({ principal: ADMIN_KEY, inviteId })))
-    .toEqual(fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' }));
+    .toEqual(fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' }));
   expect(await scene.acceptInvite({ inviteToken: second, password: GOOD_PASSWORD })).toEqual(fail({ kind: 'invalid_invite' }));
 });
 
@@ -131,7 +131,7 @@ test('an invite that was accepted is not taken back: the account is there', asyn
   const inviteToken = await send(scene, 'a@example.com');
   const inviteId = await idOf(scene, 'a@example.com');
   valueOf(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD }));
-  expect(await scene.revokeInvite({ principal: ADMIN_KEY, inviteId })).toEqual(fail({ kind: 'conflict', detail: 'this invite was accepted: disable the account instead' }));
+  expect(await scene.revokeInvite({ principal: ADMIN_KEY, inviteId })).toEqual(fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' }));
 });
 
 test('an admin of an org sees and takes back the invites of that org, and nobody one that they could not have sent', async () => {

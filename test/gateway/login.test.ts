@@ -7,7 +7,7 @@ import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withTables();
 
-const WRONG = fail({ kind: 'unauthenticated', detail: 'the e-mail or the password is wrong' });
+const WRONG = fail({ kind: 'unauthenticated', detail: 'wrong e-mail or password' });
 const LOCKED_15_MIN = fail({ kind: 'account_locked', retryAfterSecs: 900 });
 const MINUTE_MS = 60_000;
 
@@ -258,11 +258,11 @@ test('one network of addresses takes no more than half of the places, and does n
   const held = (password: string, value: any) => (isHeld ? new Promise<any>((resolve) => hashing.push({ password, end: () => resolve(ok(value)) })) : Promise.resolve(ok(value)));
   const scene = await openScene(await newDatabase(), {
     openRegistration: true,
-    logins: { atOnce: 1, waiting: 7, waitMs: 10_000, what: 'signing in' },
+    logins: { atOnce: 1, waiting: 7, waitMs: 10_000, what: 'sign-in' },
     passwords: { hash: (password) => held(password, 'hash'), verify: (_hash, password) => held(password, { matches: false, rehash: false }) },
   });
   isHeld = true;
-  const full = fail({ kind: 'overloaded', what: 'signing in', retryAfterSecs: 1 });
+  const full = fail({ kind: 'overloaded', what: 'sign-in', retryAfterSecs: 1 });
   const asks = [
     (address: string, password: string) => scene.login({ email: 'a@example.com', password, rememberMe: false, address }),
     (address: string, password: string) => scene.register({ email: `${password.replaceAll(' ', '-')}@example.com`, password, address }),

@@ -108,5 +108,5 @@ test('however many are asked for while the database is away, the log says so onc
   await scene.postgres.close();
   for (let i = 0; i < 1100; i++) await scene.requestPasswordReset({ email: `nobody${i}@example.com` });
   await scene.accounts.idle();
-  expect(lines).toEqual([['a password reset was asked for and could not be prepared', { fault: 'store_unreachable' }]]);
+  expect(lines).toEqual([['a requested password reset could not be prepared', { fault: 'store_unreachable' }]]);
 });

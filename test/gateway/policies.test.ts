@@ -58,7 +58,7 @@ test('reloads are done one after the other, and one more than may wait is refuse
   const ends: (() => void)[] = [];
   const { keeper, installed } = scene(['global'], [], () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))));
   const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
-  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'overloaded', what: 'reloading policies', retryAfterSecs: 1 });
+  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 });
   for (let done = 1; done <= 64; done += 1) {
     await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
     ends.pop()!();

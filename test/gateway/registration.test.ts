@@ -80,10 +80,10 @@ test('of ten registrations of one address at once one succeeds', async () => {
 test('a weak password or a broken address makes no account', async () => {
   const scene = await openScene(await newDatabase());
   expect(await scene.register({ email: 'owner@example.com', password: 'elevenchars', address: null })).toEqual(
-    fail({ kind: 'weak_password', problem: 'the password is shorter than 12 characters' }));
+    fail({ kind: 'weak_password', problem: 'the password must be at least 12 characters long' }));
   expect(await scene.register({ email: 'owner@example.com', password: 'password1234', address: null })).toMatchObject({ fault: { kind: 'weak_password' } });
   expect(await scene.register({ email: 'owner@example.com\r\nBcc: x@y.z', password: GOOD_PASSWORD, address: null })).toEqual(
-    fail({ kind: 'invalid_argument', field: 'email', problem: 'is not an e-mail address' }));
+    fail({ kind: 'invalid_argument', field: 'email', problem: 'is not a valid e-mail address' }));
   expect(await scene.context.store.read((reads) => reads.hasAccounts())).toEqual({ ok: true, value: false });
 });
 

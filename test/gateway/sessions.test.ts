@@ -138,7 +138,7 @@ test('an account that is changed while its cookie is exchanged gets no token of 
   const { id: accountId } = await inviteAccount(scene, 'dev@example.com', 'developer');
   const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
   const demoted = await openSceneWith(url, scene, async () => valueOf(await scene.changeRole({ principal, accountId, role: 'viewer' })));
-  expect(await demoted.refresh({ refreshToken })).toEqual(fail({ kind: 'conflict', detail: 'the account has just been changed; try again' }));
+  expect(await demoted.refresh({ refreshToken })).toEqual(fail({ kind: 'conflict', detail: 'the account was just changed; try again' }));
   const next = valueOf(await scene.refresh({ refreshToken }));
   expect(next.access.scopes).toEqual(['read']);
   const disabled = await openSceneWith(url, scene, async () => valueOf(await scene.setDisabled({ principal, accountId, disabled: true })));

@@ -167,7 +167,7 @@ describe('an account token', () => {
     expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
     clock.advance(905_000);
     revocations.prune();
-    await expect.poll(() => told).toEqual(['a revocation was not written to disk: Error: the disk is full', 'a past revocation was not removed: Error: the disk is full']);
+    await expect.poll(() => told).toEqual(['writing a revocation to disk: Error: the disk is full', 'removing an expired revocation: Error: the disk is full']);
   });
 
   test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
@@ -241,7 +241,7 @@ describe('authenticating', () => {
     expect(faultOf(await authenticate(ofAnother))).toEqual({ kind: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' });
     expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({ kind: 'unauthenticated', detail: 'the API key is incomplete or mistyped' });
     for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)]) expect(faultOf(await authenticate(bearer))).toEqual({ kind: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' });
-    for (const length of [4097, 100_000]) expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({ kind: 'unauthenticated', detail: 'the credential is too long to be one' });
+    for (const length of [4097, 100_000]) expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({ kind: 'unauthenticated', detail: 'the credential is too long to be valid' });
   });
 
   test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {

@@ -3,7 +3,7 @@ import { fail, ok } from '../../src/core/result.ts';
 import type { Authenticator } from '../../src/gateway/authenticate.ts';
 import { WsTickets } from '../../src/gateway/ws-tickets.ts';
 
-const USED = { ok: false, fault: { kind: 'unauthenticated', detail: 'the ticket is unknown, used or expired; ask for a new one' } };
+const USED = { ok: false, fault: { kind: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' } };
 
 /** By the first letter of the bearer; others are bound to no org. */
 const ORG_OF: Readonly<Record<string, string>> = { k: 'acme', g: 'globex' };

@@ -59,7 +59,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     events: { publish: (event) => void events.push(event) },
     clock: { nowMs: () => nowMs },
     commonPasswords: loadCommonPasswords(),
-    logins: { atOnce: 1000, waiting: 0, waitMs: 10_000, what: 'signing in' },
+    logins: { atOnce: 1000, waiting: 0, waitMs: 10_000, what: 'sign-in' },
     openRegistration: false,
     publicUrl: () => 'https://gateway.test',
     log: SILENT,

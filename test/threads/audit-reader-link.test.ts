@@ -20,7 +20,7 @@ function stuckLog(): { readonly directory: string; readonly segment: string } {
 test.skipIf(process.platform === 'win32')('while the disk does not answer, readers of the audit log are told to come back, and later ones at once', async () => {
   const { directory, segment } = stuckLog();
   const link = new AuditReaderLink({ directory }, () => {}, 200);
-  const overloaded = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the reader of the audit log' } };
+  const overloaded = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log reader' } };
   const startedMs = performance.now();
   expect(await Promise.all(Array.from({ length: 64 }, () => link.read(EVERYTHING, null)))).toEqual(Array.from({ length: 64 }, () => overloaded));
   expect(performance.now() - startedMs).toBeGreaterThan(150);

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, opId, SIBLING } from '../support/governor.ts';
 import { openSwitchboard } from '../support/switchboard.ts';
 
-const UNWRITABLE = 'the audit log cannot be written, and what must be recorded is refused until it can';
+const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
 
 const register = { type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'new' }, credential: 'digest-of-new' as never, parent: undefined } as const;
 

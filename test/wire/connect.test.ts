@@ -199,7 +199,7 @@ test('a batch that meets a limit midway tells it of the items it holds for, and 
     return { ...reply, body: JSON.parse(content.toString()) as unknown };
   };
   gateway.answer = (command) => (command.type === 'check' && command.opId !== 'trace:s1' ? { reply: fail({ kind: 'rate_limited', retryAfterSecs: 7, limit: 60 }), auditId: undefined } : undefined);
-  const error = { code: 'rate_limited', message: 'more than 60 requests a minute; try again in 7 seconds', retryAfterSecs: 7 };
+  const error = { code: 'rate_limited', message: 'the rate limit of 60 requests per minute is exceeded; try again in 7 seconds', retryAfterSecs: 7 };
   expect(await batch('s1', 's2', 's3')).toMatchObject({ status: 200, body: { responses: [
     { decision: 'DECISION_ALLOW', opId: 'trace:s1', auditId: '7', correlationId: 'of s1' },
     { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
@@ -288,8 +288,8 @@ test.each(['json', 'proto'])('a client of streams in %s learns that it has to ca
   for (const method of ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream']) {
     const reply = await call(`/svc.governance.v1.${method}`, '\0\0\0\0\x02{}', { 'content-type': `application/connect+${format}` });
     expect([reply.status, reply.contentType]).toEqual([200, `application/connect+${format}`]);
-    // One envelope: the flag of the last one, 82 bytes of JSON in either format.
-    expect(reply.content.toString()).toBe('\x02\0\0\0\x52{"error":{"code":"unimplemented","message":"this is a stream; call it over gRPC"}}');
+    // One envelope: the flag of the last one, 92 bytes of JSON in either format.
+    expect(reply.content.toString()).toBe('\x02\0\0\0\x5c{"error":{"code":"unimplemented","message":"this is a streaming method; call it over gRPC"}}');
   }
 });
 
@@ -352,7 +352,7 @@ test('a deadline may be as far away as ten digits can say, and has not passed be
 
 test('a defect is told as internal, without its message, and reported', async () => {
   gateway.answer = () => { throw new Error('secret detail'); };
-  expect(told(await call(CHECK, JSON.stringify(request)))).toEqual({ status: 500, code: 'internal', message: 'the gateway failed to answer; the cause is in its log' });
+  expect(told(await call(CHECK, JSON.stringify(request)))).toEqual({ status: 500, code: 'internal', message: 'internal error; see the log of the gateway' });
   expect(defects).toEqual([new Error('secret detail')]);
 });
 

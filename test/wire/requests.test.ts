@@ -9,7 +9,7 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const WRITER: Principal = { subject: 'key:w', scopes: ['write'], orgId: null };
 const TOKEN = 't'.repeat(32);
 
-const NAME_RULE = 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..';
+const NAME_RULE = 'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
 const COST_RULE = 'must be a number from 0 to 1000000';
 
 const own = { agent: AGENT, credentialToken: TOKEN };
@@ -34,8 +34,8 @@ describe.each(EVERY)('%s', (call) => {
 
   test.each([
     [undefined, 'agent: is required'],
-    [{ ...AGENT, orgId: '-' }, `agent.org_id: ${NAME_RULE}, nor - alone`],
-    [{ ...AGENT, orgId: 'a/b' }, `agent.org_id: ${NAME_RULE}, nor - alone`],
+    [{ ...AGENT, orgId: '-' }, `agent.org_id: ${NAME_RULE} or "-"`],
+    [{ ...AGENT, orgId: 'a/b' }, `agent.org_id: ${NAME_RULE} or "-"`],
     [{ ...AGENT, teamId: '' }, `agent.team_id: ${NAME_RULE}`],
     [{ ...AGENT, agentId: '..' }, `agent.agent_id: ${NAME_RULE}`],
   ])('refuses %j as its agent', (agent, problem) => {
@@ -48,25 +48,25 @@ test.each<[Call, object, string]>([
   ['check', { action: 'x'.repeat(257) }, 'action: must be at most 256 bytes'],
   ['check', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
   ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
-  ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE}, nor - alone`],
+  ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
   ['check', { estimatedCostUsd: Infinity }, `estimated_cost_usd: ${COST_RULE}`],
-  ['register', { credentialToken: 'x'.repeat(31) }, 'credential_token: must be 32 to 1024 visible ASCII characters; leave it out to get a fresh one'],
+  ['register', { credentialToken: 'x'.repeat(31) }, 'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated'],
   ['register', { parent: { ...AGENT, orgId: 'globex' } }, 'parent.org_id: must be the org of the agent'],
   ['register', { parent: { ...AGENT, teamId: 'a b' } }, `parent.team_id: ${NAME_RULE}`],
   ['complete', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['complete', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['complete', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
   ['complete', { costUsd: -1 }, `cost_usd: ${COST_RULE}`],
   ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
   ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
   ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
   ['usage', { costUsd: undefined }, 'cost_usd: is required'],
   ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
-  ['usage', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['usage', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
   ['usage', { usageId: '' }, 'usage_id: must be 1 to 256 bytes'],
   ['usage', { usageId: 'ü'.repeat(129) }, 'usage_id: must be 1 to 256 bytes'],
   ['control', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
   ['acknowledge', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['acknowledge', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['acknowledge', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
   ['acknowledge', { sequence: 0 }, 'sequence: is required'],
 ])('%s with %j is refused by the name of the field', (call, over, problem) => {
   expect(outcome(CALLS[call](over))).toBe(`invalid_argument ${problem}`);

@@ -54,7 +54,7 @@ export class AuditReader {
   async query(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
     const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
-    if (before === undefined) return invalid('cursor', 'is not one this gateway gave');
+    if (before === undefined) return invalid('cursor', 'is not valid; start from the first page');
     const matches: Match[] = [];
     const untilMs = this.#nowMs() + this.#maxMsPerPage;
     let steps = 0;

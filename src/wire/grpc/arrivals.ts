@@ -245,5 +245,5 @@ class Arrival {
   }
 }
 
-const NO_ROOM = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of half-sent messages' });
-const TOO_SLOW = plainStatus(status.DEADLINE_EXCEEDED, 'the rest of the message did not come in time');
+const NO_ROOM = grpcError({ kind: 'overloaded', retryAfterSecs: 1, what: 'the size of incomplete messages' });
+const TOO_SLOW = plainStatus(status.DEADLINE_EXCEEDED, 'the rest of the message did not arrive in time');

@@ -71,7 +71,7 @@ const refresh = (ownOrigins: readonly string[]) => async ({ headers }: HttpReque
   const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
   if (refused !== undefined) return refused;
   const refreshToken = readRefreshCookie(headers);
-  if (refreshToken === undefined) return fail({ kind: 'unauthenticated', detail: 'there is no refresh cookie; sign in' });
+  if (refreshToken === undefined) return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
   const refreshed = await link.call('refresh', { refreshToken });
   if (refreshed.ok) return signInReply(refreshed.value);
   if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
@@ -166,7 +166,7 @@ const READ = { scope: 'read' } as const;
 
 const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
   { method: 'post', path: '/api/v1/auth/register', access: 'public', atOnce: { limit: maxLogins, what: 'registration' }, summary: 'Registers the first account, or any account if registration is open', answers: { 201: createdAccount }, refusals: [403, 409, 422], ...withBody(registration, register) },
-  { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'signing in' }, summary: 'Signs in with e-mail and password', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 423], ...withBody(loginRequest, login) },
+  { method: 'post', path: '/api/v1/auth/login', access: 'public', atOnce: { limit: maxLogins, what: 'sign-in' }, summary: 'Signs in with e-mail and password', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 423], ...withBody(loginRequest, login) },
   { method: 'post', path: '/api/v1/auth/refresh', access: 'public', credentials: ['refresh_cookie'], summary: 'Exchanges the refresh cookie for a new access token', answers: { 200: signedIn }, headers: ['Set-Cookie'], refusals: [401, 403, 409], handle: refresh(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/logout', access: 'public', isBodyIgnored: true, credentials: ['refresh_cookie', 'none'], summary: 'Ends the session of the refresh cookie', answers: { 204: 'empty' }, headers: ['Set-Cookie'], refusals: [403], handle: logout(ownOrigins) },
   { method: 'post', path: '/api/v1/auth/invite', access: ADMIN, summary: 'Creates an invite and shows its token once', answers: { 201: createdInvite }, refusals: [409], ...withBody(invitation, invite) },

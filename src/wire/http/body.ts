@@ -22,7 +22,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   const issue = parsed.error.issues[0];
   const isUnknownKey = issue?.code === 'unrecognized_keys';
   const path = isUnknownKey ? [...issue.path, cutText(issue.keys[0] ?? '', MAX_SHOWN_KEY)] : issue?.path ?? [];
-  return invalid(path.join('.') || 'body', isUnknownKey ? 'there is no such field' : issue?.message ?? 'does not fit');
+  return invalid(path.join('.') || 'body', isUnknownKey ? 'unknown field' : issue?.message ?? 'is invalid');
 }
 
 /** The part of a row that says which body it takes, and reads it before the handler is asked. */
@@ -37,7 +37,7 @@ export const withBody = <Request extends { readonly body: unknown }>(body: z.Zod
 /** The problem in the words of this API; undefined leaves the wording to the library. */
 function explainType(issue: { readonly code?: string | undefined; readonly expected?: unknown; readonly input?: unknown }): string | undefined {
   if (issue.code !== 'invalid_type') return undefined;
-  return issue.input === undefined ? 'is missing' : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
+  return issue.input === undefined ? 'is required' : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
 }
 
 const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
@@ -115,7 +115,7 @@ export function readNames<F extends string>(query: URLSearchParams, fields: read
   const names: { [field in F]?: string } = {};
   for (const field of fields) {
     const given = query.get(field);
-    if (given === '') return invalid(field, 'must not be empty; leave it out to see all');
+    if (given === '') return invalid(field, 'must not be empty; omit it to see all');
     if (given !== null) names[field] = given;
   }
   return ok(names);
@@ -143,5 +143,5 @@ export function readTime(query: URLSearchParams, field: string): Result<number |
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const ms = msOfRfc3339(given);
-  return ms === undefined ? invalid(field, given.includes(' ') ? `${TIME_RULE}; in a URL a + is written %2B` : TIME_RULE) : ok(ms);
+  return ms === undefined ? invalid(field, given.includes(' ') ? `${TIME_RULE}; in a URL, write + as %2B` : TIME_RULE) : ok(ms);
 }

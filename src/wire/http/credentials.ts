@@ -39,7 +39,7 @@ const keyView = (key: ApiKey) => ({
 });
 
 async function exchange({ bearer, body }: HttpRequest, link: Link): Promise<HttpReply> {
-  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'send the API key as Authorization: Bearer <key>' });
+  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'no API key presented; send it as Authorization: Bearer <key>' });
   const asked = readBody(exchangeRequest, body);
   if (!asked.ok) return asked;
   const minted = await link.call('exchangeToken', { bearer, scopes: asked.value.scopes });

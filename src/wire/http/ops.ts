@@ -23,9 +23,9 @@ async function register({ principal, body }: Authorized<typeof registration>, li
 function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
   if (op_id !== undefined) {
     if (trace_id === undefined && span_id === undefined) return readOpId(op_id, 'op_id');
-    return invalid('op_id', 'send either op_id or trace_id and span_id, not both');
+    return invalid('op_id', 'send either op_id, or trace_id and span_id, not both');
   }
-  if (trace_id === undefined || span_id === undefined) return invalid('op_id', 'is missing; send op_id, or trace_id and span_id');
+  if (trace_id === undefined || span_id === undefined) return invalid('op_id', 'is required; send either op_id, or trace_id and span_id');
   return readOpHalves(trace_id, span_id);
 }
 

@@ -194,15 +194,15 @@ function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Resu
   const type = headers.get('content-type');
   if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
   const coding = headers.get('content-encoding') || 'identity';
-  if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'application/json, not compressed' });
+  if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'uncompressed application/json' });
   return attempt(() => parseJson(bytes));
 }
 
 const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
 
-const TOO_MANY_LISTINGS = overloaded('the number of listings');
+const TOO_MANY_LISTINGS = overloaded('the number of lists being read');
 
-const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send an API key or a token as Authorization: Bearer …' } as const);
+const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential presented; send an API key or access token as Authorization: Bearer …' } as const);
 
 const SAFETY_HEADERS: readonly Header[] = [
   ['X-Content-Type-Options', 'nosniff'],

@@ -61,7 +61,7 @@ function inSlices(items: readonly ItemSpan[], sliceBytes: number, read: (item: I
     while (end < items.length && items[end]!.to - items[start]!.from <= sliceBytes) end += 1;
     slices.push(() => attempt(() => items.slice(start, end).map((item, index) => {
       // One item is one piece of work, however the batch is sliced.
-      if (item.to - item.from > MAX_MESSAGE_BYTES) throw new Malformed(`requests[${start + index}]`, 'is larger than a check may be that comes by itself');
+      if (item.to - item.from > MAX_MESSAGE_BYTES) throw new Malformed(`requests[${start + index}]`, `must be at most ${MAX_MESSAGE_BYTES} bytes`);
       return read(item, start + index);
     })));
     first = end;

@@ -124,25 +124,25 @@ export class BinaryReader {
   /** Passes over a field that this schema does not know. */
   skip(tag: number, depth = 0): void {
     // No schema may have it: these are zeros where a field should be.
-    if (tag >>> 3 === 0) throw new Malformed('message', 'has a field of number 0');
+    if (tag >>> 3 === 0) throw new Malformed('message', 'has a field with number 0');
     switch (tag & 7) {
       case WIRE_VARINT: this.bool(); return;
       case WIRE_FIXED64: this.#advance(8); return;
       case WIRE_BYTES: this.#advance(this.uint32()); return;
       case WIRE_FIXED32: this.#advance(4); return;
       case WIRE_GROUP: return this.#skipGroup(tag, depth);
-      default: throw new Malformed('message', `has a field of unknown wire type ${tag & 7}`);
+      default: throw new Malformed('message', `has a field with unknown wire type ${tag & 7}`);
     }
   }
 
   #skipGroup(open: number, depth: number): void {
-    if (depth === MAX_GROUP_DEPTH) throw new Malformed('message', 'has groups nested too deep');
+    if (depth === MAX_GROUP_DEPTH) throw new Malformed('message', 'has groups nested too deeply');
     for (;;) {
       if (this.position >= this.#end) throw truncated();
       const tag = this.uint32();
       if ((tag & 7) !== WIRE_GROUP_END) this.skip(tag, depth + 1);
       else if (tag >>> 3 === open >>> 3) return;
-      else throw new Malformed('message', 'has groups that do not match');
+      else throw new Malformed('message', 'has mismatched groups');
     }
   }
 

@@ -18,7 +18,7 @@ export function textOf(body: Buffer): string {
 
 /** Parses a text that begins at the character `from` of the body. `maxMarks`: as `hasMoreMarks` counts them. */
 export function parseJsonText(text: string, from: number, maxMarks = MAX_MARKS): unknown {
-  if (hasMoreMarks(text, maxMarks)) throw new Malformed('body', 'has more values than attributes at their limits');
+  if (hasMoreMarks(text, maxMarks)) throw new Malformed('body', 'has more values than the limits on attributes allow');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -38,7 +38,7 @@ function refuseLoneSurrogates(root: unknown): void {
   while (waiting.length > 0) {
     const value = waiting.pop();
     if (typeof value === 'string') {
-      if (LONE_SURROGATE.test(value)) throw new Malformed('body', 'has a string with half a surrogate pair');
+      if (LONE_SURROGATE.test(value)) throw new Malformed('body', 'has a string with an unpaired surrogate');
     } else if (Array.isArray(value)) {
       for (const item of value) waiting.push(item);
     } else if (typeof value === 'object' && value !== null) {

@@ -22,7 +22,7 @@ export const allowanceFor = (field: string): Allowance => ({ field, keys: MAX_KE
 
 /** This and the next two throw `Malformed` where that goes beyond a limit. */
 export function enter(allowance: Allowance, depth: number): void {
-  if (depth > MAX_DEPTH) throw new Malformed(allowance.field, `is nested more than ${MAX_DEPTH} deep`);
+  if (depth > MAX_DEPTH) throw new Malformed(allowance.field, `is nested more than ${MAX_DEPTH} levels deep`);
 }
 export function takeKey(allowance: Allowance, key: string): void {
   if (allowance.keys-- === 0) throw new Malformed(allowance.field, `has more than ${MAX_KEYS} keys`);
@@ -153,7 +153,7 @@ function writeValue(writer: BinaryWriter, value: unknown, allowance: Allowance, 
     writeStruct(writer, value as JsonObject, allowance, depth + 1);
     writer.close(nested);
   } else {
-    throw new Malformed(allowance.field, `has a ${typeof value}, which JSON cannot hold`);
+    throw new Malformed(allowance.field, `has a ${typeof value}, which JSON cannot represent`);
   }
   writer.close(start);
 }

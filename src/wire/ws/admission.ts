@@ -15,7 +15,7 @@ export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fau
   const repeated = refuseRepeated(query, STREAM_QUERY);
   if (repeated !== undefined) return repeated;
   const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
-  if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not the name of an org');
+  if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
   const snapshot = readFlag(query, 'snapshot');
   if (!snapshot.ok) return snapshot;
   const lineage = readFlag(query, 'lineage');

@@ -199,4 +199,4 @@ const DROPPED = 2;
 
 const REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
-const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential was presented; send Authorization: Bearer …, or ?ticket= of POST /api/v1/auth/ws-ticket' } as const);
+const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential presented; send Authorization: Bearer …, or ?ticket= from POST /api/v1/auth/ws-ticket' } as const);

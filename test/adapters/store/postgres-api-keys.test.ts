@@ -55,7 +55,7 @@ test('a key that another gateway made can be revoked here at once, and its uses 
   expect(valueOf(await listApiKeys(here, ADMIN, { perPage: 10 })).items).toMatchObject([{ id: record.id, lastUsedAtMs: START_MS }]);
   const second = valueOf(await createApiKey(there, ADMIN, { name: 'leaked', scopes: ['read'] })).record;
   expect(await revokeApiKey(here, ADMIN, second.id)).toEqual(ok(undefined));
-  expect(await revokeApiKey(here, ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'such API key' }));
+  expect(await revokeApiKey(here, ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'API key' }));
 });
 
 test('another gateway is told what was created or revoked since it last asked, however wrong the clock of either is', async () => {

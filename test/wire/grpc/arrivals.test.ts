@@ -91,7 +91,7 @@ test.each([
   if (bytes !== undefined) call.stream.write(bytes);
   await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
   expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
-  expect(decodeURIComponent(String(call.told['grpc-message']))).toBe('the rest of the message did not come in time');
+  expect(decodeURIComponent(String(call.told['grpc-message']))).toBe('the rest of the message did not arrive in time');
   // It never ends its own side, and still does not keep the stream, not even until the next sweep.
   await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
   await checkIsAnswered();
@@ -176,7 +176,7 @@ test('half-sent messages have a bound together, over all connections, and their 
     const tooMuch = begin(BATCH, three);
     tooMuch.stream.write(framed(Buffer.alloc(60_000), { length: 1_000_000 }));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
-    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of half-sent messages is at its limit; try again in 1 second');
+    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of incomplete messages is at its limit; try again in 1 second');
     // What comes in one piece needs no room.
     await checkIsAnswered(three);
     for (const call of [...held, tooMuch]) await inTime(() => expect(call.isClosed).toBe(true));

@@ -25,7 +25,7 @@ test('what is wrong with one check of a stream is told in its answer, and the ot
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
   expect(answers.map(({ correlationId, decision, error }) => [correlationId, decision, error?.code, error?.message]).sort()).toEqual([
-    ['bad', 'unspecified', 'invalid_argument', 'trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+    ['bad', 'unspecified', 'invalid_argument', 'trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
     ['good', 'allow', undefined, undefined],
     ['huge', 'unspecified', 'payload_too_large', 'the body is larger than 1048576 bytes'],
     ['worse', 'unspecified', 'invalid_argument', 'attributes.a: has no value'],

@@ -28,7 +28,7 @@ test('an agent without a token is vouched for by a bearer with write scope, and 
   await checkAction(check({ credentialToken: '' }), bearer(WRITE_KEY));
   expect(scene.gateway.asked[0]).toMatchObject({ credential: undefined, principal: { subject: 'key:w' } });
   expect(await refusal(checkAction(check({ credentialToken: '' }), bearer(READ_KEY)))).toEqual({
-    code: 'PERMISSION_DENIED', details: 'this needs the write scope; the credential holds read', word: 'insufficient_scope', retryAfter: undefined,
+    code: 'PERMISSION_DENIED', details: 'this requires the write scope; the credential has read', word: 'insufficient_scope', retryAfter: undefined,
   });
   expect(await refusal(checkAction(check({ credentialToken: '' }), bearer('wrong')))).toMatchObject({ code: 'UNAUTHENTICATED' });
   // With a token the bearer is not looked at; without either, the governor denies.
@@ -41,19 +41,19 @@ test('of two credentials none is picked', async () => {
   for (const pair of [[WRITE_KEY, 'wrong'], ['wrong', WRITE_KEY], [WRITE_KEY, WRITE_KEY]]) {
     const metadata = new Metadata();
     metadata.set('authorization', pair.map((key) => `Bearer ${key}`).join(', '));
-    expect(await refusal(checkAction(check({ credentialToken: '' }), metadata))).toMatchObject({ code: 'UNAUTHENTICATED', details: expect.stringContaining('the word Bearer and a credential') });
+    expect(await refusal(checkAction(check({ credentialToken: '' }), metadata))).toMatchObject({ code: 'UNAUTHENTICATED', details: expect.stringContaining('must have the form Bearer <credential>') });
   }
   expect(scene.gateway.asked).toEqual([]);
 });
 
 test.each([
   ['no agent', { agent: undefined }, 'agent: is required'],
-  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
-  ['an empty trace', { traceId: '' }, 'trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
-  ['a colon in the span', { spanId: 'a:b' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
-  ['a control character', { spanId: 'a\u0007' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
-  ['a zero-width space', { spanId: 'a\u200b' }, 'span_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
-  ['a trace of 257 bytes', { traceId: 'x'.repeat(257) }, 'trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"'],
+  ['an empty team', { agent: { ...crawler, teamId: '' } }, 'agent.team_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."'],
+  ['an empty trace', { traceId: '' }, 'trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  ['a colon in the span', { spanId: 'a:b' }, 'span_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  ['a control character', { spanId: 'a\u0007' }, 'span_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  ['a zero-width space', { spanId: 'a\u200b' }, 'span_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  ['a trace of 257 bytes', { traceId: 'x'.repeat(257) }, 'trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
   ['no action', { action: '' }, 'action: is required'],
   ['an action of 258 bytes in 129 characters', { action: 'ä'.repeat(129) }, 'action: must be at most 256 bytes'],
   ['a huge resource', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
@@ -61,7 +61,7 @@ test.each([
   ['a negative cost', { estimatedCostUsd: -1 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['a cost that is no number', { estimatedCostUsd: NaN }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
   ['an absurd cost', { estimatedCostUsd: 1_000_001 }, 'estimated_cost_usd: must be a number from 0 to 1000000'],
-  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..'],
+  ['a caller with a slash', { caller: { ...crawler, agentId: 'a/b' } }, 'caller.agent_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."'],
 ])('a check with %s is refused before anything is asked', async (_what, fields, details) => {
   expect(await refusal(checkAction(check(fields)))).toEqual({ code: 'INVALID_ARGUMENT', details, word: 'invalid_argument', retryAfter: undefined });
   expect(scene.gateway.asked).toEqual([]);
@@ -100,7 +100,7 @@ test('an overloaded gateway says when to come back, and a lost audit log that no
 
 test('a defect behind the door is told as internal, without its message, and reported', async () => {
   scene.gateway.answer = () => { throw new Error('secret detail'); };
-  const details = 'the gateway failed to answer; the cause is in its log';
+  const details = 'internal error; see the log of the gateway';
   expect(await refusal(checkAction(check()))).toMatchObject({ code: 'INTERNAL', details });
   expect(await openControl().ended).toEqual({ code: 'INTERNAL', details });
   const { call, answers, ended } = openChecks();
@@ -128,7 +128,7 @@ test('a batch is answered in order, and a malformed item fails it as a whole wit
   expect(responses.map(({ correlationId }) => Number(correlationId))).toEqual(requests.map((_, index) => index));
   expect(responses.slice(0, 2)).toMatchObject([{ decision: 'allow', opId: 'trace:s0' }, { decision: 'deny', opId: 'trace:s1' }]);
   scene.gateway.asked.length = 0;
-  expect(await refusal(batch([check(), check({ traceId: '' })]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1].trace_id: must be 1 to 256 bytes without white space, control or invisible characters, or ":"' });
+  expect(await refusal(batch([check(), check({ traceId: '' })]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1].trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"' });
   expect(await refusal(batch([]))).toMatchObject({ details: 'requests: must have 1 to 1000 items' });
   expect(await refusal(batch([...requests, check()]))).toMatchObject({ details: 'requests: must have 1 to 1000 items' });
   expect(scene.gateway.asked).toEqual([]);
@@ -140,7 +140,7 @@ test('a batch may have four times as many bytes as any other message, and each c
   });
   expect((await batch([1_000_000, 1_000_000, 1_000_000, 1_000_000])).responses).toHaveLength(4);
   scene.gateway.asked.length = 0;
-  expect(await refusal(batch([1, 1_100_000]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1]: is larger than a check may be that comes by itself' });
+  expect(await refusal(batch([1, 1_100_000]))).toMatchObject({ code: 'INVALID_ARGUMENT', details: 'requests[1]: must be at most 1048576 bytes' });
   expect(await refusal(batch(Array.from({ length: 5 }, () => 1_000_000)))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
   expect(scene.gateway.asked).toEqual([]);
 });
@@ -153,7 +153,7 @@ test('registering needs the write scope; a token is minted once, or brought alon
   expect(scene.gateway.asked[1]).toMatchObject({ type: 'register-agent', principal: { subject: 'key:w' }, parent: { agentId: 'boss' } });
   expect(await refusal(register({}))).toMatchObject({ code: 'UNAUTHENTICATED' });
   expect(await refusal(register({}, bearer(READ_KEY)))).toMatchObject({ code: 'PERMISSION_DENIED' });
-  expect(await refusal(register({ credentialToken: 'short' }, bearer(WRITE_KEY)))).toMatchObject({ details: 'credential_token: must be 32 to 1024 visible ASCII characters; leave it out to get a fresh one' });
+  expect(await refusal(register({ credentialToken: 'short' }, bearer(WRITE_KEY)))).toMatchObject({ details: 'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated' });
   expect(await refusal(register({ parent: { ...crawler, orgId: 'evil' } }, bearer(WRITE_KEY)))).toMatchObject({ details: 'parent.org_id: must be the org of the agent' });
   const deregister = (agent: Messages['DeregisterAgentRequest']['agent']) => unary(`${AGENT}/DeregisterAgent`, 'DeregisterAgentRequest', 'DeregisterAgentResponse', { agent }, bearer(WRITE_KEY));
   expect(await refusal(deregister({ ...crawler, agentId: 'nobody' }))).toMatchObject({ code: 'NOT_FOUND' });
@@ -163,7 +163,7 @@ test('registering needs the write scope; a token is minted once, or brought alon
 test('completing an operation records what it did cost under a name of its own', async () => {
   expect(await unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:s', costUsd: 0.5 })).toEqual({ opId: 't:s', opState: 'completing' });
   expect(scene.gateway.asked).toMatchObject([{ type: 'record-usage', agent: crawler, costMicroUsd: 500_000, opId: 't:s', usageId: 'complete:t:s' }, { type: 'complete-op', opId: 't:s' }]);
-  expect(await refusal(unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 'x', costUsd: undefined }))).toMatchObject({ details: 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without white space, control or invisible characters, or ":"' });
+  expect(await refusal(unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', { agent: crawler, credentialToken: TOKEN, opId: 'x', costUsd: undefined }))).toMatchObject({ details: 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"' });
 });
 
 test('an operation whose cost could not be recorded is not completed, so that its agent says both again', async () => {
@@ -296,7 +296,7 @@ test('draining answers what is in flight, sends streams elsewhere and lets the c
     await until(() => scene.gateway.asked.filter(({ type }) => type === 'check').length === 2);
     draining.drain(5_000);
     const closed = other.close();
-    expect(await signals.ended).toEqual({ code: 'UNAVAILABLE', details: 'this gateway is shutting down; connect again' });
+    expect(await signals.ended).toEqual({ code: 'UNAVAILABLE', details: 'the gateway is shutting down; reconnect' });
     expect(await stream.ended).toMatchObject({ code: 'UNAVAILABLE' });
     await until(() => watches.every(({ told }) => told.length === 2));
     expect(watches.map(({ told }) => told)).toEqual(watches.map(() => ['serving', 'not serving']));

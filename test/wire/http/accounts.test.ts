@@ -165,7 +165,7 @@ test('a short password is 422 and says so', async () => {
   const { call } = await serve();
   const answer = await call('POST', '/api/v1/auth/register', { body: { email: 'owner@example.com', password: 'short' } });
   expect([answer.status, answer.headers['content-type'], answer.body]).toEqual([422, 'application/problem+json', {
-    type: expect.any(String), title: 'Unprocessable Content', status: 422, code: 'weak_password', detail: 'the password is shorter than 12 characters',
+    type: expect.any(String), title: 'Unprocessable Content', status: 422, code: 'weak_password', detail: 'the password must be at least 12 characters long',
   }]);
 });
 

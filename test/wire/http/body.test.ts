@@ -39,7 +39,7 @@ test.each([
 
 test('of a time whose + came unescaped, which a URL reads as a space, it is said how it is written there', () => {
   expect(readTime(new URLSearchParams('since=2026-01-31T12:00:00+02:00'), 'since')).toEqual({
-    ok: false, fault: { kind: 'invalid_argument', field: 'since', problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; in a URL a + is written %2B' },
+    ok: false, fault: { kind: 'invalid_argument', field: 'since', problem: 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; in a URL, write + as %2B' },
   });
   expect(readTime(new URLSearchParams('since=2026-01-31T12:00:00%2B02:00'), 'since')).toEqual({ ok: true, value: 1769853600000 });
 });
@@ -83,7 +83,7 @@ test('null for what must be there is refused by name', () => {
   const body = bodyOf('post /api/v1/usage');
   expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
   expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({ ok: false, fault: { field: 'agent.team_id', problem: 'must be a string' } });
-  expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'there is no such field' } });
+  expect(readBody(body, { agent: AGENT, cost_usd: 1, nothing: null })).toMatchObject({ ok: false, fault: { field: 'nothing', problem: 'unknown field' } });
 });
 
 test('a time of another type is refused with what a time looks like: that of a token is a number', () => {
@@ -125,5 +125,5 @@ test.each(['post /api/v1/auth/token', 'post /api/v1/iam/api-keys'])('%s refuses 
 
 test('of a field that there is none of only the beginning of its name is said back', () => {
   const read = readBody(z.strictObject({}), { ['k'.repeat(1_000_000)]: 1 });
-  expect(read).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'k'.repeat(64), problem: 'there is no such field' } });
+  expect(read).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'k'.repeat(64), problem: 'unknown field' } });
 });

@@ -17,7 +17,7 @@ test('of the places of a row one address has half, and a /64 of IPv6 is one addr
     door: new DoorState(Infinity),
     link: { ask: () => Promise.reject(new Error('not asked')), call: async () => ok(undefined) as never },
     routes: [{
-      method: 'post', path: '/sign-in', access: 'public', atOnce: { limit: 4, what: 'signing in' }, summary: 'Signs in',
+      method: 'post', path: '/sign-in', access: 'public', atOnce: { limit: 4, what: 'sign-in' }, summary: 'Signs in',
       handle: () => new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} })))),
     }],
     authenticate: () => Promise.reject(new Error('not asked')),

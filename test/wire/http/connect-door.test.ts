@@ -44,6 +44,6 @@ test.each([['the native library or its stand-in', createHttpApp], ['node:http', 
   const defects: unknown[] = [];
   const gateway = await serve(create(unexpected), () => { throw new Error('secret detail'); }, undefined, (error) => defects.push(error));
   const answer = await fetch(gateway.url + PATH, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
-  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'internal', detail: 'the gateway failed to answer; the cause is in its log' }]);
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'internal', detail: 'internal error; see the log of the gateway' }]);
   expect(defects).toEqual([new Error('secret detail')]);
 });

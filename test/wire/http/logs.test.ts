@@ -7,7 +7,7 @@ import type { LogText } from '../../../src/gateway/logs.ts';
 import { logRoutes } from '../../../src/wire/http/logs.ts';
 import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
 
-const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 0.01, what: 'the reader of the audit log' } as const);
+const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 0.01, what: 'the audit log reader' } as const);
 const textOf = (text: string, next: string | undefined): Result<LogText, Fault> => ok({ text: Buffer.from(text), next });
 
 /** What an export brings whose pieces are answered like this, one after the other, and the last answer again and again. */
@@ -28,9 +28,9 @@ test('an export waits for a reader of the log that has no time for its next piec
 });
 
 test('an export does not wait for ever', async () => {
-  expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual(['first', 'the reader of the audit log is at its limit; try again in 0.01 seconds']);
+  expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual(['first', 'the audit log reader is at its limit; try again in 0.01 seconds']);
 });
 
 test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
-  expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual(['the reader of the audit log is at its limit; try again in 0.01 seconds']);
+  expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual(['the audit log reader is at its limit; try again in 0.01 seconds']);
 });

@@ -98,7 +98,7 @@ test('a generated client knows which credential to send also where the route rea
 
 test('a rule that a field must keep to is described with it', () => {
   const { properties } = api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema;
-  expect(properties.agent.properties.team_id).toEqual({ type: 'string', description: 'must be 1 to 256 bytes without white space, control or invisible characters, or "/", and not . or ..' });
+  expect(properties.agent.properties.team_id).toEqual({ type: 'string', description: 'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."' });
   expect(properties.cost_usd).toEqual({ type: 'number', minimum: 0, maximum: 1_000_000 });
 });
 

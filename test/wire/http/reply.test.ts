@@ -19,5 +19,5 @@ test.each([
 test('a problem that trying again does not solve names no time for it', () => {
   const { text, headers } = problemOf({ kind: 'not_found', what: 'operation t:1' });
   expect(headers).toEqual([]);
-  expect(JSON.parse(String(text?.content))).toEqual({ type: 'urn:svc-gateway:problem:not_found', title: 'Not Found', status: 404, detail: 'there is no operation t:1', code: 'not_found' });
+  expect(JSON.parse(String(text?.content))).toEqual({ type: 'urn:svc-gateway:problem:not_found', title: 'Not Found', status: 404, detail: 'operation t:1 not found', code: 'not_found' });
 });

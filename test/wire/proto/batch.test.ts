@@ -60,13 +60,13 @@ test('no slice holds more than one check beyond its size, and a batch of usual s
 
 test('a check of a large batch has no more values than one that comes by itself', () => {
   const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
-  expect(readJson(`{"requests":[{},${many}]}`)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' });
+  expect(readJson(`{"requests":[{},${many}]}`)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than the limits on attributes allow' });
 });
 
 test('a batch of usual size that is nothing but brackets is refused before it is parsed, and one of many short lists is read', () => {
   for (const [open, close, times] of [['[', ']', 130_000], ['{"":', '}', 52_000]] as const) {
     const deep = Buffer.from(`{"requests":[{},{"attributes":{"a":${open.repeat(times)}0${close.repeat(times)}}}]}`);
-    expect(processorMsOf(() => expect(readAll(jsonBatch(), deep)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' }))).toBeLessThan(20);
+    expect(processorMsOf(() => expect(readAll(jsonBatch(), deep)).toEqual({ kind: 'invalid_argument', field: 'body', problem: 'has more values than the limits on attributes allow' }))).toBeLessThan(20);
   }
   const short = { attributes: { matrix: Array.from({ length: 3_000 }, () => [1]) } };
   expect(readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: Array.from({ length: 10 }, () => short) })))).toMatchObject({ count: 10 });
@@ -80,7 +80,7 @@ test('what is wrong in a large batch is named as in a small one', () => {
   expect(readJson(`{"requests":[${filler},null]}`)).toEqual(invalid('requests[1]', 'must be an object'));
   expect(readJson(`{"requests":[${filler},]}`)).toMatchObject({ field: 'body', problem: expect.stringContaining('is not valid JSON') as string });
   expect(readJson(`{"requests":[${filler},{]}`)).toMatchObject({ field: 'body' });
-  expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(invalid('body', 'has a string with half a surrogate pair'));
+  expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(invalid('body', 'has a string with an unpaired surrogate'));
   for (const frame of [`[${filler}]`, `{"requests":[${filler}]]`, `{"requests":[${filler}}}`, `{"requests":[${filler}]`, `{"requests":[${filler}]}]`, `{"requests":[${filler}],"more":1}`, `{"request":[${filler}]}`]) {
     expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
   }
@@ -103,7 +103,7 @@ test('a check in a batch may be as large as one that comes by itself, wherever i
   const item = (bytes: number) => `{"resource":"${'x'.repeat(bytes - 15)}"}`;
   const read = (...items: string[]) => readAll(jsonBatch(), Buffer.from(`{"requests":[${items.join()}]}`));
   expect(read('{}', item(MIB), item(MIB), '{}')).toMatchObject({ count: 4 });
-  expect(read('{}', item(MIB), item(MIB + 1), '{}')).toEqual({ kind: 'invalid_argument', field: 'requests[2]', problem: 'is larger than a check may be that comes by itself' });
+  expect(read('{}', item(MIB), item(MIB + 1), '{}')).toEqual({ kind: 'invalid_argument', field: 'requests[2]', problem: 'must be at most 1048576 bytes' });
   expect(read(item(MIB), '{}', '{"nope":1}')).toMatchObject({ field: 'requests[2].nope' });
 });
 

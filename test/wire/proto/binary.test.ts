@@ -76,10 +76,10 @@ test.each([
   ['a nested message that reaches past its parent', [0x0a, 0x02, 0x0a, 0x02, 0x61, 0x62], 'message', 'is truncated or has a wrong length'],
   ['a varint that never ends', [0x50, ...Array<number>(11).fill(0xff)], 'message', 'has a number of more than 64 bits'],
   ['bytes that are not UTF-8', [0x1a, 0x02, 0xc3, 0x28], 'trace_id', 'is not valid UTF-8'],
-  ['a wire type that does not exist', [0x1f], 'message', 'has a field of unknown wire type 7'],
-  ['a field of number 0, as in a message that is filled up with zeros,', [0x1a, 0x01, 0x74, 0x00, 0x00], 'message', 'has a field of number 0'],
-  ['a group that is closed by another', [0xa3, 0x06, 0xac, 0x06], 'message', 'has groups that do not match'],
-  ['a nest of groups that would exhaust the stack', Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? 0xa3 : 0x06)), 'message', 'has groups nested too deep'],
+  ['a wire type that does not exist', [0x1f], 'message', 'has a field with unknown wire type 7'],
+  ['a field of number 0, as in a message that is filled up with zeros,', [0x1a, 0x01, 0x74, 0x00, 0x00], 'message', 'has a field with number 0'],
+  ['a group that is closed by another', [0xa3, 0x06, 0xac, 0x06], 'message', 'has mismatched groups'],
+  ['a nest of groups that would exhaust the stack', Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? 0xa3 : 0x06)), 'message', 'has groups nested too deeply'],
   ['an attribute that is no number', [0x3a, 0x10, 0x0a, 0x0e, 0x0a, 0x01, 0x61, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f], 'attributes', 'has a number that is not finite'],
   ['an attribute that is infinite', [0x3a, 0x10, 0x0a, 0x0e, 0x0a, 0x01, 0x61, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f], 'attributes', 'has a number that is not finite'],
   ['an attribute named __proto__', [0x3a, 0x11, 0x0a, 0x0f, 0x0a, 0x09, ...Buffer.from('__proto__'), 0x12, 0x02, 0x08, 0x00], 'attributes', 'has a key named __proto__'],
@@ -113,7 +113,7 @@ const referenceBytes = (attributes: Record<string, unknown>) => {
 test('attributes may be 32 deep and have 1000 keys, and not one more', () => {
   expect(decode(referenceBytes(nested(32)))).toMatchObject({ ok: true });
   expect(decode(referenceBytes(nested(33)))).toEqual({
-    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 deep' },
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 levels deep' },
   });
   const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, true]));
   expect(decode(referenceBytes(keys(1000)))).toMatchObject({ ok: true });
@@ -164,7 +164,7 @@ test('10,000 levels of attributes are refused without exhausting the stack', () 
   wrap(0x3a);
   const bytes = Buffer.concat(prefixes.reverse());
   expect(decode(bytes)).toEqual({
-    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 deep' },
+    ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 levels deep' },
   });
 });
 

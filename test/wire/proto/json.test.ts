@@ -75,8 +75,8 @@ test.each([
   ['{"attributes":[]}', 'attributes', 'must be an object'],
   ['{"attributes":{"a":1e999}}', 'attributes', 'has a number that is not finite'],
   ['{"attributes":{"a":{"__proto__":1}}}', 'attributes', 'has a key named __proto__'],
-  ['{"traceId":"\\ud800"}', 'body', 'has a string with half a surrogate pair'],
-  ['{"attributes":{"a":[{"\\udc00":1}]}}', 'body', 'has a string with half a surrogate pair'],
+  ['{"traceId":"\\ud800"}', 'body', 'has a string with an unpaired surrogate'],
+  ['{"attributes":{"a":[{"\\udc00":1}]}}', 'body', 'has a string with an unpaired surrogate'],
 ])('%s is refused and the field named', (text, field, problem) => {
   expect(read(text)).toEqual({ ok: false, fault: { kind: 'invalid_argument', field, problem } });
 });
@@ -95,9 +95,9 @@ test('an escaped pair of surrogates is one character and welcome', () => {
 test('JSON that is 10,000 deep or has 5,000 keys is refused, wherever it sits', () => {
   const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   expect(read(`{"attributes":${deep(32)}}`)).toMatchObject({ ok: true });
-  expect(read(`{"attributes":${deep(33)}}`)).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 deep' } });
-  expect(read(`{"attributes":${deep(10_000)}}`)).toMatchObject({ ok: false, fault: { problem: 'is nested more than 32 deep' } });
-  expect(read(`{"attributes":{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}}`)).toMatchObject({ ok: false, fault: { problem: 'is nested more than 32 deep' } });
+  expect(read(`{"attributes":${deep(33)}}`)).toEqual({ ok: false, fault: { kind: 'invalid_argument', field: 'attributes', problem: 'is nested more than 32 levels deep' } });
+  expect(read(`{"attributes":${deep(10_000)}}`)).toMatchObject({ ok: false, fault: { problem: 'is nested more than 32 levels deep' } });
+  expect(read(`{"attributes":{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}}`)).toMatchObject({ ok: false, fault: { problem: 'is nested more than 32 levels deep' } });
   expect(read(`{"action":${deep(10_000)}}`)).toMatchObject({ ok: false, fault: { field: 'action', problem: 'must be a string' } });
   expect(read(`{"action":${deep(10_000).replace('1', '"\\u0041"')}}`)).toMatchObject({ ok: false, fault: { field: 'action' } });
   const keys = JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, index])));
@@ -105,7 +105,7 @@ test('JSON that is 10,000 deep or has 5,000 keys is refused, wherever it sits', 
   expect(read(`{"attributes":{"a":[${'0,'.repeat(10_000)}0]}}`)).toMatchObject({ fault: { problem: 'has more than 10000 list items' } });
 });
 
-const TOO_MANY_VALUES = { ok: false, fault: { kind: 'invalid_argument', field: 'body', problem: 'has more values than attributes at their limits' } };
+const TOO_MANY_VALUES = { ok: false, fault: { kind: 'invalid_argument', field: 'body', problem: 'has more values than the limits on attributes allow' } };
 
 test.each([
   ['items', `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`],

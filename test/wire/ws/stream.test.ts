@@ -44,7 +44,7 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   givePermit();
   const refused = await opening;
   if (!(refused instanceof Refused)) throw refused;
-  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'this gateway is shutting down; connect again']);
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'the gateway is shutting down; reconnect']);
 });
 
 /** A stream that anybody may open. */
