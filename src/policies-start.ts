@@ -74,7 +74,7 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
       });
       if (loaded === undefined) {
         if (!isLate) current.then(again, again);
-        return fail([`${path}: does not answer, as on a network disk that is lost; it is loaded as soon as it does`]);
+        return fail([`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`]);
       }
       reading = undefined;
       if (loaded.ok) {

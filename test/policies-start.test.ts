@@ -39,7 +39,7 @@ test('a reload of a policy file that does not answer is refused in time, as are 
   writeFileSync(path, named('after'));
   const hung = await hang(path);
   if (hung === undefined) return context.skip();
-  const refused = { kind: 'policy_invalid', problems: [`${path}: does not answer, as on a network disk that is lost; it is loaded as soon as it does`] };
+  const refused = { kind: 'policy_invalid', problems: [`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`] };
   for (let nth = 0; nth < 3; nth += 1) expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
   expect(namesInForce()).toEqual(['before']);
   await hung.answer();

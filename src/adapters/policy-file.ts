@@ -127,7 +127,7 @@ function inReadingOrder(problems: readonly PolicyFileProblem[], texts: readonly 
 
 function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
   const rules = placed.flatMap(({ document }) => document?.rules ?? []);
-  if (placed.length === 0) return ['There is no policy document, so every check will be denied.'];
+  if (placed.length === 0) return ['There are no policies, so every check will be denied.'];
   if (!rules.some(({ effect }) => effect === 'allow')) return ['No rule allows anything, so every check will be denied.'];
   return unreachableWarnings(placed);
 }
@@ -138,7 +138,7 @@ function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string
     const owner = placed[document];
     const id = owner?.document?.rules[rule]?.id;
     if (owner === undefined || id === undefined) return [];
-    const problem = `rule ${id} can never allow: rule ${deniedBy.rule.id} of policy ${deniedBy.policy} denies all that it matches.`;
+    const problem = `rule ${id} can never allow: rule ${deniedBy.rule.id} of policy ${deniedBy.policy} denies everything it matches.`;
     return [renderPolicyProblem(place(owner.file, owner.yaml, { path: ['rules', rule], problem }))];
   });
   return found.length > told.length ? [...told, `${found.length - told.length} more rules can never allow.`] : told;
@@ -176,7 +176,7 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
     if (info.size > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     const bytes = await readFile(file);
     // Between being emptied and being written again, a file must not leave the gateway without its policies.
-    if (bytes.length === 0) return fail(unreadable(file, 'is empty; write a comment into a file that is to hold nothing'));
+    if (bytes.length === 0) return fail(unreadable(file, 'is empty; if that is intended, write a comment into it'));
     if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
   } catch (error) {
@@ -188,8 +188,8 @@ function reasonOf(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     // Node.js puts this character in the place of bytes that are no text, and then looks for another name than is there.
-    case 'ENOENT': return file.includes('\uFFFD') ? 'has a name that is not UTF-8: rename it' : 'does not exist';
-    case 'EACCES': return 'may not be read by this user';
+    case 'ENOENT': return file.includes('\uFFFD') ? 'has a name that is not UTF-8; rename it' : 'does not exist';
+    case 'EACCES': return 'is not readable by this user';
     case 'ERR_ENCODING_INVALID_ENCODED_DATA': return 'is not UTF-8 text';
     // The file is named already; whether the message of the system does so, too, depends on the release of Node.js.
     default: return `cannot be read: ${message.replace(` '${file}'`, '')}`;

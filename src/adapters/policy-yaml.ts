@@ -16,7 +16,7 @@ export type YamlProblem = Position & { readonly problem: string };
 export const MAX_POLICY_FILE_BYTES = 1024 * 1024;
 const MAX_DOCUMENTS = 10_000;
 const MAX_SYNTAX_PROBLEMS = 20; // of one document; after so many it is most likely another kind of file
-const TOO_DEEP = 'the text is nested too deep to be a policy';
+const TOO_DEEP = 'the text is nested too deeply to be a policy';
 
 export type ReadYaml = { readonly documents: readonly YamlDocument[]; readonly problems: readonly YamlProblem[] };
 
@@ -74,8 +74,8 @@ const EMPTY_ALIAS = 'Alias cannot be an empty string';
  */
 function hintAt(offset: number, text: string): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
-  if (/^\s*(?:- +)?reason:\s/.test(line)) return "; a reason that YAML would misread, for instance one with a colon, is written in '…'";
-  return /^\s*(?:- +)?when:\s/.test(line) ? "; an expression that YAML would misread is written after `when: |` on lines of its own, or in '…'" : '';
+  if (/^\s*(?:- +)?reason:\s/.test(line)) return "; if YAML misreads a reason, for instance one with a colon, put it in quotes: '…'";
+  return /^\s*(?:- +)?when:\s/.test(line) ? "; if YAML misreads an expression, write it on lines of its own after `when: |`, or put it in quotes: '…'" : '';
 }
 
 /** An alias is never needed in a policy, and a few of them can stand for more memory than there is. */
@@ -88,7 +88,7 @@ function aliasProblems(document: Document.Parsed, lines: LineCounter): readonly 
         if (node.anchor !== undefined) anchors.add(node.anchor);
         return;
       }
-      const problem = anchors.has(node.source) ? `aliases such as *${node.source} are not allowed in policies` : `a pattern that begins with * is written in quotes: "*${node.source}"`;
+      const problem = anchors.has(node.source) ? `aliases such as *${node.source} are not allowed in policies` : `a pattern that begins with * must be in quotes: "*${node.source}"`;
       problems.push({ ...positionAt(node.range?.[0] ?? 0, lines), problem });
     },
   });

@@ -51,7 +51,7 @@ const BUDGET_KEYS: readonly string[] = [
 
 /** Reads the already parsed mapping. An absent key means no cap, UTC, deny. */
 export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readonly DocumentProblem[]> {
-  if (!isMapping(mapping)) return fail([{ path: [], problem: 'must be a mapping of budget limits' }]);
+  if (!isMapping(mapping)) return fail([{ path: [], problem: 'must be a mapping with budget limits' }]);
   const faults = Object.keys(mapping).flatMap((key) => faultsOf(key, mapping[key]));
   if (faults.length > 0) return fail(faults);
   const limitsOf = (tier: Tier): TierLimits => ({
@@ -66,15 +66,15 @@ export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readon
 }
 
 function faultsOf(key: string, value: unknown): readonly DocumentProblem[] {
-  if (!BUDGET_KEYS.includes(key)) return [{ path: [key], problem: `unknown key; a budget knows ${BUDGET_KEYS.join(', ')}`, onKey: true }];
+  if (!BUDGET_KEYS.includes(key)) return [{ path: [key], problem: `unknown key; valid keys are ${BUDGET_KEYS.join(', ')}`, onKey: true }];
   const problem = problemOf(key, value);
   return problem === undefined ? [] : [{ path: [key], problem }];
 }
 
 function problemOf(key: string, value: unknown): string | undefined {
   switch (key) {
-    case 'timezone': return isTimezone(value) ? undefined : 'must be the IANA name of a time zone, such as Europe/Berlin';
-    case 'action_on_exceed': return value === 'deny' ? undefined : 'must be deny, the only action there is';
+    case 'timezone': return isTimezone(value) ? undefined : 'must be an IANA time zone name, such as Europe/Berlin';
+    case 'action_on_exceed': return value === 'deny' ? undefined : 'must be deny, the only supported action';
     default: return limitOf(value) === undefined ? `must be an amount in US dollars from 0 to ${MAX_LIMIT_USD}` : undefined;
   }
 }

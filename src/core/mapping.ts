@@ -49,5 +49,5 @@ export class MappingReader {
 /** Suggests the key that was most likely meant. */
 function unknownKey(key: string, known: readonly string[]): string {
   const guess = nearest(key, known);
-  return `unknown key; ${guess === undefined ? `the keys here are ${known.join(', ')}` : `did you mean ${guess}?`}`;
+  return `unknown key; ${guess === undefined ? `valid keys are ${known.join(', ')}` : `did you mean ${guess}?`}`;
 }

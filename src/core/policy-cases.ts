@@ -33,10 +33,10 @@ const CASE_KEYS: readonly string[] = Object.values({
 
 /** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
-  if (!isMapping(raw) || !Array.isArray(raw.cases)) return fail([{ path: [], problem: 'policy cases are a mapping with one key, cases, which holds a list' }]);
+  if (!isMapping(raw) || !Array.isArray(raw.cases)) return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);
   const problems: DocumentProblem[] = [];
   const file = new MappingReader(raw, [], problems);
-  for (const key of Object.keys(raw)) if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only key here is cases', onKey: true });
+  for (const key of Object.keys(raw)) if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only valid key is cases', onKey: true });
   const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each));
   if (problems.length > 0) return fail(problems);
   return ok(cases.filter((each) => each !== undefined));
@@ -44,7 +44,7 @@ export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], re
 
 function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase | undefined {
   const path = ['cases', index];
-  if (!isMapping(raw)) return file.note({ path, problem: `a case is a mapping with the keys ${CASE_KEYS.join(', ')}` });
+  if (!isMapping(raw)) return file.note({ path, problem: `a case must be a mapping with the keys ${CASE_KEYS.join(', ')}` });
   const from = file.within(path, raw);
   from.refuseKeysExcept(CASE_KEYS);
   const action = readText(from, 'action');
@@ -61,20 +61,20 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
 function readText(from: MappingReader, key: string): string | undefined {
   const value = from.raw[key];
   if (value === undefined) return from.missing(key);
-  return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a text');
+  return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a non-empty string');
 }
 
 function readResource(from: MappingReader): string | undefined {
   const { resource } = from.raw;
   if (resource === undefined) return from.missing('resource');
-  return typeof resource === 'string' ? resource : from.refuse('resource', 'must be a text, which may be empty');
+  return typeof resource === 'string' ? resource : from.refuse('resource', 'must be a string, which may be empty');
 }
 
 function readAgent(from: MappingReader, key: 'agent' | 'caller'): AgentIdentity | undefined {
   const value = from.raw[key];
   if (value === undefined) return undefined;
   const agent = typeof value === 'string' ? parseAgentKey(value) : undefined;
-  return agent ?? from.refuse(key, 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org');
+  return agent ?? from.refuse(key, 'must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org');
 }
 
 function readAttributes(from: MappingReader): Mapping | undefined {
@@ -100,6 +100,6 @@ export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]
 
 function differenceOf(expect: RuleEffect, rule: string | undefined, { kind, ruleId, reason }: PolicyDecision): string | undefined {
   if (kind !== expect) return `expected ${expect}, got ${kind}: ${reason}`;
-  if (rule !== undefined && ruleId !== rule) return `expected ${expect} by rule ${rule}, got it ${ruleId === undefined ? 'by no rule' : `by rule ${ruleId}`}: ${reason}`;
+  if (rule !== undefined && ruleId !== rule) return `expected ${expect} by rule ${rule}, got ${kind} by ${ruleId === undefined ? 'no rule' : `rule ${ruleId}`}: ${reason}`;
   return undefined;
 }

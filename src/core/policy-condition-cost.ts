@@ -55,9 +55,9 @@ const OPERATORS: Readonly<Partial<Record<ASTNode['op'], Cost>>> = {
 
 /** Functions whose operand must be written out, with the reason a policy author is given. */
 const LITERAL_OPERAND: ReadonlyMap<string, string> = new Map([
-  ['matches', 'takes a pattern in quotes, so that it is checked when the policy is loaded'],
-  ['duration', 'takes a text in quotes, such as "1h30m"'],
-  ['join', 'takes a separator in quotes'],
+  ['matches', 'requires a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['duration', 'requires a string in quotes, such as "1h30m"'],
+  ['join', 'requires a separator in quotes'],
 ]);
 
 const CALLER_FIELDS: readonly string[] = ['org_id', 'team_id', 'agent_id'];
@@ -90,8 +90,8 @@ export function surveyCondition(ast: ASTNode): ConditionSurvey {
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, resourceNames: RESOURCE });
   const { problems, cost, matchesCalls, ownCalls, loops, splits, numbers } = surveyor;
   const { factor, degree } = cost;
-  if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested ${MAX_DEGREE} deep, these are ${degree} deep` });
-  if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; at most ${MAX_STEPS} are allowed` });
+  if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested at most ${MAX_DEGREE} deep; these are ${degree} deep` });
+  if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; the maximum is ${MAX_STEPS}` });
   return { problems, cost, matchesCalls, ownCalls, loops, splits, numbers };
 }
 
@@ -164,7 +164,7 @@ class Surveyor {
     const cost = FUNCTIONS.get(name);
     if (cost === undefined) {
       const guess = nearest(name, [...FUNCTIONS.keys()]);
-      this.problems.push({ offset: node.start, problem: `there is no ${name}() in conditions${guess === undefined ? '' : `; did you mean ${guess}()?`}` });
+      this.problems.push({ offset: node.start, problem: `conditions have no function ${name}()${guess === undefined ? '' : `; did you mean ${guess}()?`}` });
       return;
     }
     this.#checkLiteral(name, args[0]);
@@ -229,7 +229,7 @@ class Surveyor {
   /** Computing in a time zone is a thousand times slower than anything else here. */
   #checkZone(name: string, zone: ASTNode | undefined, { factor, degree }: Loops): void {
     if (zone === undefined || !name.startsWith('get') || (factor === 1 && degree === 0)) return;
-    this.problems.push({ offset: zone.start, problem: `${name}() takes no time zone within a loop` });
+    this.problems.push({ offset: zone.start, problem: `${name}() does not accept a time zone inside a loop` });
   }
 
   #noteMatches(call: NodeOf<'rcall'>): void {

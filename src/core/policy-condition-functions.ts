@@ -18,7 +18,7 @@ function wholeNumber(name: 'int' | 'uint', value: string | number): bigint {
   const [written, least, most] = name === 'int' ? [/^[+-]?\d+$/, MIN_INT, MAX_INT] : [/^\d+$/, 0n, 2n ** 64n - 1n];
   const isNumber = typeof value === 'number' ? Number.isFinite(value) : value.length <= MAX_DIGITS && written.test(value);
   const whole = isNumber ? BigInt(typeof value === 'number' ? Math.trunc(value) : value) : undefined;
-  if (whole === undefined || whole < least || whole > most) throw new Error(`${name}() takes a whole number of 64 bits${name === 'int' ? '' : ' that is not negative'}, in decimal digits`);
+  if (whole === undefined || whole < least || whole > most) throw new Error(`${name}() requires ${name === 'int' ? 'a 64-bit' : 'an unsigned 64-bit'} integer in decimal digits`);
   return whole;
 }
 
@@ -29,7 +29,7 @@ function double(text: string): number {
   const [, sign = '', word = ''] = /^([+-]?)(inf|infinity|nan)$/i.exec(text) ?? [];
   if (word !== '') return NOT_FINITE[word.toLowerCase()]! * (sign === '-' ? -1 : 1);
   const value = DOUBLE.test(text) ? Number(text) : NaN;
-  if (!Number.isFinite(value)) throw new Error('double() takes a number in decimal digits');
+  if (!Number.isFinite(value)) throw new Error('double() requires a number in decimal digits');
   return value;
 }
 
@@ -54,7 +54,7 @@ const BOOL = /^(?:(1|t|true|TRUE|True)|0|f|false|FALSE|False)$/;
 
 function bool(text: string): boolean {
   const found = BOOL.exec(text);
-  if (found === null) throw new Error('bool() takes a text such as "true" or "false"');
+  if (found === null) throw new Error('bool() requires a string such as "true" or "false"');
   return found[1] !== undefined;
 }
 

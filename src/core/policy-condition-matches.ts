@@ -31,7 +31,7 @@ export class Pattern {
 
   /** Fails with what is wrong with the text of a pattern; throws what the library says against its syntax. */
   static compile(text: string): Result<Pattern, string> {
-    if (text.length > MAX_PATTERN_LENGTH) return fail(`a pattern has at most ${MAX_PATTERN_LENGTH} characters`);
+    if (text.length > MAX_PATTERN_LENGTH) return fail(`a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
     const compiled = RE2JS.compile(text);
     if (compiled.programSize() > MAX_PATTERN_PROGRAM) return fail('this pattern is too large; use smaller repeat counts');
     const { re2Input } = compiled as unknown as Inside;
@@ -40,7 +40,7 @@ export class Pattern {
   }
 
   isFoundIn(text: string): boolean {
-    if (text.length > MAX_MATCHED_LENGTH) throw new Error(`matches() reads texts of at most ${MAX_MATCHED_LENGTH} characters, this has ${text.length}`);
+    if (text.length > MAX_MATCHED_LENGTH) throw new Error(`matches() accepts strings of at most ${MAX_MATCHED_LENGTH} characters; this one has ${text.length}`);
     takeForMatching(Math.ceil(text.length / CHARACTERS_PER_STEP));
     return this.#compiled.test(text);
   }

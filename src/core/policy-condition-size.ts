@@ -8,7 +8,7 @@ export function sizeCheck(cost: ConditionCost): (sent: Sent) => string | undefin
   if (cost.degree === 0) return () => undefined;
   const limit = Math.floor((MAX_STEPS / cost.factor) ** (1 / cost.degree));
   const isByCharacter = cost.countsCharacters || cost.resourceSeparators.includes('');
-  const most = `${limit} values${isByCharacter ? '; each character counts as one where texts are split or matched in a loop' : ''}`;
+  const most = `${limit} values${isByCharacter ? '; each character counts as one where strings are split or matched in a loop' : ''}`;
   return ({ weights, resource }) => {
     const weight = weights.attributesUpTo(limit, cost);
     if (weight > limit) return `the attributes are too large to loop over (more than ${most})`;

@@ -14,11 +14,11 @@ const STEPS_OF_FAILURE = 20;
 /** A part of a text that is split up takes that fraction of a round. */
 const PARTS_PER_STEP = 4;
 
-const TOO_MANY = `the loops of all conditions of this check take more than ${MAX_CHECK_STEPS} steps together, one for each value`
-  + ` and ${STEPS_OF_FAILURE} for each error on the way, such as a missing key; send less, or let fewer rules with loops apply to its action and resource`;
+const TOO_MANY = `together, the loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, one for each value`
+  + ` and ${STEPS_OF_FAILURE} for each error, such as a missing key; send less data, or have fewer rules with loops apply to its action and resource`;
 
-const TOO_MUCH_MATCHING = `the matches() of all conditions of this check take more than ${MAX_CHECK_STEPS} steps together with their loops, one for`
-  + ` about each 16 characters and more where a pattern is hard; send less, simplify the patterns, or let fewer rules with matches() apply to its action and resource`;
+const TOO_MUCH_MATCHING = `together, the matches() calls and loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, about one for every 16 characters`
+  + ' and more for hard patterns; send less data, simplify the patterns, or have fewer rules with matches() apply to its action and resource';
 
 /** Conditions run one after the other, so one counter serves them all. `undefined`: none runs. */
 let running: CheckSteps | undefined;

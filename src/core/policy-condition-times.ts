@@ -40,7 +40,7 @@ const YEAR_1_MS = -62_135_596_800_000;
 const YEAR_10000_MS = Date.UTC(10_000, 0);
 
 function timeOf(ms: number | undefined): Date {
-  if (ms === undefined || ms < YEAR_1_MS || ms >= YEAR_10000_MS) throw new Error('timestamp() takes an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970');
+  if (ms === undefined || ms < YEAR_1_MS || ms >= YEAR_10000_MS) throw new Error('timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970');
   return new Date(ms);
 }
 
@@ -64,7 +64,7 @@ function namedClock(zone: string): LocalClock {
   try {
     return localClock(zone);
   } catch {
-    throw new Error('a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00');
+    throw new Error('a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00');
   }
 }
 

@@ -141,7 +141,7 @@ const environment = createEnvironment();
 /** Parses, type-checks and bounds an expression. The problems say where in it, in characters. */
 export function compileCondition(source: string): Result<Condition, readonly ConditionProblem[]> {
   if (source.length > MAX_CONDITION_LENGTH) {
-    return fail([{ offset: 0, problem: `is ${source.length} characters long; a condition has at most ${MAX_CONDITION_LENGTH}` }]);
+    return fail([{ offset: 0, problem: `is ${source.length} characters long; the maximum is ${MAX_CONDITION_LENGTH}` }]);
   }
   let parsed: ParseResult;
   try {
@@ -155,7 +155,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
-  if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must be true or false, this is ${type ?? 'something else'}` }]);
+  if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must evaluate to true or false, not to ${type ?? 'anything else'}` }]);
   countSteps(survey.loops, survey.splits);
   return ok({ source, evaluate: boundedEvaluation(parsed, source, survey) });
 }
@@ -163,7 +163,7 @@ export function compileCondition(source: string): Result<Condition, readonly Con
 /** Puts the compiled pattern of a call into the tree, or says why the pattern cannot be compiled. */
 function compilePattern({ call, pattern }: MatchesCall): readonly ConditionProblem[] {
   const refuse = (problem: string) => [{ offset: pattern.start, problem }];
-  if (typeof pattern.args !== 'string') return refuse('matches() takes a pattern in quotes');
+  if (typeof pattern.args !== 'string') return refuse('matches() requires a pattern in quotes');
   try {
     const compiled = Pattern.compile(pattern.args);
     if (!compiled.ok) return refuse(compiled.fault);
@@ -171,7 +171,7 @@ function compilePattern({ call, pattern }: MatchesCall): readonly ConditionProbl
     (pattern as { args: unknown }).args = compiled.value;
     return [];
   } catch (error) {
-    return refuse(`not a pattern of RE2 syntax: ${reasonOf(error)}`);
+    return refuse(`not a valid RE2 pattern: ${reasonOf(error)}`);
   }
 }
 
@@ -201,7 +201,7 @@ function evaluateOnce(parsed: ParseResult, source: string, variables: ConditionV
   engine.stackTraceLimit = 0;
   try {
     const value = valueOf(parsed, variables);
-    return typeof value === 'boolean' ? value : { error: `it is neither true nor false but ${value === null ? 'null' : `a ${typeof value}`}` };
+    return typeof value === 'boolean' ? value : { error: `it evaluates to ${value === null ? 'null' : `a value of type ${typeof value}`}, not to true or false` };
   } catch (error) {
     return { error: withoutSentKey(reasonOf(error), source) };
   } finally {
@@ -260,7 +260,7 @@ function reasonOf(error: unknown): string {
 
 const REWORDED: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`^found no matching overload for '(.*)\\.${LINEAR_MATCHES}\\(Pattern\\)'$`), 'no such overload: $1.matches(string)'],
-  [/^(no such overload: double in list<int>)$/, '$1; write its numbers as in [1.0, 2.0]'],
-  [/^(no such overload: int in list<double>)$/, '$1; put double(…) around what is looked for'],
-  [/^((?:List elements must have|Map value uses) .*)$/, '$1; dyn(…) around each lets them differ'],
+  [/^(no such overload: double in list<int>)$/, '$1; write its numbers as 1.0 instead of 1'],
+  [/^(no such overload: int in list<double>)$/, '$1; wrap the value to look for in double(…)'],
+  [/^((?:List elements must have|Map value uses) .*)$/, '$1; wrap each in dyn(…) to mix types'],
 ];

@@ -50,7 +50,7 @@ export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocumen
 /** The same, one rule per step: compiling the conditions of thousands of rules takes longer than a check may wait. */
 export function* parsingPolicyDocument(raw: unknown, source: string): Steps<ParsedDocument> {
   if (!isMapping(raw)) {
-    return { document: undefined, problems: [{ path: [], problem: `a policy document is a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` }] };
+    return { document: undefined, problems: [{ path: [], problem: `a policy document must be a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` }] };
   }
   const problems: DocumentProblem[] = [];
   const document = new MappingReader(raw, [], problems);
@@ -69,7 +69,7 @@ function readName(mapping: MappingReader, key: 'name' | 'id'): string | undefine
   const value = mapping.raw[key];
   if (value === undefined) return mapping.missing(key);
   if (typeof value === 'string' && value.trim() === value && value.length <= MAX_NAME_LENGTH && PRINTABLE.test(value)) return value;
-  return mapping.refuse(key, `must be a text of 1 to ${MAX_NAME_LENGTH} printable characters, this is ${kindOf(value)}`);
+  return mapping.refuse(key, `must be a string of 1 to ${MAX_NAME_LENGTH} printable characters, without spaces at either end; this is ${kindOf(value)}`);
 }
 
 function readScope(document: MappingReader): PolicyScope | undefined {
@@ -94,8 +94,8 @@ function* readRules(document: MappingReader): Steps<readonly Rule[]> {
 function listOfRules(document: MappingReader): readonly unknown[] {
   const { rules, budget } = document.raw;
   if (rules === undefined) return budget === undefined ? document.missing('rules') ?? [] : [];
-  if (!Array.isArray(rules)) return document.refuse('rules', `must be a list of rules, this is ${kindOf(rules)}`) ?? [];
-  if (rules.length > MAX_RULES) return document.refuse('rules', `has ${rules.length} rules; a document holds at most ${MAX_RULES}`) ?? [];
+  if (!Array.isArray(rules)) return document.refuse('rules', `must be a list of rules; this is ${kindOf(rules)}`) ?? [];
+  if (rules.length > MAX_RULES) return document.refuse('rules', `has ${rules.length} rules; the maximum per document is ${MAX_RULES}`) ?? [];
   return rules;
 }
 
@@ -106,13 +106,13 @@ function refuseTwins(document: MappingReader, rules: readonly unknown[]): void {
     if (typeof id !== 'string') return;
     const first = firstAt.get(id);
     if (first === undefined) firstAt.set(id, index);
-    else document.note({ path: ['rules', index, 'id'], problem: `${id} is also the id of rules[${first}]; ids are unique within a document` });
+    else document.note({ path: ['rules', index, 'id'], problem: `${id} is also the id of rules[${first}]; ids must be unique within a document` });
   });
 }
 
 function readRule(document: MappingReader, index: number, raw: unknown): Rule | undefined {
   const path = ['rules', index];
-  if (!isMapping(raw)) return document.note({ path, problem: `a rule is a mapping with the keys ${RULE_KEYS.join(', ')}, this is ${kindOf(raw)}` });
+  if (!isMapping(raw)) return document.note({ path, problem: `a rule must be a mapping with the keys ${RULE_KEYS.join(', ')}; this is ${kindOf(raw)}` });
   const rule = document.within(path, raw);
   rule.refuseKeysExcept(RULE_KEYS);
   const id = readName(rule, 'id');
@@ -120,7 +120,7 @@ function readRule(document: MappingReader, index: number, raw: unknown): Rule | 
   const resources = readGlobs(rule, 'resources');
   const when = readCondition(rule);
   const effect = readEffect(rule);
-  const reason = readText(rule, 'reason', { wanted: `a text of at most ${MAX_REASON_LENGTH} characters`, maxLength: MAX_REASON_LENGTH });
+  const reason = readText(rule, 'reason', { wanted: `a string of at most ${MAX_REASON_LENGTH} characters`, maxLength: MAX_REASON_LENGTH });
   return id === undefined || effect === undefined ? undefined : { id, actions, resources, when, effect, reason };
 }
 
@@ -144,11 +144,11 @@ const EVERYTHING: readonly string[] = ['*'];
 function readGlobs(rule: MappingReader, key: 'actions' | 'resources'): readonly string[] {
   const value = rule.raw[key];
   if (value === undefined) return EVERYTHING;
-  if (!Array.isArray(value)) return rule.refuse(key, `must be a list of patterns such as ["web_*"], this is ${kindOf(value)}`) ?? EVERYTHING;
-  if (value.length === 0) rule.refuse(key, `names nothing; leave ${key} out to mean all of them`);
+  if (!Array.isArray(value)) return rule.refuse(key, `must be a list of patterns such as ["web_*"]; this is ${kindOf(value)}`) ?? EVERYTHING;
+  if (value.length === 0) rule.refuse(key, `is empty; omit ${key} to match all`);
   value.forEach((glob: unknown, index) => {
     if (typeof glob === 'string' && glob.length > 0 && glob.length <= MAX_GLOB_LENGTH) return;
-    rule.note({ path: [key, index], problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters, this is ${kindOf(glob)}` });
+    rule.note({ path: [key, index], problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters; this is ${kindOf(glob)}` });
   });
   return value as readonly string[];
 }
@@ -157,7 +157,7 @@ function readText(rule: MappingReader, key: 'when' | 'reason', { wanted, maxLeng
   const value = rule.raw[key];
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.trim() !== '' && value.length <= maxLength) return value;
-  return rule.refuse(key, `must be ${wanted}, this is ${kindOf(value)}`);
+  return rule.refuse(key, `must be ${wanted}; this is ${kindOf(value)}`);
 }
 
 /** What a reader would call the value. */
@@ -165,9 +165,9 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   switch (typeof value) {
-    case 'string': return value.trim() === '' ? 'an empty text' : `a text of ${value.length} characters`;
+    case 'string': return value.trim() === '' ? 'an empty string' : `a string of ${value.length} characters`;
     case 'number': case 'bigint': return 'a number';
-    case 'boolean': return 'true or false';
+    case 'boolean': return 'a boolean';
     default: return 'a mapping';
   }
 }

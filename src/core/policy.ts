@@ -182,7 +182,7 @@ export function checkTogether(documents: readonly (PolicyDocument | undefined)[]
     if (policy === undefined) return;
     const namesake = named.get(policy.name);
     if (namesake === undefined) named.set(policy.name, policy);
-    else problems.push({ document, path: ['name'], problem: `${policy.name} is also the name of a policy in ${namesake.source}; names are unique` });
+    else problems.push({ document, path: ['name'], problem: `${policy.name} is also the name of a policy in ${namesake.source}; names must be unique` });
     if (policy.budget === undefined) return;
     problems.push(...checkBudget(policy, budgeted).map((problem) => ({ ...problem, document })));
     if (policy.scope.tier === 'global') budgeted ??= policy;
@@ -191,8 +191,8 @@ export function checkTogether(documents: readonly (PolicyDocument | undefined)[]
 }
 
 function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | undefined): readonly DocumentProblem[] {
-  if (scope.tier !== 'global') return [{ path: ['budget'], onKey: true, problem: 'a budget stands in a document of global scope only' }];
-  if (other !== undefined) return [{ path: ['budget'], onKey: true, problem: `policy ${other.name} in ${other.source} has a budget already; there is one for the whole set` }];
+  if (scope.tier !== 'global') return [{ path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' }];
+  if (other !== undefined) return [{ path: ['budget'], onKey: true, problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed in all documents together` }];
   const parsed = parseBudgetConfig(budget);
   return parsed.ok ? [] : parsed.fault.map((fault) => ({ ...fault, path: ['budget', ...fault.path] }));
 }

@@ -34,8 +34,8 @@ test('a cap finer than a micro-dollar is rounded down, never up', () => {
 });
 
 const AMOUNT = 'must be an amount in US dollars from 0 to 1000000000';
-const ZONE = 'must be the IANA name of a time zone, such as Europe/Berlin';
-const MAPPING = 'must be a mapping of budget limits';
+const ZONE = 'must be an IANA time zone name, such as Europe/Berlin';
+const MAPPING = 'must be a mapping with budget limits';
 test.each([
   [null, [], MAPPING],
   [[], [], MAPPING],
@@ -50,7 +50,7 @@ test.each([
   [{ timezone: '+02:00' }, ['timezone'], ZONE],
   [{ timezone: 2 }, ['timezone'], ZONE],
   [{ timezone: '' }, ['timezone'], ZONE],
-  [{ action_on_exceed: 'warn' }, ['action_on_exceed'], 'must be deny, the only action there is'],
+  [{ action_on_exceed: 'warn' }, ['action_on_exceed'], 'must be deny, the only supported action'],
 ])('%j is refused where the mistake is', (raw, path, problem) => {
   expect(parseBudgetConfig(raw)).toEqual({ ok: false, fault: [{ path, problem }] });
 });

@@ -34,8 +34,8 @@ test('a case that gets another decision, or the right one from another rule, say
     { name: 'three', ...base, resource: 'mail', expect: 'deny', rule: 'costly' },
   ).map(({ passed, difference }) => [passed, difference])).toEqual([
     [false, 'expected deny, got allow: allowed by rule web of policy search'],
-    [false, 'expected allow by rule by-boss, got it by rule web: allowed by rule web of policy search'],
-    [false, 'expected deny by rule costly, got it by no rule: no policy allows tool.call on mail for acme/search/a1'],
+    [false, 'expected allow by rule by-boss, got allow by rule web: allowed by rule web of policy search'],
+    [false, 'expected deny by rule costly, got deny by no rule: no policy allows tool.call on mail for acme/search/a1'],
   ]);
 });
 
@@ -59,12 +59,12 @@ test('a fraction of a micro-dollar counts in a case as it does in a check: as a 
 });
 
 test.each([
-  ['no list', {}, [], 'policy cases are a mapping with one key, cases, which holds a list'],
-  ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only key here is cases'],
-  ['an agent that is no triple', { cases: [{ ...base, agent: 'a1', expect: 'deny' }] }, ['cases', 0, 'agent'], 'must be <org>/<team>/<agent>, or /<team>/<agent> for one without an org'],
+  ['no list', {}, [], 'a policy test file must be a mapping with one key, cases, that holds a list'],
+  ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only valid key is cases'],
+  ['an agent that is no triple', { cases: [{ ...base, agent: 'a1', expect: 'deny' }] }, ['cases', 0, 'agent'], 'must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org'],
   ['attributes that are no mapping', { cases: [{ ...base, attributes: [], expect: 'deny' }] }, ['cases', 0, 'attributes'], 'must be a mapping'],
-  ['an empty action', { cases: [{ ...base, action: '', expect: 'deny' }] }, ['cases', 0, 'action'], 'must be a text'],
-  ['a resource that is no text', { cases: [{ ...base, resource: 5, expect: 'deny' }] }, ['cases', 0, 'resource'], 'must be a text, which may be empty'],
+  ['an empty action', { cases: [{ ...base, action: '', expect: 'deny' }] }, ['cases', 0, 'action'], 'must be a non-empty string'],
+  ['a resource that is no text', { cases: [{ ...base, resource: 5, expect: 'deny' }] }, ['cases', 0, 'resource'], 'must be a string, which may be empty'],
   ['a negative cost', { cases: [{ ...base, estimated_cost_usd: -1, expect: 'deny' }] }, ['cases', 0, 'estimated_cost_usd'], 'must be an amount in US dollars from 0 to 1000000'],
   ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
 ])('%s is refused', (_, raw, path, problem) => {

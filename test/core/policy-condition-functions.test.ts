@@ -21,10 +21,10 @@ test.each([
   expect(evaluate(source, { size: 10, half: 0.5, count: '3' })).toBe(true);
 });
 
-const INT = 'int() takes a whole number of 64 bits, in decimal digits';
-const UINT = 'uint() takes a whole number of 64 bits that is not negative, in decimal digits';
-const DOUBLE = 'double() takes a number in decimal digits';
-const BOOL = 'bool() takes a text such as "true" or "false"';
+const INT = 'int() requires a 64-bit integer in decimal digits';
+const UINT = 'uint() requires an unsigned 64-bit integer in decimal digits';
+const DOUBLE = 'double() requires a number in decimal digits';
+const BOOL = 'bool() requires a string such as "true" or "false"';
 
 describe.each([
   ['int', INT, ['', ' 5', '5 ', '-', '0x10', '0X10', '0b11', '0o17', '5.0', '1e3', '9223372036854775808', '-9223372036854775809', '٥']],
@@ -49,8 +49,8 @@ test.each([
 
 test.each([
   ['bool(attributes.token)', BOOL],
-  ['timestamp("2026-01-01T00:00:00Z").getHours(attributes.token) < 8', 'a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00'],
-  ['timestamp(attributes.token) < timestamp(0)', 'timestamp() takes an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970'],
+  ['timestamp("2026-01-01T00:00:00Z").getHours(attributes.token) < 8', 'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00'],
+  ['timestamp(attributes.token) < timestamp(0)', 'timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970'],
   ['int(attributes.token) < 10', INT],
   ['{"small": 1, "large": 2}[attributes.token] < 2', 'No such key'],
   ['attributes.sizes[attributes.token] < 2', 'No such key'],

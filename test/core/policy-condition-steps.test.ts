@@ -16,10 +16,10 @@ const check = (attributes: Readonly<Record<string, unknown>>): CheckSubject => (
   agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, action: 'tool.call', resource: 'web_search', attributes, caller: undefined, estimatedCostMicroUsd: 0,
 });
 
-const SPENT = 'the loops of all conditions of this check take more than 200000 steps together, one for each value and 20 for each error on the way,'
-  + ' such as a missing key; send less, or let fewer rules with loops apply to its action and resource';
-const MATCHING_SPENT = 'the matches() of all conditions of this check take more than 200000 steps together with their loops, one for'
-  + ' about each 16 characters and more where a pattern is hard; send less, simplify the patterns, or let fewer rules with matches() apply to its action and resource';
+const SPENT = 'together, the loops in all conditions of this check take more than 200000 steps, one for each value and 20 for each error,'
+  + ' such as a missing key; send less data, or have fewer rules with loops apply to its action and resource';
+const MATCHING_SPENT = 'together, the matches() calls and loops in all conditions of this check take more than 200000 steps, about one for every 16 characters'
+  + ' and more for hard patterns; send less data, simplify the patterns, or have fewer rules with matches() apply to its action and resource';
 const values = (count: number) => Array.from({ length: count }, (_, nth) => `v${nth}`);
 /** A set in which so many rules ask this, and one more allows everything. */
 const asking = (count: number, when: string): PolicySet =>

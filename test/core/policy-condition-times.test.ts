@@ -9,7 +9,7 @@ function evaluate(source: string, attributes = {}): ConditionOutcome {
   return compiled.value.evaluate(new ConditionVariables().fill({ agent, action: 'tool.call', resource: '', attributes, caller: undefined, estimatedCostMicroUsd: 0 }));
 }
 
-const RULE = 'timestamp() takes an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970';
+const RULE = 'timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970';
 
 describe.each([['UTC', 0], ['Europe/Berlin', -120], ['America/New_York', 240]])('on a machine whose clock shows the time of %s', (zone, offset) => {
   const before = process.env.TZ;
@@ -49,7 +49,7 @@ describe.each([['UTC', 0], ['Europe/Berlin', -120], ['America/New_York', 240]])(
 });
 
 test.each([
-  ['timestamp(attributes.at).getHours(attributes.zone) < 8', { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' }, 'a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00'],
+  ['timestamp(attributes.at).getHours(attributes.zone) < 8', { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' }, 'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00'],
   ['timestamp(attributes.at).getHours("UTC") < 8', { at: 5 }, "found no matching overload for 'timestamp(double)'"],
   ['attributes.at.getHours("UTC") < 8', { at: '2026-01-01T00:00:00Z' }, "found no matching overload for 'string.getHours(string)'"],
   ['timestamp(253402300800) > timestamp(0)', {}, RULE],
@@ -58,7 +58,7 @@ test.each([
 });
 
 test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])('a condition that names the time zone %j is refused', (zone) => {
-  expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({ ok: false, fault: [{ offset: 34, problem: `a time zone is an IANA name such as Europe/Berlin, or an offset such as +02:00` }] });
+  expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({ ok: false, fault: [{ offset: 34, problem: `a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00` }] });
 });
 
 test('in UTC, what a condition is told of a time is the same with and without the zone', () => {

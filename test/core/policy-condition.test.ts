@@ -66,8 +66,8 @@ test.each([
   ['attributes.path < 3', 'no such overload: dyn<string> < int'],
   ['attributes.size.matches("1")', 'no such overload: double.matches(string)'],
   ['attributes.tags[7] == "x"', 'No such key: index out of bounds, index 7 >= size 2'],
-  ['attributes.size', 'it is neither true nor false but a number'],
-  ['attributes.nothing', 'it is neither true nor false but null'],
+  ['attributes.size', 'it evaluates to a value of type number, not to true or false'],
+  ['attributes.nothing', 'it evaluates to null, not to true or false'],
   ['attributes.constructor == 1', 'No such key: constructor'],
   ['1 / (2 - 2) == 1', 'division by zero'],
 ])('%s fails rather than being false', (source, error) => {
@@ -113,17 +113,17 @@ test('without attributes and caller the one is empty and the other null', () => 
 });
 
 test.each([
-  ['estimated_cost_usd in [1, 2]', 0, 'no such overload: double in list<int>; write its numbers as in [1.0, 2.0]'],
-  ['size(resource) in [1.0, 2]', 0, 'no such overload: int in list<double>; put double(…) around what is looked for'],
-  ['resource in ["a", 5]', 18, "List elements must have the same type, expected type 'string' but found 'int'; dyn(…) around each lets them differ"],
-  ['1 in [attributes.size, 1]', 23, "List elements must have the same type, expected type 'dyn' but found 'int'; dyn(…) around each lets them differ"],
-  ['attributes.nested == {"deep": true, "n": 1}', 41, "Map value uses wrong type, expected type 'bool' but found 'int'; dyn(…) around each lets them differ"],
+  ['estimated_cost_usd in [1, 2]', 0, 'no such overload: double in list<int>; write its numbers as 1.0 instead of 1'],
+  ['size(resource) in [1.0, 2]', 0, 'no such overload: int in list<double>; wrap the value to look for in double(…)'],
+  ['resource in ["a", 5]', 18, "List elements must have the same type, expected type 'string' but found 'int'; wrap each in dyn(…) to mix types"],
+  ['1 in [attributes.size, 1]', 23, "List elements must have the same type, expected type 'dyn' but found 'int'; wrap each in dyn(…) to mix types"],
+  ['attributes.nested == {"deep": true, "n": 1}', 41, "Map value uses wrong type, expected type 'bool' but found 'int'; wrap each in dyn(…) to mix types"],
   ['size(action).matches("c")', 0, 'no such overload: int.matches(string)'],
   ['agnet.org_id == "acme"', 0, 'Unknown variable: agnet'],
   ['agent.org == "acme"', 6, 'No such key: org'],
   ['caller != null && caller.orgid == "x"', 18, 'caller has no orgid; it has org_id, team_id, agent_id'],
   ['action + 1 == "a"', 0, 'no such overload: string + int'],
-  ['resource', 0, 'must be true or false, this is string'],
+  ['resource', 0, 'must evaluate to true or false, not to string'],
   ['attributes.size &&', 18, 'Unexpected token: EOF'],
   ['action == "a" and resource == "b"', 14, 'and is written && in conditions'],
   ['action == "a" OR resource == "b"', 14, 'OR is written || in conditions'],
@@ -137,27 +137,27 @@ test.each([
   ['not action == "a"', 0, 'not is written ! in conditions'],
   ['action == "a" resource == "b"', 14, 'an operator such as && is missing before this'],
   ['action == "a" ; true', 14, 'Unexpected character: ;'],
-  ['resource.startWith("a")', 0, 'there is no startWith() in conditions; did you mean startsWith()?'],
-  ['attributes.tags.map(t, t + t).size() > 1', 0, 'there is no map() in conditions'],
-  ['cel.bind(a, attributes.tags, a == a)', 0, 'there is no bind() in conditions'],
-  ['resource.matchesLinear("a")', 0, 'there is no matchesLinear() in conditions'],
-  ['resource.matches(attributes.pattern)', 17, 'matches() takes a pattern in quotes, so that it is checked when the policy is loaded'],
-  ['resource.matches("[a-z")', 17, 'not a pattern of RE2 syntax: error parsing regexp: missing closing ]: `[a-z`'],
-  ['resource.matches("(a)\\\\1")', 17, 'not a pattern of RE2 syntax: error parsing regexp: invalid escape sequence: `\\1`'],
+  ['resource.startWith("a")', 0, 'conditions have no function startWith(); did you mean startsWith()?'],
+  ['attributes.tags.map(t, t + t).size() > 1', 0, 'conditions have no function map()'],
+  ['cel.bind(a, attributes.tags, a == a)', 0, 'conditions have no function bind()'],
+  ['resource.matchesLinear("a")', 0, 'conditions have no function matchesLinear()'],
+  ['resource.matches(attributes.pattern)', 17, 'matches() requires a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['resource.matches("[a-z")', 17, 'not a valid RE2 pattern: error parsing regexp: missing closing ]: `[a-z`'],
+  ['resource.matches("(a)\\\\1")', 17, 'not a valid RE2 pattern: error parsing regexp: invalid escape sequence: `\\1`'],
   ['resource.matches("(abcdef){300}")', 17, 'this pattern is too large; use smaller repeat counts'],
-  ['duration(attributes.wait) > duration("1m")', 9, 'duration() takes a text in quotes, such as "1h30m"'],
-  ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 42, 'getHours() takes no time zone within a loop'],
-  ['attributes.a.all(x, attributes.b.all(y, attributes.c.all(z, true)))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
-  ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
-  ['[1, 2].all(n, timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == n)', 57, 'getHours() takes no time zone within a loop'],
-  ['attributes.tags.join(attributes.path) == "x"', 21, 'join() takes a separator in quotes'],
+  ['duration(attributes.wait) > duration("1m")', 9, 'duration() requires a string in quotes, such as "1h30m"'],
+  ['attributes.a.all(x, timestamp(x).getHours("Europe/Berlin") < 8)', 42, 'getHours() does not accept a time zone inside a loop'],
+  ['attributes.a.all(x, attributes.b.all(y, attributes.c.all(z, true)))', 0, 'loops over attributes may be nested at most 2 deep; these are 3 deep'],
+  ['attributes.a.all(x, attributes.b.all(y, y in attributes.c))', 0, 'loops over attributes may be nested at most 2 deep; these are 3 deep'],
+  ['[1, 2].all(n, timestamp("2026-03-01T12:30:00Z").getHours("Europe/Berlin") == n)', 57, 'getHours() does not accept a time zone inside a loop'],
+  ['attributes.tags.join(attributes.path) == "x"', 21, 'join() requires a separator in quotes'],
   ['resource.matches()', 0, "found no matching overload for 'string.matches()'"],
-  ['resource.matches(5)', 17, 'matches() takes a pattern in quotes'],
+  ['resource.matches(5)', 17, 'matches() requires a pattern in quotes'],
   // Nothing is hidden from the search by standing in the brackets of something else.
-  ['string(resource.matches(attributes.pattern)) == "true"', 24, 'matches() takes a pattern in quotes, so that it is checked when the policy is loaded'],
-  ['size(attributes.tags.map(t, t + t)) > 1', 5, 'there is no map() in conditions'],
+  ['string(resource.matches(attributes.pattern)) == "true"', 24, 'matches() requires a pattern in quotes, so that it is checked when the policy is loaded'],
+  ['size(attributes.tags.map(t, t + t)) > 1', 5, 'conditions have no function map()'],
   ['resource.startsWith(string(caller.orgid))', 27, 'caller has no orgid; it has org_id, team_id, agent_id'],
-  ['size(attributes.a.filter(x, attributes.b.all(y, attributes.c.all(z, true)))) > 1', 0, 'loops over attributes may be nested 2 deep, these are 3 deep'],
+  ['size(attributes.a.filter(x, attributes.b.all(y, attributes.c.all(z, true)))) > 1', 0, 'loops over attributes may be nested at most 2 deep; these are 3 deep'],
 ])('%s is refused when it is loaded', (source, offset, problem) => {
   expect(compileCondition(source)).toEqual({ ok: false, fault: [{ offset, problem }] });
 });
@@ -171,7 +171,7 @@ test.each([
   'dyn(attributes.c) == dyn(attributes.d)', '{"k": attributes.c, "j": 1} == {"k": attributes.d, "j": 1}', '[1, attributes.c] == [1, attributes.d]',
 ])('%s is refused within two loops over attributes, as a third one', (body) => {
   expect(compileCondition(`attributes.a.all(x, attributes.b.all(y, ${body}))`)).toEqual(
-    { ok: false, fault: [{ offset: 0, problem: 'loops over attributes may be nested 2 deep, these are 3 deep' }] });
+    { ok: false, fault: [{ offset: 0, problem: 'loops over attributes may be nested at most 2 deep; these are 3 deep' }] });
 });
 
 // Nothing here grows with more than two sizes: elements of elements are met once each, and a prefix is as long as what it is compared with.
@@ -189,18 +189,18 @@ test('lists that a condition brings along may be looped over fifty thousand time
   const nested = (last: string) => `${TEN}.all(a, ${TEN}.all(b, ${TEN}.all(c, ${TEN}.all(d, ${last}.all(e, e > 0)))))`;
   expect(evaluate(nested('[1, 2, 3, 4, 5]'))).toBe(true);
   expect(compileCondition(nested('[1, 2, 3, 4, 5, 6]'))).toEqual(
-    { ok: false, fault: [{ offset: 0, problem: 'loops over its own lists 60000 times; at most 50000 are allowed' }] });
+    { ok: false, fault: [{ offset: 0, problem: 'loops over its own lists 60000 times; the maximum is 50000' }] });
 });
 
-test('a pattern has at most 512 characters', () => {
+test('a pattern may have at most 512 characters', () => {
   const matching = (length: number) => compileCondition(`resource.matches("${'a'.repeat(length)}")`);
   expect(matching(512).ok).toBe(true);
-  expect(matching(513)).toEqual({ ok: false, fault: [{ offset: 17, problem: 'a pattern has at most 512 characters' }] });
+  expect(matching(513)).toEqual({ ok: false, fault: [{ offset: 17, problem: 'a pattern may have at most 512 characters' }] });
 });
 
 test('an expression longer than 4096 characters is refused', () => {
   const compiled = compileCondition(`resource == "${'x'.repeat(4096)}"`);
-  expect(compiled).toEqual({ ok: false, fault: [{ offset: 0, problem: 'is 4110 characters long; a condition has at most 4096' }] });
+  expect(compiled).toEqual({ ok: false, fault: [{ offset: 0, problem: 'is 4110 characters long; the maximum is 4096' }] });
   expect(compileCondition(`resource == "${'x'.repeat(4082)}"`).ok).toBe(true);
 });
 
@@ -227,7 +227,7 @@ test('a loop that fails in each round takes no longer in a long condition than i
 });
 
 const VALUES = '223 values';
-const CHARACTERS = '223 values; each character counts as one where texts are split or matched in a loop';
+const CHARACTERS = '223 values; each character counts as one where strings are split or matched in a loop';
 
 test.each([
   ['resource.split("/").all(part, resource.split("/").filter(other, other == part).size() > 0)', '/'.repeat(2_048), VALUES],
@@ -283,7 +283,7 @@ test('what is too large to loop over is an error that says so', () => {
   expect(evaluate('attributes.list.all(item, attributes.list.exists(other, other == item))', { attributes: { list: numbers } }))
     .toEqual({ error: 'the attributes are too large to loop over (more than 223 values)' });
   expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8193) } }))
-    .toEqual({ error: 'matches() reads texts of at most 8192 characters, this has 8193' });
+    .toEqual({ error: 'matches() accepts strings of at most 8192 characters; this one has 8193' });
   expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8192) } })).toBe(true);
 });
 
@@ -319,7 +319,7 @@ test('a long text beside a list does not keep the list from being looped over, u
   expect(evaluate('resource.matches("^web") && attributes.list.all(item, item > 0)', { attributes })).toBe(true);
   expect(evaluate('attributes.name.matches("^ada") && attributes.list.all(item, item > 0)', { attributes: { ...attributes, name: 'ada' } })).toBe(true);
   expect(evaluate('attributes.list.all(item, string(item).startsWith("1") || item.size() > 0 || item > 1)', { attributes: { ...attributes, list: [1, '2'] } })).toBe(true);
-  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values; each character counts as one where texts are split or matched in a loop)' };
+  const tooLarge = { error: 'the attributes are too large to loop over (more than 50000 values; each character counts as one where strings are split or matched in a loop)' };
   expect(evaluate('attributes.list.exists(item, item.matches("b"))', { attributes: { list: Array.from({ length: 120 }, () => 'a'.repeat(8_000)) } })).toEqual(tooLarge);
   expect(evaluate('attributes.list.all(item, item > 0) && attributes.text.split("").all(letter, letter == "a")', { attributes })).toEqual(tooLarge);
   expect(evaluate('attributes.all(key, key.split("").size() > 0)', { attributes: { ['k'.repeat(60_000)]: 1 } })).toEqual(tooLarge);

@@ -227,28 +227,28 @@ const ruleWith = (over: object) => ({ name: 'p', scope: 'global', rules: [{ id: 
 const problemsOf = (raw: unknown) => parsePolicyDocument(raw, 'test.yaml').problems.map(({ path, problem }) => `${path.join('.')}: ${problem}`);
 
 test.each<[string, (length: number) => unknown, number, string]>([
-  ['name', (length) => ({ ...ruleWith({}), name: 'n'.repeat(length) }), 128, 'name: must be a text of 1 to 128 printable characters, this is a text of 129 characters'],
-  ['rule id', (length) => ruleWith({ id: 'i'.repeat(length) }), 128, 'rules.0.id: must be a text of 1 to 128 printable characters, this is a text of 129 characters'],
-  ['reason', (length) => ruleWith({ reason: 'r'.repeat(length) }), 512, 'rules.0.reason: must be a text of at most 512 characters, this is a text of 513 characters'],
-  ['pattern', (length) => ruleWith({ actions: ['a'.repeat(length)] }), 512, 'rules.0.actions.0: must be a pattern of 1 to 512 characters, this is a text of 513 characters'],
-  ['list of rules', (length) => ({ name: 'p', scope: 'global', rules: Array.from({ length }, (_, n) => ({ id: `r${n}`, effect: 'deny' })) }), 10_000, 'rules: has 10001 rules; a document holds at most 10000'],
+  ['name', (length) => ({ ...ruleWith({}), name: 'n'.repeat(length) }), 128, 'name: must be a string of 1 to 128 printable characters, without spaces at either end; this is a string of 129 characters'],
+  ['rule id', (length) => ruleWith({ id: 'i'.repeat(length) }), 128, 'rules.0.id: must be a string of 1 to 128 printable characters, without spaces at either end; this is a string of 129 characters'],
+  ['reason', (length) => ruleWith({ reason: 'r'.repeat(length) }), 512, 'rules.0.reason: must be a string of at most 512 characters; this is a string of 513 characters'],
+  ['pattern', (length) => ruleWith({ actions: ['a'.repeat(length)] }), 512, 'rules.0.actions.0: must be a pattern of 1 to 512 characters; this is a string of 513 characters'],
+  ['list of rules', (length) => ({ name: 'p', scope: 'global', rules: Array.from({ length }, (_, n) => ({ id: `r${n}`, effect: 'deny' })) }), 10_000, 'rules: has 10001 rules; the maximum per document is 10000'],
 ])('a %s may be as long as its limit, and no longer', (_, raw, limit, problem) => {
   expect(problemsOf(raw(limit))).toEqual([]);
   expect(problemsOf(raw(limit + 1))).toEqual([problem]);
 });
 
 test.each<[unknown, string]>([
-  [' padded', 'a text of 7 characters'], ['two\nlines', 'a text of 9 characters'], ['bell\u0007', 'a text of 5 characters'], ['\u202egnp', 'a text of 4 characters'],
-  ['', 'an empty text'], [null, 'empty'], [['p'], 'a list'], [{ p: 1 }, 'a mapping'], [7, 'a number'], [true, 'true or false'],
+  [' padded', 'a string of 7 characters'], ['two\nlines', 'a string of 9 characters'], ['bell\u0007', 'a string of 5 characters'], ['\u202egnp', 'a string of 4 characters'],
+  ['', 'an empty string'], [null, 'empty'], [['p'], 'a list'], [{ p: 1 }, 'a mapping'], [7, 'a number'], [true, 'a boolean'],
 ])('the name %j is refused: it stands in audit entries and on terminals', (name, kind) => {
-  const problem = `must be a text of 1 to 128 printable characters, this is ${kind}`;
+  const problem = `must be a string of 1 to 128 printable characters, without spaces at either end; this is ${kind}`;
   expect(problemsOf({ name, scope: 'global', rules: [] })).toEqual([`name: ${problem}`]);
   expect(problemsOf(ruleWith({ id: name }))).toEqual([`rules.0.id: ${problem}`]);
 });
 
 test('rules that are nothing or have no readable id are told once each, and are no twins', () => {
-  const rule = (kind: string) => `a rule is a mapping with the keys id, actions, resources, when, effect, reason, this is ${kind}`;
-  const id = 'id: must be a text of 1 to 128 printable characters, this is a number';
+  const rule = (kind: string) => `a rule must be a mapping with the keys id, actions, resources, when, effect, reason; this is ${kind}`;
+  const id = 'id: must be a string of 1 to 128 printable characters, without spaces at either end; this is a number';
   expect(problemsOf({ name: 'p', scope: 'global', rules: [null, [], { id: 5, effect: 'allow' }, { id: 5, effect: 'allow' }] })).toEqual(
     [`rules.0: ${rule('empty')}`, `rules.1: ${rule('a list')}`, `rules.2.${id}`, `rules.3.${id}`]);
 });
@@ -259,12 +259,12 @@ test('what one check brought along decides nothing of the next', () => {
 });
 
 test('what is no policy, has no rules or rules that are none is refused, and with a budget it needs none', () => {
-  expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(Array.from({ length: 4 }, () => [': a policy document is a mapping with the keys name, scope, rules, budget']));
+  expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(Array.from({ length: 4 }, () => [': a policy document must be a mapping with the keys name, scope, rules, budget']));
   expect(problemsOf({ name: 'p', scope: 'global' })).toEqual([': rules is missing']);
-  expect(problemsOf({ name: 'p', scope: 'global', rules: { id: 'r' } })).toEqual(['rules: must be a list of rules, this is a mapping']);
+  expect(problemsOf({ name: 'p', scope: 'global', rules: { id: 'r' } })).toEqual(['rules: must be a list of rules; this is a mapping']);
   expect(problemsOf({ name: 'p', scope: 'global', budget: {} })).toEqual([]);
-  expect(problemsOf(ruleWith({ reason: ' ' }))).toEqual(['rules.0.reason: must be a text of at most 512 characters, this is an empty text']);
-  expect(problemsOf(ruleWith({ resources: [''] }))).toEqual(['rules.0.resources.0: must be a pattern of 1 to 512 characters, this is an empty text']);
+  expect(problemsOf(ruleWith({ reason: ' ' }))).toEqual(['rules.0.reason: must be a string of at most 512 characters; this is an empty string']);
+  expect(problemsOf(ruleWith({ resources: [''] }))).toEqual(['rules.0.resources.0: must be a pattern of 1 to 512 characters; this is an empty string']);
   expect(problemsOf({ ...ruleWith({}), scope: 7 })).toEqual(['scope: must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>']);
 });
 
@@ -281,12 +281,12 @@ test('equal names, a second budget, a budget out of place and a budget with a mi
     { name: 'b', scope: 'org:acme', rules: [], budget: {} },
   ].map(documentOf));
   expect(compiled).toEqual({ ok: false, fault: [
-    { document: 1, path: ['name'], problem: 'a is also the name of a policy in test.yaml; names are unique' },
-    { document: 1, path: ['budget'], onKey: true, problem: 'policy a in test.yaml has a budget already; there is one for the whole set' },
-    { document: 2, path: ['budget'], onKey: true, problem: 'a budget stands in a document of global scope only' },
+    { document: 1, path: ['name'], problem: 'a is also the name of a policy in test.yaml; names must be unique' },
+    { document: 1, path: ['budget'], onKey: true, problem: 'policy a in test.yaml already has a budget; only one is allowed in all documents together' },
+    { document: 2, path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' },
   ] });
   expect(compilePolicies([documentOf({ name: 'c', scope: 'global', budget: { timezone: 'Mars/Base' } })])).toEqual({ ok: false, fault: [
-    { document: 0, path: ['budget', 'timezone'], problem: 'must be the IANA name of a time zone, such as Europe/Berlin' },
+    { document: 0, path: ['budget', 'timezone'], problem: 'must be an IANA time zone name, such as Europe/Berlin' },
   ] });
 });
 
@@ -296,9 +296,9 @@ test('a budget that is out of place does not stand in the way of the one that is
     ...['first', 'second', 'third'].map((name) => documentOf({ name, scope: 'global', rules: [], budget: {} })),
   ]);
   expect(found.ok ? [] : found.fault.map(({ document, problem }) => `${document}: ${problem}`)).toEqual([
-    '0: a budget stands in a document of global scope only',
-    '2: policy first in test.yaml has a budget already; there is one for the whole set',
-    '3: policy first in test.yaml has a budget already; there is one for the whole set',
+    '0: a budget is allowed only in a document with global scope',
+    '2: policy first in test.yaml already has a budget; only one is allowed in all documents together',
+    '3: policy first in test.yaml already has a budget; only one is allowed in all documents together',
   ]);
 });
 

@@ -144,7 +144,7 @@ test('a folder without policies is named at the start, with what follows from it
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const gateway = await start(folder);
-  await eventually(() => expect(gateway.output.stdout).toContain('There is no policy document, so every check will be denied.'));
+  await eventually(() => expect(gateway.output.stdout).toContain('There are no policies, so every check will be denied.'));
   expect(gateway.output.stdout).toContain(`  policies   0 from ${folder}\n`);
 });
 
@@ -165,7 +165,7 @@ test('SIGHUP loads the signing keys although the thread that reads the policies 
   writeFileSync(join(folder, 'policy-reader'), '');
   gateway.process.kill('SIGHUP');
   await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
-  expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"failed: reloading policies"/);
+  expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"reloading policies failed"/);
 });
 
 test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {

@@ -21,8 +21,8 @@ export async function needPolicies(format: OutputFormat, paths: readonly string[
 
 export async function refusedFiles(format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<CliError> {
   await showProblems(format, problems);
-  const count = problems.length === 1 ? 'there is a problem' : `there are ${problems.length} problems`;
-  const hint = problems.some(({ line }) => line !== undefined) ? 'Each is named with its line and column.' : 'Check the names of the files.';
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  const hint = problems.some(({ line }) => line !== undefined) ? 'Each is listed with its line and column.' : 'Check the names of the files.';
   return new CliError(`${count} in these files`, hint);
 }
 

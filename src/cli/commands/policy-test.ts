@@ -37,7 +37,7 @@ export async function run({ args, options, globals, env }: Invocation): Promise<
 function caseFilesAt(path: string): readonly string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
   const files = readdirSync(path).filter(isCaseFile).sort().map((name) => join(path, name));
-  if (files.length === 0) throw usageError(`${printable(path)} holds no *.test.yaml`);
+  if (files.length === 0) throw usageError(`no *.test.yaml files in ${printable(path)}`);
   return files;
 }
 
@@ -58,7 +58,7 @@ function differenceLines({ policyCase: { subject, name }, outcome: { expected, a
   return [
     '',
     `  ${printable(name)}`,
-    printable(`    ${agentKeyOf(subject.agent)} wants ${wantedOf(subject)}`),
+    printable(`    ${agentKeyOf(subject.agent)} requests ${wantedOf(subject)}`),
     red(printable(`    - ${expected.kind}${byRule(expected.ruleId)}`)),
     green(printable(`    + ${actual.kind}${byRule(actual.ruleId)}`)),
     printable(`      ${actual.reason}`),

@@ -17,7 +17,7 @@ export const ls: Run = (invocation) => showList(invocation, {
   path: '/api/v1/policies',
   key: 'documents',
   columns: COLUMNS,
-  none: 'There is no policy document, so every check is denied.',
+  none: 'There are no policies, so every check is denied.',
 });
 
 const RULE_COLUMNS: readonly Column[] = [
@@ -41,5 +41,5 @@ export const rules: Run = (invocation) => showList(invocation, {
 /** A set with a mistake is refused by the gateway, which keeps the one before. */
 export async function reload(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).post('/api/v1/policies/reload', 'changed');
-  await show(invocation.globals.output, answer, () => [printable(`The policies were read again${typeof answer.version === 'string' ? `; version ${cellText(answer.version)} is in force` : ''}.`)]);
+  await show(invocation.globals.output, answer, () => [printable(`The policies were reloaded${typeof answer.version === 'string' ? `; version ${cellText(answer.version)} is in force` : ''}.`)]);
 }
