@@ -22,11 +22,11 @@ export type ListOptions = {
 export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
 
 const ADVICE: Readonly<Record<string, string>> = {
-  not_found: 'Check the name: the `ls` commands show what there is.',
-  invalid_transition: 'See where the operation is with `svc ops show`.',
-  invalid_argument: 'See --help of this command for what it takes.',
-  policy_invalid: 'The policies before stay in force; find every mistake with `svc policy validate`.',
-  internal: 'The log of the gateway says more.',
+  not_found: 'Check the name; the `ls` commands list what exists.',
+  invalid_transition: 'See its state with `svc ops show`.',
+  invalid_argument: 'Run the command with --help to see what it accepts.',
+  policy_invalid: 'The previous policies stay in force. Find all mistakes with `svc policy validate`.',
+  internal: 'See the log of the gateway for the cause.',
 };
 
 const adviceFor = (code: string | undefined, response: Response): string | undefined =>
@@ -55,11 +55,11 @@ export class Api {
     const target = await resolveTarget(globals, env);
     const session = await readSession(target.label, target.apiUrl).catch((error: unknown) => {
       if (!(error instanceof CliError) || target.apiKey === undefined) throw error;
-      note(`warning: ${error.message}; going on with the API key alone.`);
+      note(`warning: ${error.message}; using the API key instead.`);
       return undefined;
     });
     if (session !== undefined && globals.apiKey !== undefined && session.sourceKey !== target.apiKey) {
-      note(`note: --api-key is not used, because there is a session on ${target.label}; \`svc logout\` ends it.`);
+      note(`note: --api-key is ignored because there is a session for ${target.label}; end it with \`svc logout\`.`);
     }
     return new Api(target, session, options);
   }
@@ -128,7 +128,7 @@ export class Api {
       const refused = await this.refusalOf(response);
       const waitSecs = this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited' ? refused.refusal.retryAfterSecs : undefined;
       if (waitSecs === undefined) throw refused;
-      if (!this.#hasToldOfLimit) note('The gateway limits the rate of requests; continuing as fast as it allows.');
+      if (!this.#hasToldOfLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
       this.#hasToldOfLimit = true;
       await setTimeout(waitSecs * 1000);
     }
@@ -147,8 +147,8 @@ export class Api {
   async refusalOf(response: Response): Promise<CliError> {
     const { status, detail, code } = await problemIn(response);
     switch (isPage(response) ? undefined : status) {
-      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this needs a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
-      case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that holds this scope.' : undefined);
+      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this requires a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
+      case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that has this scope.' : undefined);
       default: return new RefusedError(detail, adviceFor(code, response), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
     }
   }

@@ -10,7 +10,7 @@ export type CliConfig = { readonly current: string | undefined; readonly context
 
 /** A name never looks like a URL, which is what names the session of an unnamed context. */
 export const isContextName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
-export const CONTEXT_NAME_RULE = 'the name of a context is 1 to 64 letters, digits, ".", "_" or "-"';
+export const CONTEXT_NAME_RULE = 'the name of a context must be 1 to 64 letters, digits, ".", "_" or "-"';
 
 export async function readCliConfig(): Promise<CliConfig> {
   const text = await readPrivateFile(FILE);
@@ -24,7 +24,7 @@ export async function readCliConfig(): Promise<CliConfig> {
 export function unknownContext(name: string, { contexts }: CliConfig, next = `; add one with \`svc context add ${name} <url>\``): CliError {
   const names = [...contexts.keys()].join(', ');
   const known = contexts.size === 0 ? 'There are no contexts yet' : `The ${contexts.size === 1 ? 'only context is' : 'contexts are'} ${names}`;
-  return new CliError(`there is no context ${name}`, `${known}${next}.`);
+  return new CliError(`context ${name} not found`, `${known}${next}.`);
 }
 
 /** Replaces the whole context. The first one becomes the one in use. Answers whether there was one of this name. */
@@ -72,7 +72,7 @@ async function documentOf(text: string | undefined): Promise<Document> {
   const document: Document = parseDocument(text ?? '');
   const [problem] = document.errors;
   // The message alone: the excerpt below its first line may show a stored key.
-  if (problem !== undefined) throw broken(problem.message.split('\n')[0]?.replace(/:$/, '') ?? 'it is not YAML');
+  if (problem !== undefined) throw broken(problem.message.split('\n')[0]?.replace(/:$/, '') ?? 'it is not valid YAML');
   if (document.contents === null) document.contents = document.createNode({}) as Document['contents'];
   return document;
 }
@@ -82,7 +82,7 @@ function resolved<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof ReferenceError) throw broken('it has an alias, written with *, that stands for nothing in it');
+    if (error instanceof ReferenceError) throw broken('it has an alias, written with *, that refers to nothing');
     throw error;
   }
 }
@@ -98,7 +98,7 @@ function contextIn(name: string, raw: unknown): Context {
   const { api_url: apiUrl, api_key: apiKey } = mapping(raw, `contexts.${name}`);
   if (!isContextName(name)) throw broken(CONTEXT_NAME_RULE);
   if (typeof apiUrl !== 'string') throw broken(`contexts.${name}.api_url must be a URL`);
-  if (apiKey !== undefined && apiKey !== null && typeof apiKey !== 'string') throw broken(`contexts.${name}.api_key must be a text`);
+  if (apiKey !== undefined && apiKey !== null && typeof apiKey !== 'string') throw broken(`contexts.${name}.api_key must be a string`);
   return { apiUrl, apiKey: apiKey ?? undefined };
 }
 
@@ -107,4 +107,4 @@ function mapping(raw: unknown, what: string): Readonly<Record<string, unknown>> 
   return raw as Readonly<Record<string, unknown>>;
 }
 
-const broken = (why: string): CliError => new CliError(`${pathInFolder(FILE)} cannot be used: ${why}`, 'Correct it, or move it away and add your contexts again with `svc context add`.');
+const broken = (why: string): CliError => new CliError(`${pathInFolder(FILE)} cannot be used: ${why}`, 'Fix it, or move it away and add your contexts again with `svc context add`.');

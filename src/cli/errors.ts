@@ -56,8 +56,8 @@ export function renderError(error: unknown, isDebug: boolean): string {
 }
 
 const unexpected = (error: unknown): { message: string; advice: string } => ({
-  message: `something unexpected went wrong: ${messageOf(error)}`,
-  advice: 'Run the command again with --debug to see where.',
+  message: `unexpected error: ${messageOf(error)}`,
+  advice: 'Run the command again with --debug for details.',
 });
 
 function stacksOf(error: unknown): readonly string[] {

@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of the path is a file',
   EEXIST: 'a part of the path is a file', // of a folder to be made
-  ENOENT: 'there is no such file or folder',
+  ENOENT: 'no such file or folder',
 };
 
 /** Undefined for anything else. */

@@ -53,20 +53,20 @@ async function whole(response: Response): Promise<Response> {
 function redirected(apiUrl: string, response: Response): CliError {
   const location = response.headers.get('location') ?? '';
   const origin = URL.canParse(location, apiUrl) ? new URL(location, apiUrl).origin : 'elsewhere';
-  return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Name the gateway by its final URL, with --api-url or `svc context add`.');
+  return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Give the final URL of the gateway, with --api-url or `svc context add`.');
 }
 
-const CUT = 'the connection was cut';
+const CUT = 'the connection was closed';
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: CUT,
   UND_ERR_SOCKET: CUT,
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'its name could not be resolved',
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  ETIMEDOUT: 'it does not answer',
-  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the host name cannot be resolved',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the host',
+  ETIMEDOUT: 'no answer',
+  UND_ERR_CONNECT_TIMEOUT: 'no answer',
 };
 
 /** Errors already explained, such as those of a proxy, stay unchanged. */
@@ -85,11 +85,11 @@ const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_
 const isBadPort = (cause: unknown): boolean => cause instanceof Error && cause.message === 'bad port';
 
 export function reasonOf(error: unknown): string {
-  if (error instanceof DOMException && error.name === 'TimeoutError') return 'it does not answer';
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer';
   const cause = causeOf(error);
-  if (isNotHttp(cause)) return 'what answers there does not speak HTTP';
-  if (isNotTls(cause)) return 'what answers there does not speak TLS';
-  if (isBadPort(cause)) return 'Node.js makes no requests to this port, and browsers make none either';
+  if (isNotHttp(cause)) return 'the server there does not speak HTTP';
+  if (isNotTls(cause)) return 'the server there does not speak TLS';
+  if (isBadPort(cause)) return 'Node.js, like browsers, does not allow requests to this port';
   return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed');
 }
 
@@ -98,18 +98,18 @@ const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 
 function adviceOn(cause: unknown): string {
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
-  if (isNotTls(cause)) return 'Check the URL: is it http, not https?';
-  if (isBadPort(cause)) return 'Have the gateway listen on another port: set SVC_HTTP_ADDR.';
-  if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again; if it stays so, check the URL, also whether it is http or https.';
-  return certificateAdvice(cause) ?? 'Start it with `svc serve`, or name another with --context or --api-url.';
+  if (isNotTls(cause)) return 'Check the URL; it may have to be http instead of https.';
+  if (isBadPort(cause)) return 'Let the gateway listen on another port, with SVC_HTTP_ADDR.';
+  if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again. If that does not help, check the URL, including http or https.';
+  return certificateAdvice(cause) ?? 'Start it with `svc serve`, or choose another with --context or --api-url.';
 }
 
 /** What to do about a certificate; undefined when the error is about none. */
 export function certificateAdvice(error: unknown): string | undefined {
   const code = codeOf(causeOf(error)) ?? '';
-  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code)) return 'If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate, or with that of the authority which signed it.';
-  if (/ALTNAME/.test(code)) return 'Name it by a host that its certificate is for.';
-  return /CERT/.test(code) ? 'It needs another certificate, unless the clock of this machine is wrong.' : undefined;
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code)) return 'If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.';
+  if (/ALTNAME/.test(code)) return 'Use a host name that its certificate is valid for.';
+  return /CERT/.test(code) ? 'Check the clock of this machine; if it is right, the certificate must be replaced.' : undefined;
 }
 
 /** The body as JSON. */
@@ -125,7 +125,7 @@ export async function jsonOf(apiUrl: string, response: Response): Promise<unknow
 
 /** It answers, but not as a gateway does. */
 export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
-  new CliError(`what answers at ${apiUrl} does not speak like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', { cause });
+  new CliError(`the server at ${apiUrl} does not answer like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', { cause });
 
 /** Undefined where the answer names no time. */
 export function retryAfterSecsOf({ headers }: Response): number | undefined {
@@ -140,7 +140,7 @@ export function waitAdvice(response: Response): string | undefined {
 
 export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };
 
-export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy before it.';
+export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.';
 
 /** The gateway's account of a refusal. An answer with neither code nor detail comes from a proxy or another server. */
 export async function problemIn(response: Response): Promise<Problem> {
@@ -148,7 +148,7 @@ export async function problemIn(response: Response): Promise<Problem> {
   // Connect answers with `message`, everything else with `detail`.
   const detail = [raw.detail, raw.message, raw.title].find((text) => typeof text === 'string' && text !== '');
   const code = typeof raw.code === 'string' ? raw.code : undefined;
-  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `what answered, with status ${response.status}, is no gateway` };
+  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `the server that answered, with status ${response.status}, is not a gateway` };
 }
 
 /** A page for people: the gateway answers no call with one, and a proxy that lets nobody through does. */

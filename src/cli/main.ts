@@ -10,7 +10,7 @@ import { parseCommandLine } from './program.ts';
 // The reader of a pipe may stop early, as `head` does: that is no error.
 process.stdout.on('error', (error) => {
   if (codeOf(error) === 'EPIPE') return isReaderNeeded() ? process.exit() : undefined;
-  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where it goes to.', { cause: error }), process.argv.includes('--debug')));
+  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where the output goes.', { cause: error }), process.argv.includes('--debug')));
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', (error) => {

@@ -55,8 +55,8 @@ export async function warnIfOpen(name: string, holds: string): Promise<void> {
   const mode = process.platform === 'win32' ? 0 : ((await ifThere(stat(path)))?.mode ?? 0) & 0o777;
   if ((mode & 0o077) === 0 || warnedOf.has(path)) return;
   warnedOf.add(path);
-  note(`warning: ${path} holds ${holds} and is open to others (mode ${mode.toString(8).padStart(4, '0')})`);
-  note(`Run \`chmod 600 ${path}\`; if somebody may have read it, revoke the API key with \`svc keys revoke\`.`);
+  note(`warning: ${path} contains ${holds} and is accessible to others (mode ${mode.toString(8).padStart(4, '0')})`);
+  note(`Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with \`svc keys revoke\`.`);
 }
 
 /**
@@ -64,7 +64,7 @@ export async function warnIfOpen(name: string, holds: string): Promise<void> {
  * Concurrent commands are serialized by a lock. When `change` returns undefined, nothing is written.
  */
 export async function changePrivateFile(name: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<void> {
-  if (homeFolder() === undefined) throw new CliError('there is no home folder to keep this in', 'Set HOME, or give SVC_CLI_API_URL and SVC_CLI_API_KEY to every command.');
+  if (homeFolder() === undefined) throw new CliError('there is no home folder to store this in', 'Set HOME, or set SVC_CLI_API_URL and SVC_CLI_API_KEY for every command.');
   const path = pathInFolder(name);
   try {
     await makePrivateFolder();
@@ -122,7 +122,7 @@ async function lock(path: string): Promise<HeldLock> {
   try {
     while (!(await linkedFresh(own, path))) {
       await clearWhenStale(path, `${own}.stale`);
-      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command has kept ${path} for too long`, 'If none is running, delete that file and try again.');
+      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command holds ${path}`, 'If none is running, delete that file and try again.');
       await setTimeout(LOCK_RETRY_MS);
     }
   } finally {
@@ -166,5 +166,5 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
 }
 
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
-  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `Make ${svcFolder()} a folder of your own that you can write to.`, { cause: error });
+  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `${svcFolder()} must be a folder that you own and can write to.`, { cause: error });
 }

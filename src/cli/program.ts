@@ -85,7 +85,7 @@ function styled(command: Command, text: HelpText): Command {
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ formatHelp: () => helpOf(text) })
-    .showHelpAfterError(`Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` to see how it is used.`)
+    .showHelpAfterError(`Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` for help.`)
     .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
 }
 

@@ -26,7 +26,7 @@ export async function exchangeKey(gateway: Gateway, key: string, scopes: readonl
 async function noSession(response: Response): Promise<CliError> {
   const { status, code, detail } = await problemIn(response);
   const advice = waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : undefined);
-  return new RefusedError(`the gateway did not give a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
+  return new RefusedError(`the gateway did not create a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
 }
 
 function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session | undefined {
@@ -42,8 +42,8 @@ export async function renew(target: Target, session: Session): Promise<Session> 
   const { label } = target;
   const exchange = await exchangeKey(target, session.sourceKey, session.scopes);
   switch (exchange.kind) {
-    case 'rejected': throw notLoggedIn(label, 'the session is over, because its API key was revoked, rotated or has expired');
-    case 'forbidden': throw new CliError(`the session on ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');
+    case 'rejected': throw notLoggedIn(label, 'the session has ended because its API key was revoked or rotated, or has expired');
+    case 'forbidden': throw new CliError(`the session for ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');
     case 'minted':
       await keepRenewed(label, session, exchange.session);
       return exchange.session;
@@ -56,7 +56,7 @@ async function keepRenewed(label: string, session: Session, next: Session): Prom
     await renewSession(label, session, next);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    note(`warning: the renewed session could not be kept: ${error.message}`);
+    note(`warning: the renewed session cannot be stored: ${error.message}`);
   }
 }
 

@@ -47,7 +47,7 @@ function targetFrom(globals: Globals, env: Environment, config: CliConfig): Targ
 const given = (text: string | undefined): string | undefined => (text === undefined || text.trim() === '' ? undefined : text.trim());
 
 function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefined): string | undefined {
-  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank', 'Leave --api-key out to be asked for the key.');
+  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank', 'To be prompted for the key, omit --api-key.');
   const key = given(globals.apiKey) ?? given(env.SVC_CLI_API_KEY) ?? given(stored);
   if (key !== undefined && !isSecret(key)) throw malformedKey();
   return key;
@@ -60,7 +60,7 @@ export function enteredKey(key: string, advice: string): string {
   return key;
 }
 
-const malformedKey = (): CliError => new CliError('the API key holds characters that no key has', 'Check that it was copied whole and alone: it is one line of ASCII without spaces.');
+const malformedKey = (): CliError => new CliError('the API key contains invalid characters', 'Check that it was copied completely and alone: a key is one line of ASCII without spaces.');
 
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, config: CliConfig): void {
@@ -72,7 +72,7 @@ function refuseUnknown(name: string, url: string | undefined, config: CliConfig)
 export function parseApiUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw usageError('the gateway URL must be http://host:port or https://host, with nothing behind its path', `For example ${DEFAULT_API_URL}.`);
+    throw usageError('the gateway URL must be http://host:port or https://host, with nothing after its path', `For example: ${DEFAULT_API_URL}`);
   }
   return url.href.replace(/\/+$/, '');
 }

@@ -105,7 +105,7 @@ function proxyIn({ variable, text }: ProxySetting): Proxy {
   const full = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw usageError(`${variable} names no proxy that svc can use`, 'It must be http://host:port or https://host:port, if need be with user:password@ before the host.');
+    throw usageError(`${variable} is not a proxy URL that svc can use`, 'It must be http://host:port or https://host:port, optionally with user:password@ before the host.');
   }
   const isSecure = url.protocol === 'https:';
   return {
@@ -127,10 +127,10 @@ function decoded(text: string): string {
   }
 }
 
-const directly = (target: string): string => `name ${printable(target.replace(/:\d+$/, ''))} in NO_PROXY to connect without it`;
+const directly = (target: string): string => `add ${printable(target.replace(/:\d+$/, ''))} to NO_PROXY to connect without it`;
 
 function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError {
-  const advice = certificateAdvice(error) ?? `Correct ${proxy.variable}, or ${directly(target)}.`;
+  const advice = certificateAdvice(error) ?? `Fix ${proxy.variable}, or ${directly(target)}.`;
   return new UnreachableError(`cannot reach the proxy ${proxy.name} on the way to ${printable(target)}: ${reasonOf(error)}`, advice, { cause: error });
 }
 
@@ -138,9 +138,9 @@ function lostOn(proxy: Proxy, target: string, error: unknown): UnreachableError 
 function refusedBy(proxy: Proxy, target: string, { statusCode = 0, statusMessage = '' }: IncomingMessage): CliError {
   const { name, variable, credentials } = proxy;
   if (statusCode === 407 || statusCode === 401) {
-    return new CliError(`the proxy ${name} ${credentials === undefined ? 'asks for a user and a password' : `rejects the user and password in ${variable}`}`, `Write them as ${name.replace('//', '//user:password@')} into ${variable}, with special characters percent-encoded, or ${directly(target)}.`);
+    return new CliError(`the proxy ${name} ${credentials === undefined ? 'requires a user and password' : `rejects the user and password in ${variable}`}`, `Set ${variable} to ${name.replace('//', '//user:password@')}, with special characters percent-encoded, or ${directly(target)}.`);
   }
-  const message = `the proxy ${name} does not connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
-  const advice = `Check the URL of the gateway, ask who runs the proxy, or ${directly(target)}.`;
+  const message = `the proxy ${name} cannot connect to ${printable(target)}: it answers ${printable(`${statusCode} ${statusMessage}`.trim())}`;
+  const advice = `Check the URL of the gateway, ask whoever runs the proxy, or ${directly(target)}.`;
   return statusCode >= 500 ? new UnreachableError(message, advice) : new CliError(message, advice);
 }

@@ -15,7 +15,7 @@ import { interruptible } from './interruptible.ts';
  */
 export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
   const present = await ifThere(stat(path));
-  if (present !== undefined && !mayReplace) throw Object.assign(new Error(`${path} is there already`), { code: 'EEXIST' });
+  if (present !== undefined && !mayReplace) throw Object.assign(new Error(`${path} already exists`), { code: 'EEXIST' });
   // A device or a pipe is written to: nothing may come in its place.
   if (present?.isFile() === false) return pipeline(await open(), createWriteStream(path));
   const target = present === undefined ? path : await realpath(path);

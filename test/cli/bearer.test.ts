@@ -32,7 +32,7 @@ test('an expired session is renewed before the request, and kept', async () => {
   const before = tokenIn(credentials());
   expire();
   const { status, stderr } = await cli.run(['ops', 'ls'], { env: here() });
-  expect({ status, stderr }).toEqual({ status: 0, stderr: 'No operation is in flight.\n' });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: 'There are no operations in flight.\n' });
   expect(tokenIn(credentials())).not.toBe(before);
   expect(JSON.parse((await cli.run(['whoami', '-o', 'json'], { env: here() })).stdout)).toMatchObject({ expired: false, scopes: ['read', 'write'] });
 });
@@ -53,7 +53,7 @@ test('the narrowed scopes of a session stay narrow when it is renewed', async ()
   const refused = await cli.run(['agents', 'register', 'acme/search/a1'], { env: here() });
   expect(refused.status).toBe(1);
   expect(refused.stderr).toMatch(/write/);
-  expect(refused.stderr).toContain('Run `svc login` with an API key that holds this scope.');
+  expect(refused.stderr).toContain('Run `svc login` with an API key that has this scope.');
 });
 
 test('when the key was revoked the command says that there is no session any more, expired or not', async () => {
@@ -64,7 +64,7 @@ test('when the key was revoked the command says that there is no session any mor
     expect(await cli.run(['ops', 'ls'], { env: here() })).toEqual({
       status: 1,
       stdout: '',
-      stderr: `error: not logged in to ${gateway.url}: the session is over, because its API key was revoked, rotated or has expired\nRun \`svc login\` first.\n`,
+      stderr: `error: not logged in to ${gateway.url}: the session has ended because its API key was revoked or rotated, or has expired\nRun \`svc login\` first.\n`,
     });
   }
 });
@@ -95,27 +95,27 @@ test('without a session the raw key is sent, and without a key nothing; the serv
   expect(server.requests.map((request) => request.split(' ').slice(2).join(' '))).toEqual(['-', 'Bearer from-env', 'Bearer from-flag', 'Bearer from-context']);
   await server.stop();
   expect((await cli.run(['ops', 'ls'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
-  expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`error: not logged in to ${gateway.url}: this needs a session or an API key\nRun \`svc login\` first.\n`);
+  expect((await cli.run(['ops', 'ls'], { env: here() })).stderr).toBe(`error: not logged in to ${gateway.url}: this requires a session or an API key\nRun \`svc login\` first.\n`);
 });
 
 test('a session goes before --api-key, and that is said', async () => {
   await loggedIn(['read']);
   const { status, stderr } = await cli.run(['ops', 'ls', '--api-key', 'another-key'], { env: here() });
-  expect({ status, stderr }).toEqual({ status: 0, stderr: `note: --api-key is not used, because there is a session on ${gateway.url}; \`svc logout\` ends it.\nNo operation is in flight.\n` });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: `note: --api-key is ignored because there is a session for ${gateway.url}; end it with \`svc logout\`.\nThere are no operations in flight.\n` });
 });
 
 test('neither key nor token goes where a redirect points', async () => {
   const thief = await startFakeServer((_request, response) => answerJson(response, 200, {}));
   const server = await startFakeServer((_request, response) => response.writeHead(307, { location: `${thief.url}/x` }).end());
   const { status, stderr } = await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'secret-key' } });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: `error: ${server.url} redirects to ${thief.url}\nName the gateway by its final URL, with --api-url or \`svc context add\`.\n` });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `error: ${server.url} redirects to ${thief.url}\nGive the final URL of the gateway, with --api-url or \`svc context add\`.\n` });
   expect(thief.requests).toEqual([]);
   await Promise.all([server.stop(), thief.stop()]);
 });
 
 test('what answers but is no gateway is told apart from one', async () => {
   const server = await startFakeServer((_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
-  expect((await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'k' } })).stderr).toBe(`error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`);
+  expect((await cli.run(['login'], { env: { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'k' } })).stderr).toBe(`error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`);
   await server.stop();
 });
 
@@ -142,7 +142,7 @@ test('nothing that a server says can drive the terminal, in any format, in resul
 test('an answer that never comes ends with an error, not with the patience of the person', async () => {
   const server = await startFakeServer(() => {});
   const env = { NODE_OPTIONS: `--import=${new URL('../support/time-lapse.mjs', import.meta.url).href}` };
-  expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(`error: cannot reach the gateway at ${server.url}: it does not answer\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
+  expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(`error: cannot reach the gateway at ${server.url}: no answer\nStart it with \`svc serve\`, or choose another with --context or --api-url.\n`);
   await server.stop();
 });
 
@@ -153,7 +153,7 @@ test('a renewed session that cannot be kept, as on a full disk, does not fail th
   // No file may grow.
   const terminal = cli.inTerminal(['ops', 'ls'], { env: here(), script: 'ulimit -f 0; exec "$@"', columns: 300 });
   expect(await terminal.ended).toBe(0);
-  expect(terminal.shown()).toMatch(/^warning: the renewed session could not be kept: cannot write \S+credentials\.yaml: .+\r\nNo operation is in flight\.\r\n$/);
+  expect(terminal.shown()).toMatch(/^warning: the renewed session cannot be stored: cannot write \S+credentials\.yaml: .+\r\nThere are no operations in flight\.\r\n$/);
   expect(credentials()).toBe(before);
 });
 
@@ -168,7 +168,7 @@ test('a login that is limited, and a session that its key may no longer renew, s
   const login = () => cli.run(['login', '--scope', 'write'], { env: { ...env, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' } });
   expect((await login()).status).toBe(0);
   refusal = [403, { code: 'insufficient_scope', detail: 'this key does not grant write' }];
-  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the session on ${server.url} cannot be renewed: this key does not grant write\nRun \`svc login\` again.\n` });
+  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the session for ${server.url} cannot be renewed: this key does not grant write\nRun \`svc login\` again.\n` });
   refusal = [429, { code: 'rate_limited', detail: 'too many requests' }];
-  expect(await login()).toEqual({ status: 1, stdout: '', stderr: 'error: the gateway did not give a session: too many requests\nWait a moment and try again.\n' });
+  expect(await login()).toEqual({ status: 1, stdout: '', stderr: 'error: the gateway did not create a session: too many requests\nWait a moment and try again.\n' });
 });

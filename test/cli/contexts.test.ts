@@ -27,12 +27,12 @@ test.each([
   ['contexts: [prod]\n', 'contexts must be a mapping'],
   ['contexts:\n  prod: https://gateway.example.com\n', 'contexts.prod must be a mapping'],
   ['contexts:\n  prod: { url: https://gateway.example.com }\n', 'contexts.prod.api_url must be a URL'],
-  ['contexts:\n  prod: { api_url: https://gateway.example.com, api_key: 7 }\n', 'contexts.prod.api_key must be a text'],
-  ['contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n', 'it has an alias, written with *, that stands for nothing in it'],
+  ['contexts:\n  prod: { api_url: https://gateway.example.com, api_key: 7 }\n', 'contexts.prod.api_key must be a string'],
+  ['contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n', 'it has an alias, written with *, that refers to nothing'],
 ])('a mistake in the file of contexts is named, and the file stays as it is (%j)', async (text, problem) => {
   write('config.yaml', text);
   for (const args of [['context', 'ls'], ['context', 'add', 'other', URL]]) {
-    expect(await cli.run(args)).toEqual({ status: 1, stdout: '', stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nCorrect it, or move it away and add your contexts again with \`svc context add\`.\n` });
+    expect(await cli.run(args)).toEqual({ status: 1, stdout: '', stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nFix it, or move it away and add your contexts again with \`svc context add\`.\n` });
   }
   expect(readFileSync(join(cli.folder, 'config.yaml'), 'utf8')).toBe(text);
 });
@@ -49,12 +49,12 @@ test('what a command left that was killed while it wrote, which may hold a key, 
 test('a file in the place of the folder is told as such, without the words of the system', async () => {
   rmSync(cli.folder, { recursive: true });
   writeFileSync(cli.folder, '');
-  expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${join(cli.folder, 'config.yaml')}: a part of the path is a file\nMake ${cli.folder} a folder of your own that you can write to.\n` });
+  expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${join(cli.folder, 'config.yaml')}: a part of the path is a file\n${cli.folder} must be a folder that you own and can write to.\n` });
 });
 
 test('a context of which the key was to be stored, and none was given, is not added', async () => {
   expect(await cli.run(['context', 'add', 'prod', URL, '--with-key'], { input: '\n' })).toEqual({
-    status: 1, stdout: '', stderr: 'API key: \nerror: no API key provided\nLeave --with-key out to store none, and run `svc login` later.\n',
+    status: 1, stdout: '', stderr: 'API key: \nerror: no API key provided\nTo store none, omit --with-key and run `svc login` later.\n',
   });
   expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout)).toEqual({ contexts: [] });
 });

@@ -43,7 +43,7 @@ test('behind a proxy that answers for a gateway which is away, a followed log an
   await begin(first, 'before:1');
   await Promise.all([logs.until('before:1'), watch.until('before:1')]);
   await first.stop('SIGKILL');
-  await Promise.all([logs.until('what answered, with status 502, is no gateway; trying again.'), watch.until('; trying again.')]);
+  await Promise.all([logs.until('the server that answered, with status 502, is not a gateway; retrying.'), watch.until('; retrying.')]);
   const second = await start();
   onTestFinished(() => second.stop().then(() => undefined));
   let ops = 0;
@@ -157,7 +157,7 @@ test('a followed log goes on after a proxy has found no route for a while, as wh
   const terminal = follow(log);
   await terminal.until('op:3');
   log.isAway = true;
-  await terminal.until('what answered, with status 404, is no gateway; trying again.');
+  await terminal.until('the server that answered, with status 404, is not a gateway; retrying.');
   log.entries = 4;
   log.isAway = false;
   await terminal.until('op:4');

@@ -76,19 +76,19 @@ test('every command that the documents print is one, with options that it has', 
 
 test('a mistake on the command line is status 2, told on standard error, with where to look', async () => {
   const cases: readonly (readonly [readonly string[], string])[] = [
-    [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` to see how it is used.\n"],
-    [['ops', 'show'], "error: missing required argument 'op_id'\nRun `svc ops show --help` to see how it is used.\n"],
-    [['ops', 'pause'], 'error: no operations to pause were given\nGive their ids, or select them with --agent, --team, --org or --all.\n'],
-    [['ops', 'terminate', 'o:1', '--all'], 'error: give the ids of operations or options that select them, not both\n'],
+    [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` for help.\n"],
+    [['ops', 'show'], "error: missing required argument 'op_id'\nRun `svc ops show --help` for help.\n"],
+    [['ops', 'pause'], 'error: no operations to pause given\nGive their ids, or select them with --agent, --team, --org or --all.\n'],
+    [['ops', 'terminate', 'o:1', '--all'], 'error: give either operation ids or options that select operations, not both\n'],
     [['ops', 'ls', '--agent', 'acme/search/a1', '--org', 'other'], 'error: --agent acme/search/a1 is not of this org\n'],
-    [['logs', '--agent', '/search/a1'], 'error: the log cannot be searched for an agent without an org alone\n--team search --agent a1 finds it, together with those of this name in every org.\n'],
+    [['logs', '--agent', '/search/a1'], 'error: the log cannot be searched for an agent without an org\n--team search --agent a1 finds it, together with agents of the same name in all orgs.\n'],
     [['ops', 'ls', '--limit', '0'], 'error: --limit must be a whole number of at least 1\n'],
-    [['check', '--agent', 'acme/search/a1', '--actoin', 'tool.call'], "error: unknown option '--actoin'\n(Did you mean --action?)\nRun `svc check --help` to see how it is used.\n"],
-    [['check', '--agent', 'acme/search/a1'], "error: required option '--action <action>' not specified\nRun `svc check --help` to see how it is used.\n"],
-    [['agents', 'rm', 'search/crawler'], 'error: an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org\nDid you mean /search/crawler?\n'],
-    [['whoami', '--api-url', 'ftp://x'], 'error: the gateway URL must be http://host:port or https://host, with nothing behind its path\nFor example http://127.0.0.1:8080.\n'],
+    [['check', '--agent', 'acme/search/a1', '--actoin', 'tool.call'], "error: unknown option '--actoin'\n(Did you mean --action?)\nRun `svc check --help` for help.\n"],
+    [['check', '--agent', 'acme/search/a1'], "error: required option '--action <action>' not specified\nRun `svc check --help` for help.\n"],
+    [['agents', 'rm', 'search/crawler'], 'error: an agent must be <org>/<team>/<agent>, or /<team>/<agent> without an org\nDid you mean /search/crawler?\n'],
+    [['whoami', '--api-url', 'ftp://x'], 'error: the gateway URL must be http://host:port or https://host, with nothing after its path\nFor example: http://127.0.0.1:8080\n'],
     [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'novalue'], 'error: --attr must be <name>=<value>\n'],
-    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'size=1e400'], 'error: a number in --attr is too large\nA text is sent with quotes: --attr \'size="1e400"\'.\n'],
+    [['check', '--agent', 'a/b/c', '--action', 'x', '--attr', 'size=1e400'], 'error: a number in --attr is too large\nTo send it as a string, put it in quotes: --attr \'size="1e400"\'.\n'],
     [['policy', 'explain', '--agent', 'a/b/c', '--action', 'x', '--attr', 'sizes=[1,{"least":-1e400}]'], 'error: a number in --attr is too large\n'],
   ];
   for (const [args, message] of cases) {
@@ -136,7 +136,7 @@ test('output that cannot be written is an error, told in a sentence', () => {
   const script = `"${process.execPath}" "${SVC}" completion bash > /dev/full; echo "$?"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } });
   expect(stdout).toBe('1\n');
-  expect(stderr).toMatch(/^error: the output cannot be written: ENOSPC.*\nCheck where it goes to\.\n$/);
+  expect(stderr).toMatch(/^error: the output cannot be written: ENOSPC.*\nCheck where the output goes\.\n$/);
 });
 
 test('bash completes commands, options and their words', async () => {

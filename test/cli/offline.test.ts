@@ -52,14 +52,14 @@ test('a case that fails is shown as a difference, and the status says so', async
   expect(stdout.replaceAll(cli.home, '~')).toBe(`FAIL  ~/search.test.yaml against ~/search.yaml: 3 cases
 
   sends mail
-    acme/search/a1 wants tool.call on send_mail
+    acme/search/a1 requests tool.call on send_mail
     - allow
     + deny by rule no-mail
       agents do not send mail (rule no-mail of policy search)
 
 
   too large
-    acme/search/a1 wants tool.call on web_search
+    acme/search/a1 requests tool.call on web_search
     - deny by rule no-mail
     + deny
       no policy allows tool.call on web_search for acme/search/a1
@@ -75,31 +75,31 @@ test('mistakes in policies and in cases are named with file, line and column, al
   const { status, stdout, stderr } = await cli.run(['policy', 'validate', policy]);
   expect(status).toBe(1);
   expect(stdout.replaceAll(cli.home, '~')).toMatch(/^~\/bad\.yaml:7:\d+: rules\[0\]\.when: .+\n~\/bad\.yaml:13:\d+: rules\[1\]\.effect: .+\n$/);
-  expect(stderr).toBe('error: there are 2 problems in these files\nEach is named with its line and column.\n');
+  expect(stderr).toBe('error: 2 problems in these files\nEach is listed with its line and column.\n');
   expect(JSON.parse((await cli.run(['policy', 'validate', policy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, problems: [{ line: 7, path: 'rules[0].when' }, { line: 13, path: 'rules[1].effect' }] });
   write('search.yaml', POLICY);
   const cases = write('search.test.yaml', 'cases:\n  - { agent: acme, action: x, resource: y, expect: allow }\n');
   expect((await cli.run(['policy', 'test', cases])).stdout.replaceAll(cli.home, '~')).toMatch(/^~\/search\.test\.yaml:2:\d+: cases\[0\]\.agent: /);
-  expect(await cli.run(['policy', 'validate', 'absent.yaml'], { cwd: cli.home })).toEqual({ status: 1, stdout: 'absent.yaml: does not exist\n', stderr: 'error: there is a problem in these files\nCheck the names of the files.\n' });
+  expect(await cli.run(['policy', 'validate', 'absent.yaml'], { cwd: cli.home })).toEqual({ status: 1, stdout: 'absent.yaml: does not exist\n', stderr: 'error: 1 problem in these files\nCheck the names of the files.\n' });
 });
 
 test('policies without a mistake are counted; cases among them are left out', async () => {
   write('search.yaml', POLICY);
   write('search.test.yaml', 'cases: []\n');
-  expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: '' });
-  expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe('1 document with 2 rules in 1 file: no problem.\n');
+  expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problems.\n', stderr: '' });
+  expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe('1 document with 2 rules in 1 file: no problems.\n');
 });
 
 test('a folder may hold more policies than the system lets a process open files', () => {
   for (let nth = 0; nth < 200; nth += 1) write(`p${nth}.yaml`, POLICY.replace('name: search', `name: p${nth}`));
   const limited = ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'policy', 'validate', cli.home];
-  expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe('200 documents with 400 rules in 200 files: no problem.\n');
+  expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe('200 documents with 400 rules in 200 files: no problems.\n');
 });
 
 test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
   write('search.test.yaml', 'cases: []\n');
   expect(await cli.run(['policy', 'validate', 'search.test.yaml'], { cwd: cli.home })).toEqual({
-    status: 2, stdout: '', stderr: 'error: search.test.yaml holds tests of policies, not policies\nRun them with `svc policy test search.test.yaml`.\n',
+    status: 2, stdout: '', stderr: 'error: search.test.yaml contains policy tests, not policies\nRun them with `svc policy test search.test.yaml`.\n',
   });
   expect((await cli.run(['policy', 'validate', 'a.test.yml', 'search.test.yaml'], { cwd: cli.home })).stderr).toContain('Run them with `svc policy test a.test.yml search.test.yaml`.\n');
 });
@@ -172,7 +172,7 @@ test('of a log whose checkpoints are missing it is said what cannot be noticed',
   cpSync(segment, join(copy, basename(segment)));
   const { status, stdout } = await cli.run(['audit', 'verify', copy]);
   expect(status).toBe(0);
-  expect(stdout).toMatch(/\nno checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same\n$/);
+  expect(stdout).toMatch(/\nno checkpoints: a log that was truncated or rebuilt would look the same\n$/);
 });
 
 test('of a log that was tampered with the first broken entry is named', async () => {
@@ -183,9 +183,9 @@ test('of a log that was tampered with the first broken entry is named', async ()
   writeFileSync(segment, readFileSync(segment, 'utf8').replace('"agent_id":"a2"', '"agent_id":"zz"'));
   const { status, stdout, stderr } = await cli.run(['audit', 'verify', copy]);
   expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
-  expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are whole\n$/);
+  expect(stdout).toMatch(/^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are intact\n$/);
   expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({ ok: false, entries: 2, first_broken: { id: 3, problem: 'changed', line: 3 } });
-  for (const path of [join(cli.home, 'nowhere'), cli.home, segment]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: there is no audit log in /) });
+  for (const path of [join(cli.home, 'nowhere'), cli.home, segment]) expect(await cli.run(['audit', 'verify', path])).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/^error: no audit log in /) });
 });
 
 test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {
@@ -197,10 +197,10 @@ test('what is wrong with the checkpoints is not said of an entry, nor where a lo
   await again.stop();
   const audit = join(copy, 'data', 'audit');
   expect((await cli.run(['audit', 'verify', join(copy, 'data')])).stdout).toBe(
-    `BROKEN  checkpoints.ndjson, line 1, was forged, or signed with another key: the signature does not match\n        if the key was replaced, svc audit verify ${audit} checks all but the signatures\n`);
-  expect((await cli.run(['audit', 'verify', audit])).stdout).toContain('--key checks their signatures');
+    `BROKEN  checkpoints.ndjson, line 1, is forged or signed with another key: the signature does not match\n        if the key was replaced, svc audit verify ${audit} checks everything except the signatures\n`);
+  expect((await cli.run(['audit', 'verify', audit])).stdout).toContain('check their signatures with --key');
   rmSync(segmentIn(audit));
-  expect((await cli.run(['audit', 'verify', audit])).stdout).toMatch(/^BROKEN {2}entry 1 was cut: a checkpoint of \S+ saw entry 1; the log ends at 0\n$/);
+  expect((await cli.run(['audit', 'verify', audit])).stdout).toMatch(/^BROKEN {2}entry 1 was cut: the checkpoint from \S+ covers entry 1, but the log ends at 0\n$/);
 });
 
 test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
@@ -214,7 +214,7 @@ test('the log is exported from the gateway and from its folder alike, to a file 
   expect(await cli.run(['audit', 'export', '--format', 'csv', '--event', 'AgentRegistered', '--file', file], { env })).toEqual({ status: 0, stdout: '', stderr: '' });
   expect(readFileSync(file, 'utf8').split('\r\n')).toHaveLength(5);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `error: ${file} is there already\nName another file, or give --force to replace it.\n` });
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({ status: 1, stderr: `error: ${file} already exists\nChoose another file, or overwrite it with --force.\n` });
   expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
   expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
 });
@@ -223,25 +223,25 @@ test('a server that is no gateway is named as such, with what to look at', async
   const server = await startFakeServer((request, response) => response.writeHead(request.method === 'GET' ? 404 : 501, { 'content-type': 'text/html' }).end('<h1>It works!</h1>'));
   onTestFinished(() => server.stop());
   const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-  const advice = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy before it.\n';
-  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: what answered, with status 404, is no gateway\n${advice}` });
-  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: what answered, with status 501, is no gateway\n${advice}` });
+  const advice = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n';
+  expect(await cli.run(['ops', 'ls'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the server that answered, with status 404, is not a gateway\n${advice}` });
+  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not create a session: the server that answered, with status 501, is not a gateway\n${advice}` });
 });
 
 test.each([401, 403])('a page that a proxy answers with status %i passes for no refusal of the gateway: neither key nor session is said to be bad', async (status) => {
   const server = await startFakeServer((_request, response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'));
   onTestFinished(() => server.stop());
   const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-  const told = `what answered, with status ${status}, is no gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy before it.\n`;
+  const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
   for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
     expect([command, await cli.run(command.split(' '), { env })]).toEqual([command, { status: 1, stdout: '', stderr: `error: ${told}` }]);
   }
-  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not give a session: ${told}` });
+  expect(await cli.run(['login'], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the gateway did not create a session: ${told}` });
   mkdirSync(cli.folder, { recursive: true });
   const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
   writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), { mode: 0o600 });
   onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
-  expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(`error: ${status === 401 ? 'the gateway did not give a session: ' : ''}${told}`);
+  expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(`error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`);
 });
 
 test.each([
@@ -256,7 +256,7 @@ test.each([
   for (const command of commands) {
     expect([command, await cli.run(command.split(' '), { env })]).toEqual([command, {
       status: 1, stdout: '',
-      stderr: `error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+      stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
     }]);
   }
 });
@@ -270,7 +270,7 @@ test.each([
   const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
   expect(await cli.run(['ops', 'ls'], { env })).toEqual({
     status: 1, stdout: '',
-    stderr: `error: what answers at ${server.url} does not speak like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+    stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
   });
 });
 
@@ -279,8 +279,8 @@ test('a gateway that is busy says when to come back, to a login too; a connectio
   const cutting = await startFakeServer((_request, response) => void response.destroy());
   onTestFinished(() => Promise.all([busy.stop(), cutting.stop()]).then(() => undefined));
   const to = ({ url }: { readonly url: string }) => ({ env: { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' } });
-  expect((await cli.run(['login'], to(busy))).stderr).toBe('error: the gateway did not give a session: too much is asked\nWait 3 seconds and try again.\n');
-  expect((await cli.run(['ops', 'ls'], to(cutting))).stderr).toBe(`error: cannot reach the gateway at ${cutting.url}: the connection was cut\nTry again; if it stays so, check the URL, also whether it is http or https.\n`);
+  expect((await cli.run(['login'], to(busy))).stderr).toBe('error: the gateway did not create a session: too much is asked\nWait 3 seconds and try again.\n');
+  expect((await cli.run(['ops', 'ls'], to(cutting))).stderr).toBe(`error: cannot reach the gateway at ${cutting.url}: the connection was closed\nTry again. If that does not help, check the URL, including http or https.\n`);
 });
 
 test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
@@ -293,13 +293,13 @@ test('an export that is cut or interrupted leaves the file as it was, and nothin
   const file = write('log.ndjson', 'from before\n');
   const absent = join(cli.home, 'absent.ndjson');
   const before = readdirSync(cli.home).sort();
-  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', absent], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the export was cut before its end\n${absent} is as it was before: run it again.\n` });
+  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', absent], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the connection was lost before the export ended\n${absent} is unchanged; run the command again.\n` });
   expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', file, '--force'], { env })).toMatchObject({ status: 1 });
   const terminal = cli.inTerminal(['audit', 'export', '--file', file, '--force'], { env });
   await eventually(() => expect(readdirSync(cli.home).some((name) => name.endsWith('.partial'))).toBe(true));
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(130);
-  expect(terminal.shown()).toContain(`error: the export was interrupted\r\n${file} is as it was before: run it again.`);
+  expect(terminal.shown()).toContain(`error: the export was interrupted\r\n${file} is unchanged; run the command again.`);
   expect(readFileSync(file, 'utf8')).toBe('from before\n');
   expect(readdirSync(cli.home).sort()).toEqual(before);
 });
@@ -343,7 +343,7 @@ test('an export into a pipe whose reader leaves says that it is not whole', asyn
   const pipe = join(cli.home, 'pipe');
   execFileSync('mkfifo', [pipe]);
   const [first, ended] = await Promise.all([text(spawn('head', ['-n', '1', pipe]).stdout), cli.run(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } })]);
-  expect({ first, ended }).toEqual({ first: '{"id":1}\n', ended: { status: 1, stdout: '', stderr: 'error: what read the export has stopped reading\n' } });
+  expect({ first, ended }).toEqual({ first: '{"id":1}\n', ended: { status: 1, stdout: '', stderr: 'error: the reader of the export closed the pipe\n' } });
 });
 
 test('an export to standard output says when it was interrupted that it is not whole', async () => {
@@ -353,7 +353,7 @@ test('an export to standard output says when it was interrupted that it is not w
   await terminal.until('{"id":1}');
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(130);
-  expect(terminal.shown()).toContain('error: the export was interrupted\r\nWhat came so far is not the whole log: run it again.');
+  expect(terminal.shown()).toContain('error: the export was interrupted\r\nThe output is incomplete; run the command again.');
 });
 
 test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {
@@ -372,8 +372,8 @@ test('an export follows a link to its file, and is written into a pipe instead o
 
 test('a file that is not there, of a key or for an export, is told in words', async () => {
   const absent = join(cli.home, 'absent', 'file');
-  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot read ${absent}: there is no such file or folder\nName the file of the key with --key.\n` });
-  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${absent}: there is no such file or folder\n` });
+  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot read ${absent}: no such file or folder\nGive the key file with --key.\n` });
+  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${absent}: no such file or folder\n` });
 });
 
 test('a log is exported from its folder by the same filters as from the gateway, and an event that there is not is a mistake on the command line', async () => {
@@ -381,14 +381,14 @@ test('a log is exported from its folder by the same filters as from the gateway,
   const { stdout } = await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'AgentRegistered', '--agent', 'a2']);
   expect(idsOf(stdout)).toEqual(['a2']);
   expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'Nothing'])).toEqual({
-    status: 2, stdout: '', stderr: expect.stringMatching(/^error: there is no event of this type\nThey are ActionAllowed, ActionDenied, .*PolicyReloaded.*\.\n$/),
+    status: 2, stdout: '', stderr: expect.stringMatching(/^error: unknown event type\nValid types are ActionAllowed, ActionDenied, .*PolicyReloaded.*\.\n$/),
   });
 });
 
 test('without a folder the log is that of the gateway which would be started here', async () => {
   const other = { env: { SVC_DATA_DIR: gateway.dataDir }, cwd: cli.home };
   expect(await cli.run(['audit', 'verify'], other)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok /) });
-  expect(await cli.run(['audit', 'verify'], { cwd: cli.home })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: there is no audit log in data\n/) });
+  expect(await cli.run(['audit', 'verify'], { cwd: cli.home })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: no audit log in data\n/) });
   cpSync(join(gateway.dataDir, 'audit'), join(cli.home, 'data', 'audit'), { recursive: true });
   for (const env of [{}, { SVC_DATA_DIR: '' }]) expect(await cli.run(['audit', 'verify'], { env, cwd: cli.home })).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok /) });
 });
@@ -404,14 +404,14 @@ test('without a path the policies are those of the gateway which would be starte
 test('policies that deny everything are valid, and that is said on standard error', async () => {
   const file = write('none.yaml', POLICY.replace('effect: allow', 'effect: deny'));
   const warning = 'No rule allows anything, so every check will be denied.';
-  expect(await cli.run(['policy', 'validate', file])).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problem.\n', stderr: `warning: ${warning}\n` });
+  expect(await cli.run(['policy', 'validate', file])).toEqual({ status: 0, stdout: '1 document with 2 rules in 1 file: no problems.\n', stderr: `warning: ${warning}\n` });
   expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({ ok: true, warnings: [warning] });
 });
 
 test('a file that is no key is not taken for that of the checkpoints, and a folder without cases not for one that passed', async () => {
   const key = write('key.pem', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n');
   expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', key])).toEqual({
-    status: 1, stdout: '', stderr: `error: ${key} cannot be used as the key of the checkpoints\nIt must be an Ed25519 key in PEM, public or private.\n`,
+    status: 1, stdout: '', stderr: `error: ${key} is not a key for checkpoints\nIt must be an Ed25519 key in PEM format, public or private.\n`,
   });
-  expect(await cli.run(['policy', 'test', cli.home])).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(`^error: ${cli.home} holds no \\*\\.test\\.yaml\n`) });
+  expect(await cli.run(['policy', 'test', cli.home])).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(`^error: no \\*\\.test\\.yaml files in ${cli.home}\n`) });
 });

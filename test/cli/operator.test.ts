@@ -29,7 +29,7 @@ const json = async (command: string, options?: CliOptions) => JSON.parse((await 
 test('an agent is registered with a token shown once, listed, and removed', async () => {
   const registered = await svc('agents register acme/search/lifecycle');
   expect(registered).toMatchObject({ status: 0, stderr: '' });
-  expect(registered.stdout).toMatch(/^Registered acme\/search\/lifecycle\.\nThis is its token, shown only now:\n {2}svcagent_\S+\n$/);
+  expect(registered.stdout).toMatch(/^Registered acme\/search\/lifecycle\.\nIts token, shown only once:\n {2}svcagent_\S+\n$/);
   expect((await svc('agents register acme/search/lifecycle', { env: { SVC_CLI_AGENT_TOKEN: 'own-token-0123456789-0123456789-0123' } })).stdout).toBe('Rotated the token of acme/search/lifecycle.\n');
   await svc('agents register acme/search/part --parent acme/search/lifecycle');
   await svc('agents register /solo/lifecycle');
@@ -40,9 +40,9 @@ test('an agent is registered with a token shown once, listed, and removed', asyn
   const found = async (command: string) => (await json(command)).agents.map(({ org_id: org, agent_id: agent }: { org_id: string; agent_id: string }) => `${org}/${agent}`);
   expect(await found('agents ls --agent lifecycle')).toEqual(['acme/lifecycle', '/lifecycle']);
   expect(await found('agents ls --agent acme/search/lifecycle')).toEqual(['acme/lifecycle']);
-  expect(await svc('agents ls --agent nobody')).toEqual({ status: 0, stdout: '', stderr: 'No registered agent fits.\n' });
-  expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer good.\n', stderr: '' });
-  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name: the `ls` commands show what there is\.\n$/) });
+  expect(await svc('agents ls --agent nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agents match.\n' });
+  expect(await svc('agents rm /solo/lifecycle')).toEqual({ status: 0, stdout: 'Removed /solo/lifecycle; its token is no longer valid.\n', stderr: '' });
+  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name; the `ls` commands list what exists\.\n$/) });
 });
 
 test('a check says allow with status 0 and deny with status 3, and why', async () => {
@@ -67,7 +67,7 @@ test('a check says allow with status 0 and deny with status 3, and why', async (
   // It runs, and an agent that is refused is not told so.
   await svc('agents register acme/search/other');
   const refused = await svc('check --explain --agent acme/search/other --action tool.call --op asks:2');
-  expect(refused.stdout).toMatch(/^operation +asks:2, its state is not told$/m);
+  expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
 });
 
 test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {
@@ -83,7 +83,7 @@ test('an operation is listed, shown, paused, resumed, completed and terminated',
   for (const op of ['o:1', 'o:2']) await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
   expect((await json('ops ls --team ops --state running')).ops.map(({ op_id: id }: { op_id: string }) => id)).toEqual(['o:1', 'o:2']);
   expect(await svc('ops pause o:1 o:2')).toEqual({ status: 0, stdout: 'o:1 is paused.\no:2 is paused.\n', stderr: '' });
-  expect(await svc('ops pause o:1')).toMatchObject({ status: 1, stderr: 'error: cannot pause operation o:1: it is paused\nSee where the operation is with `svc ops show`.\n' });
+  expect(await svc('ops pause o:1')).toMatchObject({ status: 1, stderr: 'error: cannot pause operation o:1: it is paused\nSee its state with `svc ops show`.\n' });
   expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
   expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
   expect(await json('ops terminate o:2')).toMatchObject({ op_id: 'o:2', state: 'terminated', agent: { org_id: 'acme', team_id: 'ops', agent_id: 'a1' } });
@@ -96,7 +96,7 @@ test('of several operations each is tried whatever became of the others, and eac
   expect(await svc('ops pause several:1 nowhere:0 several:2 nowhere:1')).toEqual({
     status: 1,
     stdout: 'several:1 is paused.\nseveral:2 is paused.\n',
-    stderr: 'error: there is no operation nowhere:0\nerror: there is no operation nowhere:1\nCheck the name: the `ls` commands show what there is.\n',
+    stderr: 'error: operation nowhere:0 not found\nerror: operation nowhere:1 not found\nCheck the name; the `ls` commands list what exists.\n',
   });
   const { status, stdout } = await svc('ops resume nowhere:0 several:1 several:2 -o json');
   expect({ status, ops: JSON.parse(stdout) }).toEqual({ status: 1, ops: [expect.objectContaining({ op_id: 'several:1', state: 'running' }), expect.objectContaining({ op_id: 'several:2', state: 'running' })] });
@@ -109,19 +109,19 @@ test('a limit is kept, and that there is more is said on standard error', async 
   for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
   const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
   expect(stdout.trim().split('\n')).toHaveLength(3);
-  expect(stderr).toBe('There are more than these 2: raise --limit to see them.\n');
+  expect(stderr).toBe('There are more than these 2; raise --limit to see them.\n');
 });
 
 test('an API key is created once shown, works, and is dead after it was revoked', async () => {
   const { id, key } = await json('keys create for-test --scope read --scope write');
   expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
   expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +active`, 'm'));
-  expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked ${id}, and every session that was made with it.\n`);
+  expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked API key ${id} and every session created with it.\n`);
   expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain('the gateway rejected the API key');
   expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
   expect(await svc('keys create none')).toMatchObject({ status: 2 });
   const created = (await svc('keys create told --scope read --scope write')).stdout;
-  expect(created).toMatch(/^Created the API key \S+, with read, write\. It is shown only now:\n {2}svc_\S+\n$/);
+  expect(created).toMatch(/^Created API key \S+ with read, write\. It is shown only once:\n {2}svc_\S+\n$/);
   const brief = await json('keys create brief --scope read --expires 2d');
   expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
   const { expires_at: endedAt } = await json('keys create over --scope read --expires 1s');
@@ -129,7 +129,7 @@ test('an API key is created once shown, works, and is dead after it was revoked'
   expect((await svc('keys ls')).stdout).toMatch(/ over +read +- +expired .*\n.* brief +read +- +active /);
   expect(await json('keys create dated --scope read --expires 2100-01-31')).toMatchObject({ expires_at: expect.stringMatching(/^2100-01-31T00:00:00/) });
   expect(await svc('keys create never --scope read --expires tomorrow')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --expires must be a time such as /) });
-  expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with the key \S+; /);
+  expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with key \S+; /);
   expect((await svc('ops ls')).status).toBe(0);
 });
 
@@ -164,7 +164,7 @@ test('the topology is shown as an overview, a tree, a lineage and in numbers', a
   expect(everywhere).toMatch(/^ORG +AGENTS +SEEN +PENDING +RUNNING +PAUSED$/m);
   expect(everywhere).toMatch(/^topo +3 +0 +0 +1 +0$/m);
   expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
-  expect(await svc('topology tree --org nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agent is registered.\n' });
+  expect(await svc('topology tree --org nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agents are registered.\n' });
   for (const wrong of ['topology map', 'topology constructor', 'topology tree --team forest', 'topology --team forest --lineage leaf', 'check --agent a/b/c --action x --op one', 'check --agent a/b/c --action x --op a:b:c']) expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
 });
 
@@ -175,8 +175,8 @@ test('budgets, policies and a reload are shown', async () => {
   expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
   expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
   expect((await svc('policy rules starter')).stdout).toMatch(/^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN\nstarter +\S+ +(allow|deny) /);
-  expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'There is no rule.\n' });
-  expect((await svc('policy reload')).stdout).toMatch(/^The policies were read again; version [0-9a-f]{16} is in force\.\n$/);
+  expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'No rules match.\n' });
+  expect((await svc('policy reload')).stdout).toMatch(/^The policies were reloaded; version [0-9a-f]{16} is in force\.\n$/);
 });
 
 test('large sums are written in groups of three digits', async () => {
@@ -185,7 +185,7 @@ test('large sums are written in groups of three digits', async () => {
 });
 
 test('accounts without an account store are refused with what to do', async () => {
-  expect(await svc('accounts ls')).toMatchObject({ status: 1, stdout: '', stderr: 'error: this gateway has no account store; set SVC_DATABASE_URL to use e-mail and password\n' });
+  expect(await svc('accounts ls')).toMatchObject({ status: 1, stdout: '', stderr: 'error: this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password\n' });
 });
 
 test('the audit log is read with filters, the newest entry last', async () => {
@@ -195,7 +195,7 @@ test('the audit log is read with filters, the newest entry last', async () => {
   const { stdout } = await svc('logs --team logs --since 5m');
   expect(stdout.trim().split('\n').map((line) => line.split('  ').slice(2, 5).join(' '))).toEqual(['AgentRegistered acme/logs/a1 -', 'ActionDenied acme/logs/a1 logs:1', 'ActionAllowed acme/logs/a1 logs:2']);
   expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual(['deny']);
-  expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entry matches.\n' });
+  expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entries match.\n' });
   expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
   for (const time of ['yesterday', '5', '2026-02-30']) {
     expect(await svc(`logs --since ${time}`)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --since must be a time such as /) });
@@ -258,7 +258,7 @@ test('of more agents than a view can show it says how to see the others, and not
   const env = { SVC_CLI_API_URL: server.url };
   expect(await svc('topology --limit 999', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 999: raise --limit to see them.\n' });
   expect(await svc('topology --limit 1000', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 1000: choose with --org or --team, or list them with `svc agents ls`.\n' });
-  expect(await svc('topology --limit 1001', { env })).toMatchObject({ status: 2, stderr: 'error: --limit is at most 1000 here\nChoose with --org or --team, or list agents with `svc agents ls`.\n' });
+  expect(await svc('topology --limit 1001', { env })).toMatchObject({ status: 2, stderr: 'error: --limit must be at most 1000 here\nNarrow it down with --org or --team, or list agents with `svc agents ls`.\n' });
 });
 
 test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {
@@ -321,18 +321,18 @@ test('on a screen too narrow for whole ids the live table shows the state of eac
 
 test('Ctrl-Z gives the terminal back to the shell as it was, and fg shows the live table again', async () => {
   const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody'], { script: 'set -m; "$@"; echo "the shell is back"; fg' });
-  await terminal.until('Ctrl-C leaves.');
+  await terminal.until('Press Ctrl-C to quit.');
   terminal.type('\u001a');
-  await terminal.until(/\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operation in flight[^]*Ctrl-C leaves\./);
+  await terminal.until(/\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./);
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
 });
 
 test('where no shell could go on with it, as under ssh -t or in a container, Ctrl-Z does not stop the live table', async () => {
   const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
-  await terminal.until('Ctrl-C leaves.');
+  await terminal.until('Press Ctrl-C to quit.');
   terminal.type('\u001a');
-  await terminal.until(/\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operation in flight[^]*Ctrl-C leaves\./);
+  await terminal.until(/\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./);
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
 });
@@ -340,7 +340,7 @@ test('where no shell could go on with it, as under ssh -t or in a container, Ctr
 test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {
   const { id, key } = await json('keys create short-lived --scope read');
   const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });
-  await terminal.until('Ctrl-C leaves.');
+  await terminal.until('Press Ctrl-C to quit.');
   await svc(`keys revoke ${id}`);
   expect(await terminal.ended).toBe(1);
   const [, after = ''] = terminal.shown().split('\u001b[?1049l');
@@ -360,7 +360,7 @@ test('a live table that has missed changes begins anew with what is there now', 
   const terminal = cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]);
   await terminal.until('before:1');
   miss();
-  await terminal.until('The connection was lost (changes came too fast); trying again.');
+  await terminal.until('Connection lost (changes came too fast to show); retrying.');
   await terminal.until('after:1');
   expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');
   terminal.type('\u0003');
@@ -413,17 +413,17 @@ test('a watch for a program prints one value a line, goes on when the gateway co
   const start = (op: string) => second.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
   await eventually(async () => { await start('w:1'); expect(terminal.shown()).toContain('"op_id":"w:1","state":"pending"'); });
   await second.stop('SIGKILL');
-  await terminal.until(/The connection was lost.*; trying again\./);
+  await terminal.until(/Connection lost.*; retrying\./);
   const again = await startTestGateway({ env });
-  await eventually(async () => { await start(`w:${Date.now()}`); expect(terminal.shown().split('The connection was lost')[1]).toContain('"event_type":"ops_change"'); });
+  await eventually(async () => { await start(`w:${Date.now()}`); expect(terminal.shown().split('Connection lost')[1]).toContain('"event_type":"ops_change"'); });
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
   await again.stop();
 });
 
 test('the live stream refuses in the words of the gateway', async () => {
-  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `error: not logged in to ${gateway.url}: this needs a session or an API key\nRun \`svc login\` first.\n` });
+  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({ status: 1, stdout: '', stderr: `error: not logged in to ${gateway.url}: this requires a session or an API key\nRun \`svc login\` first.\n` });
   const { key } = await json('keys create bound --scope read --org globex');
   expect(await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
-  expect((await svc(`ops watch --org ${'x'.repeat(300)}`)).stderr).toBe('error: org_id: is not the name of an org\nSee --help of this command for what it takes.\n');
+  expect((await svc(`ops watch --org ${'x'.repeat(300)}`)).stderr).toBe('error: org_id: is not a valid org name\nRun the command with --help to see what it accepts.\n');
 });

@@ -41,9 +41,9 @@ test('an agent is looked for by the name that the listings show, with its org or
 });
 
 test('all operations of an agent are paused, resumed and terminated at once, and those of no other', async () => {
-  expect(await svc('ops pause --agent acme/ops/wild')).toEqual({ status: 2, stdout: '', stderr: 'error: this would pause 3 operations\nThere is no terminal to ask on: add --yes if these are meant.\n' });
+  expect(await svc('ops pause --agent acme/ops/wild')).toEqual({ status: 2, stdout: '', stderr: 'error: this would pause 3 operations\nThere is no terminal for confirmation; add --yes to go ahead.\n' });
   expect(await svc('ops pause --agent acme/ops/wild --yes')).toEqual({ status: 0, stdout: 'w:1 is paused.\nw:2 is paused.\nw:3 is paused.\n', stderr: '' });
-  expect(await svc('ops pause --agent acme/ops/wild --yes')).toEqual({ status: 0, stdout: '', stderr: 'There is no operation to pause.\n' });
+  expect(await svc('ops pause --agent acme/ops/wild --yes')).toEqual({ status: 0, stdout: '', stderr: 'There are no operations to pause.\n' });
   expect(await states()).toEqual({ 'w:1': 'paused', 'w:2': 'paused', 'w:3': 'paused', 'c:1': 'running', 'n:1': 'running' });
   expect((await svc('ops resume w:1')).status).toBe(0);
   const { status, stdout } = await svc('ops terminate --agent acme/ops/wild -y -o json');
@@ -62,7 +62,7 @@ test('on a terminal it is shown whose operations they are, and asked whether the
     terminal.type(keys);
     return [await terminal.ended, terminal.shown()];
   };
-  expect(await answered('\r')).toEqual([1, expect.stringContaining('error: nothing was changed')]);
+  expect(await answered('\r')).toEqual([1, expect.stringContaining('error: cancelled; nothing was changed')]);
   expect(await answered('\u0004')).toEqual([1, expect.stringContaining('[y/N] \r\nerror: nothing was changed')]);
   expect(await states()).toMatchObject({ 'a:1': 'running', 'a:2': 'running', 'a:3': 'running' });
   expect(await answered('y\r')).toEqual([0, expect.stringContaining('a:1 is terminated.\r\na:2 is terminated.\r\na:3 is terminated.')]);
@@ -76,7 +76,7 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
     if (method === 'GET') return answer(200, { ops: url.includes('running') ? (posted.length === 0 ? ['x:0', 'x:1', 'x:2'] : ['x:2', 'x:3']).map((id) => ({ op_id: id, state: 'running' })) : [], next_cursor: null });
     posted.push(url);
     if (url.includes('x%3A0')) return answer(409, { code: 'invalid_transition', detail: 'cannot terminate x:0' });
-    if (url.includes('x%3A1')) return answer(404, { code: 'not_found', detail: 'there is no operation x:1' });
+    if (url.includes('x%3A1')) return answer(404, { code: 'not_found', detail: 'operation x:1 not found' });
     if (posted.filter((path) => path === url).length === 1) return answer(429, { code: 'rate_limited', detail: 'too many requests' }, { 'retry-after': '1' });
     return answer(200, { op_id: 'x:2', state: 'terminated' });
   });
@@ -84,7 +84,7 @@ test('what has ended meanwhile is no failure, a gateway that is busy is waited f
   expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
     status: 0,
     stdout: 'x:2 is terminated.\n',
-    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\ncannot terminate x:0\nthere is no operation x:1\n1 more operation started meanwhile: run the command again. A policy that denies everything to the agent keeps it from starting more; after `svc agents rm` it would hear no signal, and may register again.\n',
+    stderr: 'The gateway limits the request rate; continuing as fast as it allows.\ncannot terminate x:0\noperation x:1 not found\n1 more operation started in the meantime; run the command again. To keep the agent from starting more, deny it everything by policy; after `svc agents rm` it would receive no signals, and may register again.\n',
   });
 });
 
@@ -108,7 +108,7 @@ test('a limit of the rate is waited for in the listings too, and an operation th
   expect(await cli.run(['ops', 'terminate', '--all', '--yes'], { env: env(server.url) })).toEqual({
     status: 0,
     stdout: 'x:1 is terminated.\n',
-    stderr: 'The gateway limits the rate of requests; continuing as fast as it allows.\n',
+    stderr: 'The gateway limits the request rate; continuing as fast as it allows.\n',
   });
 });
 

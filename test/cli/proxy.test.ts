@@ -64,7 +64,7 @@ test('an https gateway is reached through a tunnel of HTTPS_PROXY, with its user
   expect(JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([{ agent_id: 'behind' }]);
   expect((await cli.run(['audit', 'export'], { env })).stdout).toContain('"event_type":"AgentRegistered"');
   const watch = cli.inTerminal(['ops', 'watch'], { env });
-  await watch.until('https://gateway.test: no operation in flight');
+  await watch.until('https://gateway.test: no operations in flight');
   expect((await cli.run(['check', '--agent', 'acme/search/behind', '--action', 'tool.call', '--resource', 'web_search', '--op', 'proxy:1'], { env })).status).toBe(0);
   await watch.until('proxy:1');
   watch.type('\u0003');
@@ -121,14 +121,14 @@ test('an export that breaks off behind a proxy is told as cut, and leaves no fil
   const proxy = await proxyTo(Number(new URL(server.url).port));
   const file = join(cli.home, 'cut.ndjson');
   const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-  expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the export was cut before its end\n${file} is as it was before: run it again.\n` });
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the connection was lost before the export ended\n${file} is unchanged; run the command again.\n` });
 });
 
 test('many requests of one command share their tunnels', async () => {
   const proxy = await proxyTo(tlsPort());
   const env = behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` });
   const ids = Array.from({ length: 40 }, (_, at) => `nowhere:${at}`);
-  expect((await cli.run(['ops', 'pause', ...ids], { env })).stderr.match(/there is no operation/g)).toHaveLength(40);
+  expect((await cli.run(['ops', 'pause', ...ids], { env })).stderr.match(/operation \S+ not found/g)).toHaveLength(40);
   expect(proxy.asked.length).toBeLessThanOrEqual(16);
 });
 
@@ -141,35 +141,35 @@ test('a proxy that refuses, is not there or cannot be resolved is named without 
     expect(stderr).not.toMatch(/wrong|right/);
     return stderr.split('\n').slice(0, 2);
   };
-  const write = `Write them as http://user:password@${at} into HTTPS_PROXY, with special characters percent-encoded, or name gateway.test in NO_PROXY to connect without it.`;
-  expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([`error: the proxy http://${at} asks for a user and a password`, write]);
+  const write = `Set HTTPS_PROXY to http://user:password@${at}, with special characters percent-encoded, or add gateway.test to NO_PROXY to connect without it.`;
+  expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([`error: the proxy http://${at} requires a user and password`, write]);
   for (const args of [['budgets'], ['ops', 'watch'], ['login']]) {
     expect(await told({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([`error: the proxy http://${at} rejects the user and password in HTTPS_PROXY`, write]);
   }
   for (const status of ['502 Bad Gateway', '403 Forbidden']) {
     proxy.answer(status);
     expect(await told({ HTTPS_PROXY: `http://ann:right@${at}` })).toEqual([
-      `error: the proxy http://${at} does not connect to gateway.test:443: it answers ${status}`,
-      'Check the URL of the gateway, ask who runs the proxy, or name gateway.test in NO_PROXY to connect without it.',
+      `error: the proxy http://${at} cannot connect to gateway.test:443: it answers ${status}`,
+      'Check the URL of the gateway, ask whoever runs the proxy, or add gateway.test to NO_PROXY to connect without it.',
     ]);
   }
-  const correct = 'Correct HTTPS_PROXY, or name gateway.test in NO_PROXY to connect without it.';
+  const correct = 'Fix HTTPS_PROXY, or add gateway.test to NO_PROXY to connect without it.';
   const nobody = `127.0.0.1:${await freePort()}`;
   expect(await told({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([`error: cannot reach the proxy http://${nobody} on the way to gateway.test:443: the connection was refused`, correct]);
-  expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(/^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (there is no such host|its name could not be resolved)$/);
-  expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(`error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: what answers there does not speak HTTP`);
+  expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(/^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (no such host|the host name cannot be resolved)$/);
+  expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(`error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: the server there does not speak HTTP`);
 });
 
 test('a refusal of the proxy in place of an http gateway is told as one of the proxy, and one of the gateway as its own', async () => {
   const proxy = await proxyTo(httpPort());
   const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-  expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(/^error: there is no operation nowhere:0\n/);
+  expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(/^error: operation nowhere:0 not found\n/);
   proxy.answer('504 Gateway Timeout');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 504 Gateway Timeout\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 504 Gateway Timeout\n`);
   proxy.answer('403 Forbidden');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} does not connect to gateway.test: it answers 403 Forbidden\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 403 Forbidden\n`);
   proxy.answer('401 Unauthorized');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} asks for a user and a password\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} requires a user and password\n`);
 });
 
 test('a refusal of the proxy keeps no connection open, whatever the proxy wants: a followed log may be refused all night', async () => {
@@ -195,7 +195,7 @@ test('a proxy that never answers is given up and named', async () => {
   const told = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
   await isAsked;
   vi.advanceTimersByTime(10_000);
-  expect(await told).toBe(`error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: it does not answer`);
+  expect(await told).toBe(`error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: no answer`);
 });
 
 test('a setting that is no proxy stops what needs it and nothing else, and is not shown', async () => {
@@ -203,7 +203,7 @@ test('a setting that is no proxy stops what needs it and nothing else, and is no
   expect(await cli.run(['budgets'], { env })).toEqual({
     status: 2,
     stdout: '',
-    stderr: 'error: HTTPS_PROXY names no proxy that svc can use\nIt must be http://host:port or https://host:port, if need be with user:password@ before the host.\n',
+    stderr: 'error: HTTPS_PROXY is not a proxy URL that svc can use\nIt must be http://host:port or https://host:port, optionally with user:password@ before the host.\n',
   });
   expect((await cli.run(['whoami'], { env })).status).toBe(0);
 });
@@ -213,12 +213,12 @@ test('the certificate of a gateway that nobody signed is refused, also behind a 
   const env = { ...behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }), NODE_EXTRA_CA_CERTS: '' };
   for (const args of [['budgets'], ['ops', 'watch']]) {
     expect((await cli.run(args, { env })).stderr).toBe(`error: cannot reach the gateway at https://gateway.test: self-signed certificate
-If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate, or with that of the authority which signed it.
+If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.
 `);
   }
   const direct = (apiUrl: string) => cli.run(['budgets'], { env: behind({}, apiUrl) });
-  expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(/altnames.*\nName it by a host that its certificate is for\.\n$/);
-  expect((await direct(`https://127.0.0.1:${proxy.port}`)).stderr).toMatch(/: what answers there does not speak TLS\nCheck the URL: is it http, not https\?\n$/);
+  expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(/altnames.*\nUse a host name that its certificate is valid for\.\n$/);
+  expect((await direct(`https://127.0.0.1:${proxy.port}`)).stderr).toMatch(/: the server there does not speak TLS\nCheck the URL; it may have to be http instead of https\.\n$/);
 });
 
 test('which gateways the proxy is for: by scheme, lower case first, never this machine, never what NO_PROXY names', () => {

@@ -64,8 +64,8 @@ test.skipIf(process.platform === 'win32')('of a session or a stored key that oth
   chmodSync(path, 0o644);
   const { status, stdout, stderr } = await whoami();
   expect([status, JSON.parse(stdout).logged_in]).toEqual([0, true]);
-  expect(stderr).toBe(`warning: ${path} holds a session and its API key and is open to others (mode 0644)
-Run \`chmod 600 ${path}\`; if somebody may have read it, revoke the API key with \`svc keys revoke\`.
+  expect(stderr).toBe(`warning: ${path} contains a session and its API key and is accessible to others (mode 0644)
+Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with \`svc keys revoke\`.
 `);
   chmodSync(path, 0o640);
   expect((await cli.run(['keys', 'ls'], { env: here() })).stderr).toContain('(mode 0640)');
@@ -79,7 +79,7 @@ Run \`chmod 600 ${path}\`; if somebody may have read it, revoke the API key with
   await cli.run(['context', 'add', 'stored', gateway.url, '--with-key'], { input: `${ADMIN_KEY}\n` });
   expect(modeOf(config)).toBe(0o600);
   chmodSync(config, 0o644);
-  expect((await cli.run(['context', 'ls'])).stderr).toContain(`warning: ${config} holds an API key and is open to others (mode 0644)`);
+  expect((await cli.run(['context', 'ls'])).stderr).toContain(`warning: ${config} contains an API key and is accessible to others (mode 0644)`);
 });
 
 test('a blank entry is rejected', async () => {
@@ -119,7 +119,7 @@ test('a wrong key is told as such and shown nowhere', async () => {
     expect(stderr).not.toContain('wrong-');
   }
   const broken = await cli.run(['login', '--debug'], { env: here(), input: 'two words\u0001\n' });
-  expect(broken.stderr).toContain('error: the API key holds characters that no key has');
+  expect(broken.stderr).toContain('error: the API key contains invalid characters');
   expect(broken.stderr).not.toContain('two words');
 });
 
@@ -289,7 +289,7 @@ test('a corrupt or partial credentials file holds no session, and the next login
 
 test('a context keeps an API key only when told to, and says so of one that it does not keep', async () => {
   const added = await cli.run(['context', 'add', 'prod', gateway.url, '--api-key', ADMIN_KEY]);
-  expect(added).toMatchObject({ status: 0, stderr: 'The API key is not stored: that takes --with-key.\n' });
+  expect(added).toMatchObject({ status: 0, stderr: 'The API key is not stored; use --with-key to store it.\n' });
   expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout).contexts).toMatchObject([{ name: 'prod', api_key_hint: null }]);
 });
 
@@ -310,17 +310,17 @@ test('a context is chosen by the flag, then the environment, then as the one in 
   expect((await cli.run(['whoami'], { env })).stdout).toContain('Not logged in to two.');
   expect((await cli.run(['whoami', '--context', 'one'], { env })).stdout).toContain('Not logged in to one.');
   expect((await cli.run(['whoami', '--api-url', 'http://127.0.0.1:9/'])).stdout).toContain('Not logged in to http://127.0.0.1:9.');
-  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'error: there is no context fuor\nThe contexts are one, two, three; add one with `svc context add fuor <url>`.\n' });
+  expect(await cli.run(['whoami', '--context', 'fuor'])).toEqual({ status: 1, stdout: '', stderr: 'error: context fuor not found\nThe contexts are one, two, three; add one with `svc context add fuor <url>`.\n' });
   expect(await cli.run(['context', 'rm', 'three'])).toMatchObject({ status: 0, stdout: 'Removed context three.\n' });
   expect((await cli.run(['whoami'])).stdout).toContain('Not logged in to http://127.0.0.1:8080.');
   await cli.run(['context', 'rm', 'two']);
   const use = async () => (await cli.run(['context', 'use', 'fuor'])).stderr;
   const rm = async () => (await cli.run(['context', 'rm', 'fuor'])).stderr;
-  expect(await use()).toBe('error: there is no context fuor\nThe only context is one; add one with `svc context add fuor <url>`.\n');
-  expect(await rm()).toBe('error: there is no context fuor\nThe only context is one.\n');
+  expect(await use()).toBe('error: context fuor not found\nThe only context is one; add one with `svc context add fuor <url>`.\n');
+  expect(await rm()).toBe('error: context fuor not found\nThe only context is one.\n');
   await cli.run(['context', 'rm', 'one']);
-  expect(await use()).toBe('error: there is no context fuor\nThere are no contexts yet; add one with `svc context add fuor <url>`.\n');
-  expect(await rm()).toBe('error: there is no context fuor\nThere are no contexts yet.\n');
+  expect(await use()).toBe('error: context fuor not found\nThere are no contexts yet; add one with `svc context add fuor <url>`.\n');
+  expect(await rm()).toBe('error: context fuor not found\nThere are no contexts yet.\n');
 });
 
 test('the URL of a context that the flag names comes before the one in the environment, and that before the one of a context in the environment', async () => {
@@ -351,9 +351,9 @@ test('a gateway that cannot be reached is named with what to do', async () => {
   const env = { SVC_CLI_API_URL: away, SVC_CLI_API_KEY: ADMIN_KEY };
   const { status, stdout, stderr } = await cli.run(['login'], { env });
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: 'http://127.0.0.1:6000' } })).stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:6000: Node.js makes no requests to this port, and browsers make none either\nHave the gateway listen on another port: set SVC_HTTP_ADDR.\n');
-  expect(stderr).toBe(`error: cannot reach the gateway at ${away}: the connection was refused\nStart it with \`svc serve\`, or name another with --context or --api-url.\n`);
-  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: `http://${gateway.grpc}` } })).stderr).toBe(`error: cannot reach the gateway at http://${gateway.grpc}: what answers there does not speak HTTP\nCheck the URL: it must be the HTTP address of svc-gateway, not that of gRPC.\n`);
+  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: 'http://127.0.0.1:6000' } })).stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:6000: Node.js, like browsers, does not allow requests to this port\nLet the gateway listen on another port, with SVC_HTTP_ADDR.\n');
+  expect(stderr).toBe(`error: cannot reach the gateway at ${away}: the connection was refused\nStart it with \`svc serve\`, or choose another with --context or --api-url.\n`);
+  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: `http://${gateway.grpc}` } })).stderr).toBe(`error: cannot reach the gateway at http://${gateway.grpc}: the server there does not speak HTTP\nCheck the URL: it must be the HTTP address of svc-gateway, not that of gRPC.\n`);
   const debugged = await cli.run(['login', '--debug'], { env });
   expect(debugged.stderr).toContain('ECONNREFUSED');
   expect(debugged.stderr).not.toContain(ADMIN_KEY);
@@ -362,7 +362,7 @@ test('a gateway that cannot be reached is named with what to do', async () => {
 test.skipIf(process.platform !== 'linux')('where no folder can be made, that is said at once', async () => {
   const { status, stderr } = await cli.run(['context', 'add', 'local', gateway.url], { env: { HOME: '/proc/svc/home' } });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/^error: cannot write \/proc\/svc\/home\/\.svc\/config\.yaml: .+\nMake \/proc\/svc\/home\/\.svc a folder of your own that you can write to\.\n$/);
+  expect(stderr).toMatch(/^error: cannot write \/proc\/svc\/home\/\.svc\/config\.yaml: .+\n\/proc\/svc\/home\/\.svc must be a folder that you own and can write to\.\n$/);
 });
 
 test('a service whose home is closed to it works with what its environment says, and says what it went without', async () => {
@@ -371,7 +371,7 @@ test('a service whose home is closed to it works with what its environment says,
   expect(await cli.run(['ops', 'ls'], { env: withKey() })).toEqual({
     status: 0,
     stdout: '',
-    stderr: `warning: cannot read ${join(cli.folder, 'credentials.yaml')}: it is a folder; going on with the API key alone.\nNo operation is in flight.\n`,
+    stderr: `warning: cannot read ${join(cli.folder, 'credentials.yaml')}: it is a folder; using the API key instead.\nThere are no operations in flight.\n`,
   });
   expect(await cli.run(['ops', 'ls'], { env: here() })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: cannot read \S+credentials\.yaml: it is a folder\n/) });
   expect(await cli.run(['ops', 'ls'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).toMatchObject({ status: 1, stderr: expect.stringMatching(/^error: cannot read \S+config\.yaml: it is a folder\n/) });
@@ -383,7 +383,7 @@ test('without a home nothing is kept, least of all in the working directory, and
   expect(await cli.run(['login'], { env, cwd: cli.home })).toEqual({
     status: 1,
     stdout: '',
-    stderr: 'error: there is no home folder to keep this in\nSet HOME, or give SVC_CLI_API_URL and SVC_CLI_API_KEY to every command.\n',
+    stderr: 'error: there is no home folder to store this in\nSet HOME, or set SVC_CLI_API_URL and SVC_CLI_API_KEY for every command.\n',
   });
   expect(readdirSync(cli.home)).toEqual([]);
 });
@@ -391,9 +391,9 @@ test('without a home nothing is kept, least of all in the working directory, and
 test('where a key would go over the network unencrypted, that is said before', async () => {
   const url = 'http://gateway.invalid:8080';
   const added = await cli.run(['context', 'add', 'far', url]);
-  expect(added).toMatchObject({ status: 0, stderr: `warning: ${url} is not encrypted: whoever is on the way can read keys. Use https.\n` });
+  expect(added).toMatchObject({ status: 0, stderr: `warning: ${url} is not encrypted; others on the network can read keys. Use https.\n` });
   const login = await cli.run(['login', '--context', 'far', '--api-key', ADMIN_KEY]);
-  expect(login).toMatchObject({ status: 1, stderr: expect.stringMatching(`^warning: ${url} is not encrypted: whoever is on the way can read the key. Use https.\n`) });
+  expect(login).toMatchObject({ status: 1, stderr: expect.stringMatching(`^warning: ${url} is not encrypted; others on the network can read the key. Use https.\n`) });
   expect((await cli.run(['context', 'add', 'safe', 'https://gateway.invalid'])).stderr).toBe('');
   expect((await cli.run(['context', 'add', 'near', 'http://localhost:8080'])).stderr).toBe('');
 });

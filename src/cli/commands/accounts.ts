@@ -29,14 +29,14 @@ export async function role(invocation: Invocation): Promise<void> {
   const { args: [who = '', word = ''], globals } = invocation;
   const api = await Api.of(invocation);
   const { account } = await api.post(`${await pathOf(api, who)}/role`, 'account', { role: word });
-  await show(globals.output, account, () => [printable(`${emailIn(account)} has the role ${word}.`)]);
+  await show(globals.output, account, () => [printable(`${emailIn(account)} now has the role ${word}.`)]);
 }
 
 export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocation) => {
   const { args: [who = ''], globals } = invocation;
   const api = await Api.of(invocation);
   const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
-  await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ', and signed out everywhere' : ''}.`)]);
+  await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ' and signed out everywhere' : ''}.`)]);
 };
 
 export async function unlock(invocation: Invocation): Promise<void> {
@@ -51,7 +51,7 @@ export async function invite(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const answer = await api.post('/api/v1/auth/invite', 'invite_token', { email, role: options.text('role'), org_id: options.text('org') });
   await show(globals.output, answer, () => [
-    printable(`Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link, which is shown only now and works once, until ${String(answer.expires_at)}:`),
+    printable(`Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link. It is shown only once, works once, and expires at ${String(answer.expires_at)}:`),
     printable(`  ${api.target.apiUrl}/#/accept-invite/${String(answer.invite_token)}?email=${encodeURIComponent(String(answer.email))}`),
   ]);
 }
@@ -60,7 +60,7 @@ const INVITE_COLUMNS: readonly Column[] = [
   { title: 'E-MAIL', cell: 'email', isWhole: true },
   { title: 'ROLE', cell: 'role' },
   { title: 'ORG', cell: 'org_id' },
-  { title: 'ENDS IN', cell: awayAt('expires_at') },
+  { title: 'EXPIRES IN', cell: awayAt('expires_at') },
   { title: 'INVITED BY', cell: 'invited_by', isSpare: true },
   { title: 'ID', cell: 'id' },
 ];
@@ -70,7 +70,7 @@ export const invites: Run = (invocation) => showList(invocation, {
   key: 'invites',
   query: { org_id: invocation.options.text('org') },
   columns: INVITE_COLUMNS,
-  none: 'No invite waits for an answer.',
+  none: 'There are no open invites.',
 });
 
 /** By e-mail, all that were sent there. */
@@ -78,9 +78,9 @@ export async function uninvite(invocation: Invocation): Promise<void> {
   const { args: [who = ''], globals } = invocation;
   const api = await Api.of(invocation);
   const ids = who.includes('@') ? await idsByEmail(api, INVITES, 'invites', who) : [who];
-  if (ids.length === 0) throw new CliError(`there is no invite for ${printable(who)}`, 'See `svc accounts invites`.');
+  if (ids.length === 0) throw new CliError(`no open invite for ${printable(who)}`, 'See `svc accounts invites`.');
   for (const id of ids) await api.order('POST', `${INVITES}/${encodeURIComponent(id)}/revoke`);
-  await show(globals.output, { revoked: ids }, () => [`Took back ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} of ${printable(who)}.`]);
+  await show(globals.output, { revoked: ids }, () => [`Revoked ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} for ${printable(who)}.`]);
 }
 
 const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
@@ -89,7 +89,7 @@ const emailIn = (account: unknown): string => String((account as Row | undefined
 async function pathOf(api: Api, who: string): Promise<string> {
   if (!who.includes('@')) return `${ACCOUNTS}/${encodeURIComponent(who)}`;
   const [id] = await idsByEmail(api, ACCOUNTS, 'accounts', who);
-  if (id === undefined) throw new CliError(`there is no account ${printable(who)}`, 'See `svc accounts ls`.');
+  if (id === undefined) throw new CliError(`account ${printable(who)} not found`, 'See `svc accounts ls`.');
   return `${ACCOUNTS}/${encodeURIComponent(id)}`;
 }
 

@@ -17,7 +17,7 @@ export function parseAgent(text: string): AgentIdentity {
   const agent = parseAgentKey(text);
   if (agent !== undefined) return agent;
   const isShort = text.split('/').length === 2 && text.split('/').every(isName);
-  throw usageError('an agent is <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
+  throw usageError('an agent must be <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
 }
 
 export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
@@ -29,6 +29,6 @@ export function agentFilter(options: Options): AgentFilter {
   const [org, team, agent] = ['org', 'team', 'agent'].map((name) => options.text(name));
   if (agent?.includes('/') !== true) return { org_id: org, team_id: team, agent_id: agent };
   const { orgId, teamId, agentId } = parseAgent(agent);
-  if ((org ?? orgId) !== orgId || (team ?? teamId) !== teamId) throw usageError(`--agent ${printable(agent)} is not of this ${(org ?? orgId) === orgId ? 'team' : 'org'}`);
+  if ((org ?? orgId) !== orgId || (team ?? teamId) !== teamId) throw usageError(`--agent ${printable(agent)} is not in this ${(org ?? orgId) === orgId ? 'team' : 'org'}`);
   return { org_id: orgId, team_id: teamId, agent_id: agentId };
 }

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column[] = [
 export const ls: Run = (invocation) => {
   const query = agentFilter(invocation.options);
   const isSearch = Object.values(query).some((sought) => sought !== undefined);
-  return showList(invocation, { path: '/api/v1/agents', key: 'agents', query, columns: COLUMNS, none: isSearch ? 'No registered agent fits.' : 'No agent is registered.' });
+  return showList(invocation, { path: '/api/v1/agents', key: 'agents', query, columns: COLUMNS, none: isSearch ? 'No agents match.' : 'No agents are registered.' });
 };
 
 /** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
@@ -33,7 +33,7 @@ export async function register(invocation: Invocation): Promise<void> {
   });
   await show(globals.output, answer, () => [
     `${answer.rotated === true ? 'Rotated the token of' : 'Registered'} ${printable(text)}.`,
-    ...(typeof answer.credential_token === 'string' ? ['This is its token, shown only now:', `  ${printable(answer.credential_token)}`] : []),
+    ...(typeof answer.credential_token === 'string' ? ['Its token, shown only once:', `  ${printable(answer.credential_token)}`] : []),
   ]);
 }
 
@@ -41,5 +41,5 @@ export async function rm(invocation: Invocation): Promise<void> {
   const { args: [text = ''], globals } = invocation;
   const { orgId, teamId, agentId } = parseAgent(text);
   await (await Api.of(invocation)).order('DELETE', `/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
-  await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer good.`]);
+  await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer valid.`]);
 }

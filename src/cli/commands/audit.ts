@@ -33,8 +33,8 @@ export async function verify({ args: [path], options, globals, env }: Invocation
     await show(globals.output, value, () => [
       `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
       `head  ${head.hash}`,
-      ...(checkpoints === 0 ? ['no checkpoint vouches for it: a log that was cut at its end, or made anew, would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last of ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; --key checks their signatures' : ', signatures checked'}`]),
-      ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} at the end, of no whole entry yet: being written, or torn by a crash`]),
+      ...(checkpoints === 0 ? ['no checkpoints: a log that was truncated or rebuilt would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last from ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; check their signatures with --key' : ', signatures checked'}`]),
+      ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} of an incomplete entry at the end: still being written, or cut off by a crash`]),
     ]);
     return EXIT.done;
   }
@@ -45,14 +45,14 @@ export async function verify({ args: [path], options, globals, env }: Invocation
 
 function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {
   // Says nothing about entries: none was checked.
-  if (problem === 'forged') return [`${red('BROKEN')}  ${segment}, line ${line}, was forged, or signed with another key: ${printable(detail)}`];
+  if (problem === 'forged') return [`${red('BROKEN')}  ${segment}, line ${line}, is forged or signed with another key: ${printable(detail)}`];
   const verdict = `${red('BROKEN')}  entry ${id} was ${problem}: ${printable(detail)}`;
   if (segment === '') return [verdict];
-  return [verdict, printable(`        ${segment}, line ${line}; ${entries === 0 ? 'no entry is before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} whole`}`)];
+  return [verdict, printable(`        ${segment}, line ${line}; ${entries === 0 ? 'no entries before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} intact`}`)];
 }
 
 /** The folder of the log has no key beside it. */
-const withoutKey = (directory: string): string => printable(`        if the key was replaced, svc audit verify ${directory} checks all but the signatures`);
+const withoutKey = (directory: string): string => printable(`        if the key was replaced, svc audit verify ${directory} checks everything except the signatures`);
 
 const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data';
 
@@ -64,7 +64,7 @@ function logFolderOf(path: string): string {
   return folder;
 }
 
-const noLogIn = (path: string): CliError => new CliError(`there is no audit log in ${printable(path)}`, 'Name the data directory of the gateway, or a copy of its audit folder.');
+const noLogIn = (path: string): CliError => new CliError(`no audit log in ${printable(path)}`, 'Give the data directory of the gateway, or a copy of its audit folder.');
 
 /** The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves more. */
 function keyBeside(dataDir: string): string | undefined {
@@ -79,8 +79,8 @@ async function checkpointKeyOf(path: string | undefined) {
     return publicKeyOf(await readFile(path));
   } catch (error) {
     const fault = fileFault(error);
-    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Name the file of the key with --key.', { cause: error });
-    throw new CliError(`${printable(path)} cannot be used as the key of the checkpoints`, 'It must be an Ed25519 key in PEM, public or private.', { cause: error });
+    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Give the key file with --key.', { cause: error });
+    throw new CliError(`${printable(path)} is not a key for checkpoints`, 'It must be an Ed25519 key in PEM format, public or private.', { cause: error });
   }
 }
 
@@ -88,7 +88,7 @@ function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
   if (code === 'ENOTDIR') return noLogIn(path);
-  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run it as the user that owns the log, or on a copy.', { cause: error });
+  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run the command as the user that owns the log, or on a copy.', { cause: error });
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */
@@ -121,7 +121,7 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
   const { AuditReader } = await import('../../adapters/audit/reader.ts');
   const { AUDIT_EVENTS } = await import('../../core/audit.ts');
   const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
-  if (query.event_type !== undefined && eventType === undefined) throw usageError('there is no event of this type', `They are ${AUDIT_EVENTS.join(', ')}.`);
+  if (query.event_type !== undefined && eventType === undefined) throw usageError('unknown event type', `Valid types are ${AUDIT_EVENTS.join(', ')}.`);
   const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
   const ms = (value: Query[string]): number | undefined => (value === undefined ? undefined : Date.parse(String(value)));
   return new AuditReader(logFolderOf(dir)).export({
@@ -148,14 +148,14 @@ function escapingForTerminal(): Transform {
 
 function exportFault(error: unknown, file: string | undefined): unknown {
   const code = codeOf(error);
-  if (code === 'EPIPE') return new CliError('what read the export has stopped reading');
-  const leftBehind = file === undefined ? 'What came so far is not the whole log: run it again.' : `${printable(file)} is as it was before: run it again.`;
+  if (code === 'EPIPE') return new CliError('the reader of the export closed the pipe');
+  const leftBehind = file === undefined ? 'The output is incomplete; run the command again.' : `${printable(file)} is unchanged; run the command again.`;
   // Of fetch, and of a connection through a proxy; no file fails like this.
-  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the export was cut before its end', leftBehind, { cause: error });
+  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the connection was lost before the export ended', leftBehind, { cause: error });
   if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, { status: EXIT.interrupted });
   if (file === undefined || code === undefined) return error;
   switch (code) {
-    case 'EEXIST': return new CliError(`${printable(file)} is there already`, 'Name another file, or give --force to replace it.');
+    case 'EEXIST': return new CliError(`${printable(file)} already exists`, 'Choose another file, or overwrite it with --force.');
     default: return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, { cause: error });
   }
 }

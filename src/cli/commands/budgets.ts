@@ -28,5 +28,5 @@ export const run: Run = (invocation) => showList(invocation, {
   key: 'budgets',
   query: { org_id: invocation.options.text('org') },
   columns: COLUMNS,
-  none: 'Nothing was spent and nothing is capped.',
+  none: 'There is no spend and there are no caps.',
 });

@@ -61,10 +61,10 @@ function halvesOf(opId: string | undefined): readonly [string, string] {
 export function attributesIn(options: Options): Row {
   return Object.fromEntries(options.list('attr').map((pair) => {
     const at = pair.indexOf('=');
-    if (at < 1) throw usageError('--attr must be <name>=<value>', 'For example --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
+    if (at < 1) throw usageError('--attr must be <name>=<value>', 'For example: --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
     const value = jsonOrText(pair.slice(at + 1));
     // It was read from more digits than a number can have, and JSON has no infinity: it would arrive as null.
-    if (holdsInfinity(value)) throw usageError('a number in --attr is too large', 'A text is sent with quotes: --attr \'size="1e400"\'.');
+    if (holdsInfinity(value)) throw usageError('a number in --attr is too large', 'To send it as a string, put it in quotes: --attr \'size="1e400"\'.');
     return [pair.slice(0, at), value];
   }));
 }
@@ -112,7 +112,7 @@ const explained = (answer: Answer, isFresh: boolean): readonly string[] => [
   ...fieldLines([
     ['policy', answer.policy ?? 'none decided'],
     ['rule', answer.rule_id ?? 'none'],
-    ['operation', `${cellText(answer.op_id)}, ${answer.op_state ?? (isFresh ? 'not registered' : 'its state is not told')}`],
+    ['operation', `${cellText(answer.op_id)}, ${answer.op_state ?? (isFresh ? 'not registered' : 'state unknown')}`],
     ['audit entry', answer.audit_id],
   ]),
 ];

@@ -10,7 +10,7 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--api-url <url>', meaning: 'use this gateway' },
   { flags: '--api-key <key>', meaning: 'use this API key' },
   { flags: '-o, --output <format>', meaning: 'print in this format', choices: OUTPUT_FORMATS },
-  { flags: '--debug', meaning: 'show where an error came from' },
+  { flags: '--debug', meaning: 'show the stack of an error' },
   { flags: '--help', meaning: 'show help' },
 ];
 
@@ -18,7 +18,7 @@ const SHELLS: ReadonlyMap<string, () => string> = new Map([['bash', bash], ['zsh
 
 export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
   const script = SHELLS.get(shell);
-  if (script === undefined) throw usageError('completion is there for bash, zsh and fish', 'For example: source <(svc completion bash)');
+  if (script === undefined) throw usageError('completion is available for bash, zsh and fish', 'For example: source <(svc completion bash)');
   writeOut(script());
 }
 

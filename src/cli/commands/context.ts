@@ -12,24 +12,24 @@ import { enteredKey, isSentInClear, parseApiUrl } from '../target.ts';
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
   const apiUrl = parseApiUrl(url);
-  if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted: whoever is on the way can read keys. Use https.`);
+  if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted; others on the network can read keys. Use https.`);
   const isKeyStored = options.isSet('withKey');
   const apiKey = isKeyStored ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
-  if (!isKeyStored && globals.apiKey !== undefined) note('The API key is not stored: that takes --with-key.');
+  if (!isKeyStored && globals.apiKey !== undefined) note('The API key is not stored; use --with-key to store it.');
   const { replaced, isCurrent: wasCurrent } = await putContext(name, { apiUrl, apiKey });
   if (options.isSet('use')) await useContext(name);
   const isCurrent = wasCurrent || options.isSet('use');
   await show(globals.output, { name, api_url: apiUrl, current: isCurrent }, () => [
-    `${replaced ? 'Replaced' : 'Added'} context ${name} for ${apiUrl}${isCurrent ? '; it is the one in use' : `; use it with \`svc context use ${name}\``}.`,
+    `${replaced ? 'Replaced' : 'Added'} context ${name} for ${apiUrl}${isCurrent ? '; it is now in use' : `; use it with \`svc context use ${name}\``}.`,
   ]);
 }
 
 const keyToStore = async (given: string | undefined): Promise<string> =>
-  enteredKey(given?.trim() || (await askHidden('API key:')), 'Leave --with-key out to store none, and run `svc login` later.');
+  enteredKey(given?.trim() || (await askHidden('API key:')), 'To store none, omit --with-key and run `svc login` later.');
 
 export async function use({ args: [name = ''], globals }: Invocation): Promise<void> {
   if (!(await useContext(name))) throw unknownContext(name, await readCliConfig());
-  await show(globals.output, { current: name }, () => [`Context ${name} is the one in use.`]);
+  await show(globals.output, { current: name }, () => [`Context ${name} is now in use.`]);
 }
 
 export async function rm({ args: [name = ''], globals }: Invocation): Promise<void> {

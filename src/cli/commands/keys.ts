@@ -39,7 +39,7 @@ export async function create(invocation: Invocation): Promise<void> {
     expires_at: timeAhead('--expires', options.text('expires'), Date.now()),
   });
   await show(globals.output, answer, () => [
-    printable(`Created the API key ${String(answer.id)}, with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only now:`),
+    printable(`Created API key ${String(answer.id)} with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only once:`),
     `  ${printable(String(answer.key))}`,
   ]);
 }
@@ -47,10 +47,10 @@ export async function create(invocation: Invocation): Promise<void> {
 export async function revoke(invocation: Invocation): Promise<void> {
   const { args: [id = ''], globals } = invocation;
   await (await Api.of(invocation)).order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
-  await show(globals.output, { revoked: id }, () => [`Revoked ${printable(id)}, and every session that was made with it.`]);
+  await show(globals.output, { revoked: id }, () => [`Revoked API key ${printable(id)} and every session created with it.`]);
 }
 
 export async function rotateSigning(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).post('/api/v1/iam/signing-keys/rotate', 'kid');
-  await show(invocation.globals.output, answer, () => [printable(`Tokens are now signed with the key ${String(answer.kid)}; those of the key before stay good until they expire.`)]);
+  await show(invocation.globals.output, answer, () => [printable(`Tokens are now signed with key ${String(answer.kid)}; those signed with the previous key stay valid until they expire.`)]);
 }

@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 100;
 
 export const limitOf = (options: Options): number => options.count('limit', '--limit', 1) ?? DEFAULT_LIMIT;
 
-export const moreNote = (shown: number): string => `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}: raise --limit to see them.`;
+export const moreNote = (shown: number): string => `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}; raise --limit to see them.`;
 
 type Listing = {
   readonly path: string;

@@ -11,7 +11,7 @@ import { coarse } from '../words.ts';
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
-  if (isSentInClear(target.apiUrl)) note(`warning: ${target.apiUrl} is not encrypted: whoever is on the way can read the key. Use https.`);
+  if (isSentInClear(target.apiUrl)) note(`warning: ${target.apiUrl} is not encrypted; others on the network can read the key. Use https.`);
   const key = target.apiKey ?? enteredKey(await askHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
   const scope = options.text('scope');
   const session = await obtain(target, key, scope === undefined ? undefined : [scope]);
@@ -26,7 +26,7 @@ async function obtain(target: Target, key: string, scopes: readonly string[] | u
   const exchange = await exchangeKey(target, key, scopes);
   switch (exchange.kind) {
     case 'minted': return exchange.session;
-    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key of ${target.apiUrl}, whole and not revoked.`);
-    case 'forbidden': throw new CliError(exchange.detail, 'Leave --scope out to get all scopes that the key holds.');
+    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key for ${target.apiUrl}, complete and not revoked.`);
+    case 'forbidden': throw new CliError(exchange.detail, 'Omit --scope to get all scopes of the key.');
   }
 }

@@ -25,7 +25,7 @@ export function logQuery(options: Options, nowMs: number): Query {
 function loggedAgent(options: Options): AgentFilter {
   const filter = agentFilter(options);
   if (filter.org_id !== '' || filter.agent_id === undefined) return filter;
-  throw usageError('the log cannot be searched for an agent without an org alone', printable(`--team ${filter.team_id} --agent ${filter.agent_id} finds it, together with those of this name in every org.`));
+  throw usageError('the log cannot be searched for an agent without an org', printable(`--team ${filter.team_id} --agent ${filter.agent_id} finds it, together with agents of the same name in all orgs.`));
 }
 
 export async function run(invocation: Invocation): Promise<void> {
@@ -36,7 +36,7 @@ export async function run(invocation: Invocation): Promise<void> {
   const { rows, nextCursor } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
   if (options.isSet('follow')) return follow({ api, query, head, first: entries, format: globals.output });
-  if (entries.length === 0 && globals.output === 'table') note('No entry matches.');
+  if (entries.length === 0 && globals.output === 'table') note('No entries match.');
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
   // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
   if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
@@ -84,7 +84,7 @@ async function follow({ api, query, head: headBefore, first, format }: Following
       seen = head;
     } catch (error) {
       if (!mayPass(error)) throw error;
-      if (!isAway) note(error instanceof UnreachableError ? 'The connection was lost; trying again.' : `${error.message}; trying again.`);
+      if (!isAway) note(error instanceof UnreachableError ? 'Connection lost; retrying.' : `${error.message}; retrying.`);
       isAway = true;
     }
   }

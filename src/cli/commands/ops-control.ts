@@ -25,8 +25,8 @@ const MAX_AGENTS_SHOWN = 10;
 export const control = (trigger: ControlTrigger): Run => async (invocation) => {
   const { args, options } = invocation;
   const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
-  if (args.length > 0 && isChosen) throw usageError('give the ids of operations or options that select them, not both');
-  if (args.length === 0 && !isChosen) throw usageError(`no operations to ${trigger} were given`, 'Give their ids, or select them with --agent, --team, --org or --all.');
+  if (args.length > 0 && isChosen) throw usageError('give either operation ids or options that select operations, not both');
+  if (args.length === 0 && !isChosen) throw usageError(`no operations to ${trigger} given`, 'Give their ids, or select them with --agent, --team, --org or --all.');
   const api = await Api.of(invocation, { isPatient: true });
   return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
 };
@@ -49,7 +49,7 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
   const filter = agentFilter(options);
   const ops = await listed(api, trigger, filter);
   if (ops.length === 0) {
-    note(`There is no operation to ${trigger}.`);
+    note(`There are no operations to ${trigger}.`);
     if (globals.output !== 'table') await show(globals.output, [], () => []);
     return EXIT.done;
   }
@@ -58,7 +58,7 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
   if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
-  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started meanwhile: run the command again. A policy that denies everything to the agent keeps it from starting more; after \`svc agents rm\` it would hear no signal, and may register again.`);
+  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started in the meantime; run the command again. To keep the agent from starting more, deny it everything by policy; after \`svc agents rm\` it would receive no signals, and may register again.`);
   return status;
 }
 
@@ -73,12 +73,12 @@ async function listed(api: Api, trigger: ControlTrigger, filter: AgentFilter): P
 /** Rejects when they are not meant. */
 async function ask(trigger: ControlTrigger, ops: readonly Row[]): Promise<void> {
   const these = counted(ops.length, 'operation');
-  if (process.stdin.isTTY !== true) throw usageError(`this would ${trigger} ${these}`, 'There is no terminal to ask on: add --yes if these are meant.');
+  if (process.stdin.isTTY !== true) throw usageError(`this would ${trigger} ${these}`, 'There is no terminal for confirmation; add --yes to go ahead.');
   const byAgent = groupsOf(ops);
   const width = String(ops.length).length;
   for (const [agent, count] of byAgent.slice(0, MAX_AGENTS_SHOWN)) note(`  ${String(count).padStart(width)}  ${agent}`);
   if (byAgent.length > MAX_AGENTS_SHOWN) note(`  ${padded('', width)}  and ${counted(byAgent.length - MAX_AGENTS_SHOWN, 'more agent')}`);
-  if (!(await confirmed(`${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`))) throw new CliError('nothing was changed');
+  if (!(await confirmed(`${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`))) throw new CliError('cancelled; nothing was changed');
 }
 
 /** Agents and how many operations they have, those with the most first. */

@@ -18,7 +18,7 @@ export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponen
 export const ls: Run = (invocation) => {
   const { options } = invocation;
   const query = { state: options.text('state'), ...agentFilter(options) };
-  return showList(invocation, { path: '/api/v1/ops', key: 'ops', query, columns: COLUMNS, none: 'No operation is in flight.' });
+  return showList(invocation, { path: '/api/v1/ops', key: 'ops', query, columns: COLUMNS, none: 'There are no operations in flight.' });
 };
 
 export async function showOne(invocation: Invocation): Promise<void> {

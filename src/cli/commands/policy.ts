@@ -35,7 +35,7 @@ export const rules: Run = (invocation) => showList(invocation, {
   key: 'rules',
   query: { policy: invocation.args[0] },
   columns: RULE_COLUMNS,
-  none: 'There is no rule.',
+  none: 'No rules match.',
 });
 
 /** A set with a mistake is refused by the gateway, which keeps the one before. */

@@ -14,26 +14,26 @@ export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const { path, lines } = viewOf(invocation);
   const limit = limitOf(options);
-  if (limit > MAX_PAGE) throw usageError(`--limit is at most ${MAX_PAGE} here`, 'Choose with --org or --team, or list agents with `svc agents ls`.');
+  if (limit > MAX_PAGE) throw usageError(`--limit must be at most ${MAX_PAGE} here`, 'Narrow it down with --org or --team, or list agents with `svc agents ls`.');
   const answer = await (await Api.of(invocation)).get(path, 'next_cursor', { org_id: options.text('org'), per_page: limit });
   await show(globals.output, answer, () => {
     const text = lines(answer);
-    if (text.length === 0) note('No agent is registered.');
+    if (text.length === 0) note('No agents are registered.');
     return text;
   });
-  if (typeof answer.next_cursor === 'string') note(limit < MAX_PAGE ? moreNote(limit) : `There are more than these ${limit}: choose with --org or --team, or list them with \`svc agents ls\`.`);
+  if (typeof answer.next_cursor === 'string') note(limit < MAX_PAGE ? moreNote(limit) : `There are more than these ${limit}; narrow it down with --org or --team, or list them with \`svc agents ls\`.`);
 }
 
 function viewOf({ args: [asked], options }: Invocation): View {
   const view = asked ?? 'overview';
   const team = options.text('team');
   const lineage = options.text('lineage');
-  if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage are two different views');
-  if (asked !== undefined && (team ?? lineage) !== undefined) throw usageError(`${asked} and --${team === undefined ? 'lineage' : 'team'} are two different views`);
+  if (team !== undefined && lineage !== undefined) throw usageError('--team and --lineage cannot be combined');
+  if (asked !== undefined && (team ?? lineage) !== undefined) throw usageError(`${asked} and --${team === undefined ? 'lineage' : 'team'} cannot be combined`);
   if (team !== undefined) return { path: `/api/v1/topology/team/${encodeURIComponent(team)}`, lines: teamLines };
   if (lineage !== undefined) return { path: `/api/v1/topology/lineage/${encodeURIComponent(lineage)}`, lines: lineageLines };
   const chosen = VIEWS.get(view);
-  if (chosen === undefined) throw usageError(`a view of the topology is one of ${[...VIEWS.keys()].join(', ')}`);
+  if (chosen === undefined) throw usageError(`the view must be one of ${[...VIEWS.keys()].join(', ')}`);
   return chosen;
 }
 

@@ -62,7 +62,7 @@ async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Pr
     for await (const frame of stream.frames) {
       await viewer.frame(frame);
       if (!viewer.isWhole || !isLagged(frame)) continue;
-      gap = 'changes came too fast';
+      gap = 'changes came too fast to show';
       stream.close();
     }
     if (!signal.aborted) viewer.disconnected(gap || stream.ending());
@@ -85,7 +85,7 @@ async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Pr
   return undefined;
 }
 
-const lostText = (ending: string): string => `The connection was lost${ending === '' ? '' : ` (${ending})`}; trying again.`;
+const lostText = (ending: string): string => `Connection lost${ending === '' ? '' : ` (${ending})`}; retrying.`;
 
 function plainLines(format: OutputFormat): Viewer {
   return {
@@ -95,7 +95,7 @@ function plainLines(format: OutputFormat): Viewer {
     close: () => {},
     frame: async (frame) => {
       switch (format) {
-        case 'table': return isLagged(frame) ? note('The gateway left out changes that came too fast.') : writeLines([lineOf(frame)]);
+        case 'table': return isLagged(frame) ? note('Some changes came too fast and were skipped.') : writeLines([lineOf(frame)]);
         case 'json': return writeOut(jsonText(frame));
         case 'yaml': return writeOut(`---\n${await yamlText(frame)}`);
       }
@@ -179,9 +179,9 @@ function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }:
   const shown = ops.slice(0, Math.max(0, rows - 3));
   const [heading = '', ...lines] = tableLines(columnsFor(shown, columns), shown, columns);
   return [
-    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operation in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`, columns)),
+    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operations in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`, columns)),
     dim(clipped(heading, columns)),
     ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
-    dim(clipped(lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Ctrl-C leaves.`, columns)),
+    dim(clipped(lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Press Ctrl-C to quit.`, columns)),
   ].slice(0, rows);
 }
