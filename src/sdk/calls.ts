@@ -66,7 +66,7 @@ export class Calls {
     if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
     const tier = TIERS[answer.tier];
     const period = PERIODS[answer.period];
-    if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified') throw new GatewayError('internal', 'the gateway names a limit that this client does not know');
+    if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified') throw new GatewayError('internal', 'the gateway reported a limit that this client does not know');
     return { status: 'limit_exceeded', tier, period };
   }
 
@@ -83,7 +83,7 @@ export class Calls {
     for (let attempt = 0; ; attempt += 1) {
       if (isClosed()) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
-      if (token === undefined) throw new GatewayError('unavailable', `the gateway cannot be reached: ${credential.whyNone}`);
+      if (token === undefined) throw new GatewayError('unavailable', `cannot reach the gateway: ${credential.whyNone}`);
       try {
         const response = await transport.call(name, requestOf(token), Math.max(1, endMs - performance.now()));
         reach.succeeded();

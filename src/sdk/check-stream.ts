@@ -32,7 +32,7 @@ export class CheckStream {
     call.on('data', (reply) => this.#receive(reply));
     call.on('error', (error) => end(gatewayErrorOf(error, address)));
     // After an error this comes too late to matter; without one the gateway has ended the stream.
-    call.on('end', () => end(new GatewayError('unavailable', 'the gateway has ended the stream')));
+    call.on('end', () => end(new GatewayError('unavailable', 'the gateway ended the stream')));
   }
 
   get isOver(): boolean { return this.#isOver; }

@@ -78,7 +78,7 @@ export class Checker {
     if (!this.#slots.tryTake() && !(await this.#slots.take(checkMs, signal))) {
       if (this.#isClosed) throw new ClientClosedError();
       signal?.throwIfAborted();
-      return this.#unreachable(body, `the check waited ${checkMs} ms for its turn`);
+      return this.#unreachable(body, `the check waited in the queue for ${checkMs} ms`);
     }
     try {
       return await this.#untilAnswered(inquiry);
@@ -266,7 +266,7 @@ export class Checker {
   }
 
   #unreachable(body: CheckBody, because: string): CheckAnswer {
-    return unanswered(body, { decision: this.#options.settings.onUnreachable, reason: `the gateway cannot be reached: ${because}`, unreachable: true });
+    return unanswered(body, { decision: this.#options.settings.onUnreachable, reason: `cannot reach the gateway: ${because}`, unreachable: true });
   }
 }
 

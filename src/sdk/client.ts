@@ -173,14 +173,14 @@ class ConnectedAgent implements AgentClient {
   }
 
   async complete(opId: string, { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {}): Promise<void> {
-    return this.#report(signal, `operation ${opId} could not be reported complete`, () => {
+    return this.#report(signal, `could not report operation ${opId} as complete`, () => {
       requireText(opId, 'opId');
       return this.#calls.complete(opId, costUsd);
     });
   }
 
   async recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
-    return this.#report(signal, `${usage.costUsd} US dollars could not be recorded as spent`, () => this.#calls.recordUsage(usage));
+    return this.#report(signal, `could not record usage of ${usage.costUsd} US dollars`, () => this.#calls.recordUsage(usage));
   }
 
   close(): Promise<void> {

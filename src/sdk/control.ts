@@ -127,7 +127,7 @@ export class ControlChannel {
       call.on('metadata', () => this.#opened());
       call.on('data', (reply) => this.#receive(reply));
       call.on('error', (error) => resolve(gatewayErrorOf(error, address)));
-      call.on('end', () => resolve(new GatewayError('unavailable', 'the gateway has ended the stream')));
+      call.on('end', () => resolve(new GatewayError('unavailable', 'the gateway ended the stream')));
     });
   }
 

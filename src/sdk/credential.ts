@@ -79,7 +79,7 @@ export class Credential {
     const nowMs = performance.now();
     if (nowMs - this.#renewedAtMs < RENEW_AT_MOST_EVERY_MS) {
       const { orgId, teamId, agentId } = this.#settings.agent;
-      this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed: does another process run as the same agent?`, {}, { cause: because }));
+      this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed; is another process running as the same agent?`, {}, { cause: because }));
     }
     this.#renewedAtMs = nowMs;
     this.#token = undefined;
@@ -117,7 +117,7 @@ export class Credential {
         return credentialToken;
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `the agent cannot be registered: ${error.message}`, { fault: error.fault }, { cause: error }));
+        if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `cannot register the agent: ${error.message}`, { fault: error.fault }, { cause: error }));
         this.#lastTrouble = error;
         if (error.code !== 'resource_exhausted') this.#reach.failed();
         await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF)));

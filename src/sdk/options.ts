@@ -93,13 +93,13 @@ const LONGEST_MS = 24 * 60 * 60 * 1000;
 /** Throws a TypeError that names the wrong option. */
 export function settingsOf(options: AgentClientOptions): Settings {
   const { address, agent, parent, credentialToken, apiKey, onUnreachable = 'deny', deadlines = {}, maxInFlight = MAX_IN_FLIGHT, tls } = options;
-  if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address)) throw new TypeError('address must be host:port, as in 127.0.0.1:50051');
+  if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address)) throw new TypeError('address must be host:port, such as 127.0.0.1:50051');
   requireAgent(agent, 'agent');
   if (parent !== undefined) requireAgent(parent, 'parent');
-  if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('give either credentialToken or apiKey');
+  if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('set exactly one of credentialToken and apiKey');
   const [secret, option] = apiKey === undefined ? [credentialToken, 'credentialToken'] : [apiKey, 'apiKey'];
-  if (secret === '') throw new TypeError(`${option} is empty: is the variable set that it comes from?`);
-  if (!/^[\x21-\x7e]+$/.test(secret ?? '')) throw new TypeError(`${option} must be visible ASCII characters`);
+  if (secret === '') throw new TypeError(`${option} is empty; check that the variable it comes from is set`);
+  if (!/^[\x21-\x7e]+$/.test(secret ?? '')) throw new TypeError(`${option} must consist of visible ASCII characters`);
   if (onUnreachable !== 'deny' && onUnreachable !== 'allow') throw new TypeError("onUnreachable must be 'deny' or 'allow'");
   if (!Number.isInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > MAX_IN_FLIGHT) throw new TypeError(`maxInFlight must be a whole number from 1 to ${MAX_IN_FLIGHT}`);
   return {

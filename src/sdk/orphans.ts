@@ -41,7 +41,7 @@ export class Orphans {
     if (this.#orphans.size <= MAX_ORPHANS) return;
     for (const oldest of this.#orphans.keys()) {
       this.#orphans.delete(oldest);
-      return this.#options.onWarning(new Error(`operation ${oldest} may stay open at the gateway: too many wait for it to be reached`));
+      return this.#options.onWarning(new Error(`operation ${oldest} may stay open at the gateway: too many are waiting until it can be reached`));
     }
   }
 
@@ -99,7 +99,7 @@ export class Orphans {
       if (!(error instanceof GatewayError)) return false;
       if (error.code === 'failed_precondition') return this.#isOverOrPaused(opId);
       if (error.code === 'unauthenticated' || isOfProxy(error) || !isVerdict(error)) return false;
-      if (error.code !== 'not_found') this.#options.onWarning(new Error(`operation ${opId} could not be reported complete`, { cause: error }));
+      if (error.code !== 'not_found') this.#options.onWarning(new Error(`could not report operation ${opId} as complete`, { cause: error }));
     }
     this.#orphans.delete(opId);
     return true;

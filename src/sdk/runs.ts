@@ -65,7 +65,7 @@ export class Runs {
     const { settings, checker, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
     const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => underway.during(() => calls.recordUsage({ costUsd, opId })));
-    if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} runs already`);
+    if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} is already running`);
     const check = checkBodyOf(action, settings.agent, op);
     // Before the check: a signal may overtake its answer.
     control.attach(op);
@@ -99,7 +99,7 @@ export class Runs {
     this.#rounds += 1;
     for (const [op, check] of this.#live) {
       this.#untilAnnounced(op, check, this.#rounds).catch((error: unknown) => {
-        if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be announced again`, { cause: error }));
+        if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`could not announce operation ${op.opId} again`, { cause: error }));
       });
     }
   }
@@ -124,7 +124,7 @@ export class Runs {
   async #announce(op: RunningOp, check: CheckBody): Promise<boolean> {
     const { checker, orphans } = this.#options;
     const { opState, auditId, reason } = await checker.check(check);
-    if (opState === 'terminated') op.terminate(`operation ${op.opId} may not go on: ${reason}`);
+    if (opState === 'terminated') op.terminate(`operation ${op.opId} may not continue: ${reason}`);
     // The report of its end may have come before the announcement, whose answer may be lost besides.
     else if (opState !== 'completing' && !this.#live.has(op)) orphans.add(op.opId);
     else if (opState === undefined) return auditId !== undefined;
@@ -137,7 +137,7 @@ export class Runs {
     const { checker, settings, sleeper } = this.#options;
     await sleeper.sleep(SIGNAL_MS);
     if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
-    settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`));
+    settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`));
   }
 
   async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -212,7 +212,7 @@ export class Runs {
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
     // Away, behind a proxy or not, or too busy for as long as a call may take.
     if (error instanceof GatewayError && (isOfProxy(error) || !isVerdict(error))) this.#options.orphans.add(op.opId);
-    else this.#options.settings.onWarning(new Error(`operation ${op.opId} could not be reported complete`, { cause: error }));
+    else this.#options.settings.onWarning(new Error(`could not report operation ${op.opId} as complete`, { cause: error }));
   }
 }
 

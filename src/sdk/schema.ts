@@ -75,7 +75,7 @@ function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('the proto folder of svc-gateway is missing, which the SDK reads: a bundler must leave the package out of the bundle, as esbuild does with --external:svc-gateway');
+    if (parent === folder) throw new Error('the SDK cannot find the proto folder of svc-gateway; if you bundle your code, keep the package out of the bundle, in esbuild with --external:svc-gateway');
     folder = parent;
   }
   return join(folder, 'proto');
@@ -97,7 +97,7 @@ function codecOf<Request, Response>(service: 'PolicyService' | 'AgentService', n
   const method = root.lookupService(`${PACKAGE}.${service}`).methods[name];
   const requestType = method?.resolvedRequestType;
   const responseType = method?.resolvedResponseType;
-  if (requestType == null || responseType == null) throw new Error(`the package is not complete: its proto folder has no ${name}`);
+  if (requestType == null || responseType == null) throw new Error(`the package is incomplete: its proto folder has no ${name}`);
   return {
     path: `/${PACKAGE}.${service}/${name}`,
     encode: (request) => requestType.encode(request as Record<string, unknown>).finish() as Buffer,

@@ -40,7 +40,7 @@ function valueOf(value: JsonValue | undefined, path: string, parents: readonly u
       if (value === null) return { nullValue: 0 };
       if (Array.isArray(value)) return listOf(value as readonly JsonValue[], path, parents);
       return { structValue: structOf(value as JsonObject, path, parents) };
-    default: throw new TypeError(`${path} is a ${typeof value}, which JSON cannot hold`);
+    default: throw new TypeError(`${path} is a ${typeof value}, which JSON cannot represent`);
   }
 }
 

@@ -5,14 +5,14 @@ const LAST_ERROR = /^No connection established\. Last error: ([^]*?)\.? Resoluti
 /** Errors of the system, TLS and HTTP/2 as the library passes them on, the most telling first. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED/, 'the connection was refused'],
-  [/EHOSTUNREACH|ENETUNREACH/, 'there is no route to it'],
-  [/ETIMEDOUT/, 'it does not answer'],
-  [/ECONNRESET|EPIPE/, 'the connection was cut'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'no route to the host'],
+  [/ETIMEDOUT/, 'no answer'],
+  [/ECONNRESET|EPIPE/, 'the connection was closed'],
   // The gateway's native HTTP library does this after a while: it takes the HTTP/2 preface for the beginning of a request.
-  [/^Failed to connect/, 'the connection was cut before gRPC was spoken; is it the address of gRPC, not of HTTP?'],
-  [/before secure TLS connection/, 'the connection was cut during the TLS handshake'],
-  [/wrong version number|packet length too long/, 'what answers there does not speak TLS'],
-  [/^Protocol error/, 'what answers there does not speak gRPC, or only with TLS'],
+  [/^Failed to connect/, 'the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP'],
+  [/before secure TLS connection/, 'the connection was closed during the TLS handshake'],
+  [/wrong version number|packet length too long/, 'the server there does not speak TLS'],
+  [/^Protocol error/, 'the server there does not speak gRPC, or only with TLS'],
 ];
 
 /** Whether a call ended, with these details, because there was no connection to send it on. */
@@ -27,7 +27,7 @@ export function whyUnreachable(address: string, details: string): string {
 }
 
 function reasonIn(details: string): string {
-  if (details.startsWith('Name resolution failed')) return 'its name cannot be resolved';
+  if (details.startsWith('Name resolution failed')) return 'the host name cannot be resolved';
   const last = LAST_ERROR.exec(details)?.[1] ?? details;
   const known = REASONS.find(([pattern]) => pattern.test(last));
   // Other messages, such as for a rejected certificate, are clear as they are, apart from the time, which the log has already.

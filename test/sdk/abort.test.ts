@@ -221,7 +221,7 @@ test('a report that fails after its caller has gone is told to onWarning, and on
   await eventually(() => expect(waiting).toHaveLength(1));
   await abort(controller, call);
   answerAll({ fails: 'NOT_FOUND' });
-  await eventually(() => expect(warnings).toEqual(['operation the:unheard could not be reported complete']));
+  await eventually(() => expect(warnings).toEqual(['could not report operation the:unheard as complete']));
 });
 
 test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', { timeout: 120_000 }, async () => {

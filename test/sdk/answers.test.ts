@@ -31,7 +31,7 @@ test('a proxy that has no room is obeyed as a busy gateway is: it says when to c
 test('a limit of which this client does not know the tier or the period is no spending within the budget', async () => {
   for (const unknown of [{ tier: 'org' }, { period: 'daily' }]) {
     const agent = await agentWith({ status: 'limit_exceeded', ...unknown }, 'RecordUsage');
-    await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({ name: 'GatewayError', code: 'internal', message: 'the gateway names a limit that this client does not know' });
+    await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({ name: 'GatewayError', code: 'internal', message: 'the gateway reported a limit that this client does not know' });
   }
   const agent = await agentWith({ status: 'limit_exceeded', tier: 'team', period: 'monthly' }, 'RecordUsage');
   expect(await agent.recordUsage({ costUsd: 1 })).toEqual({ status: 'limit_exceeded', tier: 'team', period: 'monthly' });
@@ -61,6 +61,6 @@ test('a gateway that shuts down is none that has refused the check: it is asked 
   expect(asked).toBe(2);
   const agent = await agentWith(leaving, 'CheckAction', 200);
   expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', opState: undefined, unreachable: true });
-  const reply = { error: { code: 'shutting_down', message: 'this gateway is shutting down; connect again', retryAfterSecs: 1 } } as StreamCheckReply;
-  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({ kind: 'lost', because: 'this gateway is shutting down; connect again', isUnsent: false });
+  const reply = { error: { code: 'shutting_down', message: 'the gateway is shutting down; reconnect', retryAfterSecs: 1 } } as StreamCheckReply;
+  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({ kind: 'lost', because: 'the gateway is shutting down; reconnect', isUnsent: false });
 });

@@ -244,7 +244,7 @@ test('a malformed check is the caller\'s mistake and named', async () => {
 test('a wrong API key is refused once and for all, with the reason', async () => {
   const agent = connect({ apiKey: 'no-such-key' });
   const error = await failureOf(agent.ready());
-  expect(error).toMatchObject({ name: 'GatewayError', code: 'unauthenticated', message: expect.stringMatching(/^the agent cannot be registered: /) });
+  expect(error).toMatchObject({ name: 'GatewayError', code: 'unauthenticated', message: expect.stringMatching(/^cannot register the agent: /) });
   expect(agent.state).toBe('refused');
   expect(await failureOf(agent.check(SEARCH))).toMatchObject({ code: 'unauthenticated' });
 });

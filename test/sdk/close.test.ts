@@ -157,5 +157,5 @@ test('a report that fails, and whose caller has forgotten to listen, is not pass
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY, deadlines: { outageMs: 0 } });
     agent.complete('trace:span');
-  `)).toEqual({ end: 1, output: expect.stringContaining('GatewayError: the gateway cannot be reached') });
+  `)).toEqual({ end: 1, output: expect.stringContaining('GatewayError: cannot reach the gateway') });
 });

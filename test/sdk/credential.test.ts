@@ -65,7 +65,7 @@ test('a registration that the gateway refuses is not tried again, and every call
   const gateway = await scriptedGateway(({ method }) => (method === 'RegisterAgent' ? { fails: 'PERMISSION_DENIED' } : undefined));
   const agent = scriptedAgent(gateway, { apiKey: 'any-key' });
   for (const call of [agent.ready(), agent.check(SEARCH), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b')]) {
-    await expect(call).rejects.toMatchObject({ name: 'GatewayError', code: 'permission_denied', message: 'the agent cannot be registered: PERMISSION_DENIED' });
+    await expect(call).rejects.toMatchObject({ name: 'GatewayError', code: 'permission_denied', message: 'cannot register the agent: PERMISSION_DENIED' });
   }
   await expect(agent.check(SEARCH)).rejects.toMatchObject({ code: 'permission_denied' });
   expect(agent.state).toBe('refused');
@@ -91,8 +91,8 @@ test('a void token that cannot be replaced keeps no call beyond its deadline', a
   const [checking, completing] = await Promise.all([agentWithVoidToken(), agentWithVoidToken()]);
   const answers = [checking.check(SEARCH), completing.complete('trace:span').catch((error: unknown) => error)].map(withinTwoSeconds);
   expect(await Promise.all(answers)).toMatchObject([
-    { decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
-    { name: 'GatewayError', code: 'unavailable', message: 'the gateway cannot be reached: the agent is not registered yet: RESOURCE_EXHAUSTED' },
+    { decision: 'deny', unreachable: true, reason: 'cannot reach the gateway: the agent is not registered yet: RESOURCE_EXHAUSTED' },
+    { name: 'GatewayError', code: 'unavailable', message: 'cannot reach the gateway: the agent is not registered yet: RESOURCE_EXHAUSTED' },
   ]);
 });
 

@@ -43,7 +43,7 @@ test('an overloaded gateway is obeyed: its no is a no, whatever is to happen whe
   const gateway = await start({ SVC_MAX_OPS: '1' });
   const agent = connect(gateway.grpc, { onUnreachable: 'allow', deadlines: { checkMs: 4_000 } });
   await agent.run(SEARCH, async () => {
-    expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the registry of operations is at its limit; try again in 10 seconds' });
+    expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the operation registry is at its limit; try again in 10 seconds' });
   });
 });
 
@@ -54,21 +54,21 @@ test('more checks than may be on their way at once wait their turn', async () =>
 });
 
 test('a credential that is not there is named as such', () => {
-  expect(() => connect('127.0.0.1:1', { apiKey: '' })).toThrow('apiKey is empty: is the variable set that it comes from?');
-  expect(() => connect('127.0.0.1:1', { apiKey: undefined, credentialToken: '' })).toThrow('credentialToken is empty: is the variable set that it comes from?');
+  expect(() => connect('127.0.0.1:1', { apiKey: '' })).toThrow('apiKey is empty; check that the variable it comes from is set');
+  expect(() => connect('127.0.0.1:1', { apiKey: undefined, credentialToken: '' })).toThrow('credentialToken is empty; check that the variable it comes from is set');
 });
 
 test('an address that is a URL, or has no port, is refused with how one looks: nothing would ever be reached there', () => {
   for (const address of ['http://127.0.0.1:50051', 'https://gateway.example.com:443', 'gateway.example.com', 'gateway.example.com:50051/']) {
-    expect(() => connect(address)).toThrow(new TypeError('address must be host:port, as in 127.0.0.1:50051'));
+    expect(() => connect(address)).toThrow(new TypeError('address must be host:port, such as 127.0.0.1:50051'));
   }
   for (const address of ['gateway.example.com:443', '[::1]:50051', 'dns:///gateway.example.com:443']) connect(address, { deadlines: { closeMs: 0 } });
 });
 
 test('an option that makes no sense is named, before anything is sent', () => {
   const wrong: readonly (readonly [object, string])[] = [
-    [{ credentialToken: 'token' }, 'give either credentialToken or apiKey'], [{ apiKey: undefined }, 'give either credentialToken or apiKey'],
-    [{ apiKey: 'a key' }, 'apiKey must be visible ASCII characters'], [{ apiKey: undefined, credentialToken: 'schl\u00fcssel' }, 'credentialToken must be visible ASCII characters'],
+    [{ credentialToken: 'token' }, 'set exactly one of credentialToken and apiKey'], [{ apiKey: undefined }, 'set exactly one of credentialToken and apiKey'],
+    [{ apiKey: 'a key' }, 'apiKey must consist of visible ASCII characters'], [{ apiKey: undefined, credentialToken: 'schl\u00fcssel' }, 'credentialToken must consist of visible ASCII characters'],
     [{ onUnreachable: 'maybe' }, "onUnreachable must be 'deny' or 'allow'"],
     ...[0, 1.5, 1001].map((maxInFlight) => [{ maxInFlight }, 'maxInFlight must be a whole number from 1 to 1000'] as const),
     [{ deadlines: { checkMs: 0 } }, 'deadlines.checkMs must be from 1 to 86400000 milliseconds'], [{ deadlines: { callMs: Number.NaN } }, 'deadlines.callMs must be from 1 to 86400000 milliseconds'],
@@ -81,8 +81,8 @@ test('an option that makes no sense is named, before anything is sent', () => {
 test('a value of the wrong type is named, in the options and in a request', async () => {
   const whole = { orgId: 'acme', teamId: 'search', agentId: 'a' };
   const wrong: readonly (readonly [object, string])[] = [
-    [{ parent: { ...whole, orgId: undefined } }, 'parent.orgId must be a string'], [{ parent: { ...whole, teamId: '' } }, 'parent.teamId must be a string that is not empty'],
-    [{ agent: { ...whole, agentId: 7 } }, 'agent.agentId must be a string that is not empty'],
+    [{ parent: { ...whole, orgId: undefined } }, 'parent.orgId must be a string'], [{ parent: { ...whole, teamId: '' } }, 'parent.teamId must be a non-empty string'],
+    [{ agent: { ...whole, agentId: 7 } }, 'agent.agentId must be a non-empty string'],
   ];
   for (const [options, message] of wrong) expect(() => connect('127.0.0.1:1', options)).toThrow(new TypeError(message));
   const agent = connect('127.0.0.1:1', { agent: { ...whole, orgId: '' }, deadlines: { closeMs: 0 } });
@@ -106,8 +106,8 @@ test('attributes that JSON would empty are refused with their place, before anyb
   expect(await refused([1])).toBe('TypeError: attributes must be a plain object, not Array');
   expect(await refused(null)).toBe('TypeError: attributes must be a plain object, not Null');
   expect(await refused({ sizes: [1, Number.NaN] })).toBe('TypeError: attributes.sizes[1] must be a finite number');
-  expect(await refused({ size: 5_000n })).toBe('TypeError: attributes.size is a bigint, which JSON cannot hold');
-  expect(await refused({ of: { call: () => 1 } })).toBe('TypeError: attributes.of.call is a function, which JSON cannot hold');
+  expect(await refused({ size: 5_000n })).toBe('TypeError: attributes.size is a bigint, which JSON cannot represent');
+  expect(await refused({ of: { call: () => 1 } })).toBe('TypeError: attributes.of.call is a function, which JSON cannot represent');
   const circle: unknown[] = [];
   circle.push({ circle });
   expect(await refused({ circle })).toBe('TypeError: attributes.circle[0].circle contains itself');
@@ -119,12 +119,12 @@ test('half a character is refused with its place: sent, it would be another char
   const agent = connect('127.0.0.1:1');
   const long = `${'x'.repeat(100)}\ud83d`;
   const refused = (call: Promise<unknown>) => call.catch((error: Error) => `${error.name}: ${error.message}`);
-  expect(await refused(agent.check({ ...SEARCH, resource: long }))).toBe('TypeError: resource has half a surrogate pair');
-  expect(await refused(agent.check({ ...SEARCH, attributes: { a: [{ b: long }] } }))).toBe('TypeError: attributes.a[0].b has half a surrogate pair');
-  expect(await refused(agent.check({ ...SEARCH, attributes: { a: { '\ude00': 1 } } }))).toBe('TypeError: a key of attributes.a has half a surrogate pair');
-  expect(await refused(agent.check({ ...SEARCH, caller: { orgId: '', teamId: long, agentId: 'a' } }))).toBe('TypeError: caller.teamId has half a surrogate pair');
-  expect(await refused(agent.recordUsage({ costUsd: 1, usageId: long }))).toBe('TypeError: usageId has half a surrogate pair');
-  expect(() => connect('127.0.0.1:1', { agent: { orgId: '', teamId: 't', agentId: long } })).toThrow('agent.agentId has half a surrogate pair');
+  expect(await refused(agent.check({ ...SEARCH, resource: long }))).toBe('TypeError: resource has an unpaired surrogate');
+  expect(await refused(agent.check({ ...SEARCH, attributes: { a: [{ b: long }] } }))).toBe('TypeError: attributes.a[0].b has an unpaired surrogate');
+  expect(await refused(agent.check({ ...SEARCH, attributes: { a: { '\ude00': 1 } } }))).toBe('TypeError: a key of attributes.a has an unpaired surrogate');
+  expect(await refused(agent.check({ ...SEARCH, caller: { orgId: '', teamId: long, agentId: 'a' } }))).toBe('TypeError: caller.teamId has an unpaired surrogate');
+  expect(await refused(agent.recordUsage({ costUsd: 1, usageId: long }))).toBe('TypeError: usageId has an unpaired surrogate');
+  expect(() => connect('127.0.0.1:1', { agent: { orgId: '', teamId: 't', agentId: long } })).toThrow('agent.agentId has an unpaired surrogate');
 });
 
 test('a check that is larger than the gateway takes fails alone', async () => {

@@ -172,7 +172,7 @@ test('without a connection nothing is asked; when it is back, also about what wa
 test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
   const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
   for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
-  expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many wait for it to be reached']);
+  expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many are waiting until it can be reached']);
   expect(orphans.signalled('op-1')).toBe(false);
   expect(orphans.signalled('op-2')).toBe(true);
 });
@@ -233,7 +233,7 @@ test('an abandoned operation about which the gateway does not take a report is n
   isBroken = false;
   await eventually(() => expect(completedAt(gateway)).toContain('of:mine'));
   expect(completedAt(gateway)).toEqual(['of:another', 'of:mine']);
-  expect(warnings).toEqual(['operation of:another could not be reported complete']);
+  expect(warnings).toEqual(['could not report operation of:another as complete']);
 });
 
 test('a check whose first answer was lost, and for which the gateway is too busy then, is completed: it may have been allowed', async () => {

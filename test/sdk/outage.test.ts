@@ -61,7 +61,7 @@ test('a gateway that is killed and comes back finds its agent again: token, chec
 
   const denied = await agent.check(SEARCH);
   expect(denied).toMatchObject({ decision: 'deny', unreachable: true, opState: undefined });
-  expect(denied.reason).toMatch(/^the gateway cannot be reached: /);
+  expect(denied.reason).toMatch(/^cannot reach the gateway: /);
   expect(await lenient.check(SEARCH)).toMatchObject({ decision: 'allow', unreachable: true });
   expect(await failureOf(agent.run(SEARCH, () => {}))).toMatchObject({ name: 'ActionDeniedError', unreachable: true });
   expect(await lenient.run(SEARCH, () => 'ungoverned')).toBe('ungoverned');
@@ -170,7 +170,7 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
   proxy.freeze();
   // Well before the five seconds that a check may take by itself.
   const answer = await Promise.race([agent.check(SEARCH), new Promise<never>((_, reject) => setTimeout(reject, 4_000, new Error('no answer within four seconds')))]);
-  expect(answer).toMatchObject({ decision: 'deny', unreachable: true, reason: 'the gateway cannot be reached: no answer within 300 ms' });
+  expect(answer).toMatchObject({ decision: 'deny', unreachable: true, reason: 'cannot reach the gateway: no answer within 300 ms' });
   // Allowed too late, nobody acts on it: it does not stay open at the gateway.
   proxy.thaw();
   await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }));
@@ -227,7 +227,7 @@ test('an agent whose token was replaced registers again, once, and says so when 
   await rotate();
   await eventually(() => expect(agent.state).toBe('refused'));
   expect(await failureOf(agent.check(SEARCH))).toMatchObject({
-    name: 'GatewayError', code: 'unauthenticated', message: 'the token of acme/search/crawler was replaced again right after it was renewed: does another process run as the same agent?',
+    name: 'GatewayError', code: 'unauthenticated', message: 'the token of acme/search/crawler was replaced again right after it was renewed; is another process running as the same agent?',
   });
 });
 
@@ -273,7 +273,7 @@ test('operations that outlive a restart are known to the new gateway, and operat
   expect(await failureOf(running.result)).toMatchObject({ name: 'OpTerminatedError', opId: runningId });
 
   // What an operator has paused does not go on because a gateway has forgotten it.
-  await eventually(() => expect(warnings).toEqual([`operation ${pausedId} was paused when the gateway restarted, and still is: pause and resume it to let it go on`]));
+  await eventually(() => expect(warnings).toEqual([`operation ${pausedId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`]));
   expect((await back.call('GET', `/api/v1/ops/${overId}`)).status).toBe(404);
   expect(paused.begun.op?.state).toBe('paused');
   await back.call('POST', `/api/v1/ops/${pausedId}/pause`);

@@ -55,5 +55,5 @@ test('an SDK without the rest of its package, as in a bundle, says what to do', 
   symlinkSync(join(PACKAGE_ROOT, 'node_modules'), join(folder, 'node_modules'));
   const { status, stderr } = spawnSync(process.execPath, [join(folder, 'sdk', 'index.js')], { encoding: 'utf8' });
   expect(status).toBe(1);
-  expect(stderr).toContain('a bundler must leave the package out of the bundle, as esbuild does with --external:svc-gateway\n');
+  expect(stderr).toContain('keep the package out of the bundle, in esbuild with --external:svc-gateway\n');
 });

@@ -72,7 +72,7 @@ test('the end of an operation that a gateway has forgotten is nothing to warn of
   await agent.run({ ...NAMED, spanId: 'forgotten' }, () => {});
   await agent.run({ ...NAMED, spanId: 'refused' }, () => {});
   await agent.close();
-  expect(warnings).toEqual(['operation trace:refused could not be reported complete']);
+  expect(warnings).toEqual(['could not report operation trace:refused as complete']);
 });
 
 test('an operation that ends while a proxy finds no route to the gateway is complete once it does, and nobody is warned', async () => {

@@ -14,7 +14,7 @@ test('an operation that runs is not begun a second time under its name, and oper
   await agent.ready();
   let hasRun = false;
   const first = agent.run(NAMED, async (op) => {
-    await expect(agent.run(NAMED, () => { hasRun = true; })).rejects.toThrow(new TypeError('operation trace:span runs already'));
+    await expect(agent.run(NAMED, () => { hasRun = true; })).rejects.toThrow(new TypeError('operation trace:span is already running'));
     gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
     await eventually(() => expect(op.signal.aborted).toBe(true));
     await op.checkpoint();
@@ -132,14 +132,14 @@ test('an operation that may not go on when the gateway is back is stopped, and i
   answerAll();
   await eventually(() => expect(isStopped()).toBe(true));
   finish();
-  await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span', message: 'operation trace:span may not go on: web tools are over' });
+  await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span', message: 'operation trace:span may not continue: web tools are over' });
 });
 
 test('an announcement that the gateway refuses is told to onWarning with the reason, and the body goes on', async () => {
   const warnings: Error[] = [];
   const { run, finish, answerAll } = await forgetful(() => ({ fails: 'PERMISSION_DENIED' }), { onWarning: (error) => warnings.push(error) });
   answerAll();
-  await eventually(() => expect(warnings).toMatchObject([{ message: 'operation trace:span could not be announced again', cause: { name: 'GatewayError', code: 'permission_denied' } }]));
+  await eventually(() => expect(warnings).toMatchObject([{ message: 'could not announce operation trace:span again', cause: { name: 'GatewayError', code: 'permission_denied' } }]));
   finish();
   await run;
   expect(warnings).toHaveLength(1);

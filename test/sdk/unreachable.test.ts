@@ -32,10 +32,10 @@ test.concurrent('a gateway that is away is named by its address, and why it was 
   const address = `127.0.0.1:${await freePort()}`;
   const [withToken, registering] = await Promise.all([saidOf(onceOver, address), saidOf(onceOver, address, { apiKey: 'a-key' })]);
   expect(withToken).toEqual({
-    reason: `the gateway cannot be reached: no connection to ${address}: the connection was refused`,
+    reason: `cannot reach the gateway: no connection to ${address}: the connection was refused`,
     usage: `no connection to ${address}: the connection was refused`,
   });
-  expect(registering.reason).toBe(`the gateway cannot be reached: the agent is not registered yet: no connection to ${address}: the connection was refused`);
+  expect(registering.reason).toBe(`cannot reach the gateway: the agent is not registered yet: no connection to ${address}: the connection was refused`);
 });
 
 test.concurrent('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async ({ onTestFinished: onceOver }) => {
@@ -43,10 +43,10 @@ test.concurrent('a host that there is not, what speaks no gRPC, and what cuts co
   const cutting = await listen(createServer((socket) => void socket.destroy()), onceOver);
   const said = await Promise.all([saidOf(onceOver, 'no-such-host.invalid:50051'), saidOf(onceOver, http), saidOf(onceOver, http, { tls: { serverName: 'gateway.test' } }), saidOf(onceOver, cutting)]);
   expect(said.map(({ usage }) => usage)).toEqual([
-    'no connection to no-such-host.invalid:50051: its name cannot be resolved',
-    `no connection to ${http}: what answers there does not speak gRPC, or only with TLS`,
-    `no connection to ${http}: what answers there does not speak TLS`,
-    `no connection to ${cutting}: the connection was cut before gRPC was spoken; is it the address of gRPC, not of HTTP?`,
+    'no connection to no-such-host.invalid:50051: the host name cannot be resolved',
+    `no connection to ${http}: the server there does not speak gRPC, or only with TLS`,
+    `no connection to ${http}: the server there does not speak TLS`,
+    `no connection to ${cutting}: the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP`,
   ]);
 });
 
