@@ -59,12 +59,12 @@ export async function openDatabase({ url, config, store, log, signal }: Database
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
     const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
-    if (!moved.ok) throw new Error(`the API keys cannot be moved to the database: ${explain(moved.fault)}`);
-    if (moved.value > 0) log.info('moved the API keys of the embedded store to the database', { keys: moved.value });
+    if (!moved.ok) throw new Error(`cannot move the API keys to the database: ${explain(moved.fault)}`);
+    if (moved.value > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved.value });
     return { postgres, apiKeys, close };
   } catch (error) {
     await close();
-    throw new Error(`the database of SVC_DATABASE_URL cannot be used: ${messageOf(error)}`, { cause: error });
+    throw new Error(`cannot use the database in SVC_DATABASE_URL: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -73,10 +73,10 @@ type Wait = { readonly timeoutMs: number; readonly signal: AbortSignal; readonly
 async function startWithin(postgres: Postgres, { timeoutMs, signal, log }: Wait): Promise<void> {
   signal.throwIfAborted();
   const secs = timeoutMs / 1000;
-  const notice = setTimeout(() => log.info('the start waits for the database of SVC_DATABASE_URL', { upToSecs: secs }), NOTICE_AFTER_MS);
+  const notice = setTimeout(() => log.info('waiting for the database in SVC_DATABASE_URL', { upToSecs: secs }), NOTICE_AFTER_MS);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`after ${secs} s: ${postgres.trouble ?? 'it took the connection and has said nothing since'}`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`after ${secs} s: ${postgres.trouble ?? 'it accepted the connection, but has not responded since'}`)), timeoutMs);
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
   await Promise.race([postgres.start(), late]).finally(() => { clearTimeout(notice); clearTimeout(timer); });
@@ -123,14 +123,14 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   });
   // The pool reports an outage once, and the next run makes up for this one.
   const inBackground = (work: () => Promise<unknown>, doing: string) => (): void =>
-    void work().catch((error: unknown) => log.error(`failed: ${doing}`, { error: stackOf(error) }));
+    void work().catch((error: unknown) => log.error(`${doing} failed`, { error: stackOf(error) }));
   const prune = inBackground(async () => {
     const synced = await clock.sync(); // nothing is deleted by a clock that was set since the last run
     return synced.ok ? accounts.prune() : synced;
   }, 'pruning sessions and tokens');
   const timers = [
-    setInterval(inBackground(accounts.syncRevocations, 'taking over revocations'), SYNC_EVERY_MS),
-    setInterval(inBackground(() => clock.sync(), 'reading the clock of the database'), SYNC_EVERY_MS),
+    setInterval(inBackground(accounts.syncRevocations, 'syncing revocations'), SYNC_EVERY_MS),
+    setInterval(inBackground(() => clock.sync(), 'reading the database clock'), SYNC_EVERY_MS),
     setInterval(prune, PRUNE_EVERY_MS),
   ];
   return {

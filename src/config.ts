@@ -112,7 +112,7 @@ export const VARIABLES = {
   SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'address of the gRPC server; port 0: any free port'),
   SVC_DATA_DIR: variable(text, 'a path', './data', 'directory for keys, registrations, the audit log and budgets; created with mode 0700'),
   SVC_DATABASE_URL: secret(variable((value) => (value === 'embedded' ? value : databaseUrl(value)),
-    'postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded', undefined,
+    'postgres://user:password@host:port/database, with special characters of the password percent-encoded (# as %23, / as %2F, @ as %40, % as %25), or the word embedded', undefined,
     'account store; `embedded`: a PostgreSQL that the gateway runs in its data directory; unset: no accounts')),
   SVC_DATABASE_POOL: count(1, 100, '10',
     'maximum connections to PostgreSQL; the total across all gateways must stay below `max_connections` and, in session mode, below PgBouncer\'s pool size'),
@@ -121,13 +121,13 @@ export const VARIABLES = {
   SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
   SVC_BOOTSTRAP_API_KEY: secret(variable(bootstrapKey, '32 to 256 visible ASCII characters', undefined,
     'the admin API key; changing it revokes the old one for good; unset: one is generated on first start')),
-  SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM, or its path', undefined,
+  SVC_JWT_PRIVATE_KEY: secret(variable(text, 'an Ed25519 key in PEM format, or the path of one', undefined,
     'Ed25519 key that signs tokens: PEM, or the path of a PEM file; unset: one is generated on first start')),
   SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` claim of tokens'),
   SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` claim of tokens'),
   SVC_PUBLIC_URL: variable(baseUrl, 'http://… or https://…, without a query', undefined,
     'URL at which people reach the gateway: the base of links in e-mails, and an accepted Origin'),
-  SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas', '',
+  SVC_CORS_ORIGINS: variable(origins, 'origins as browsers send them, such as https://board.example.com: without path, trailing slash or wildcard; separated by commas', '',
     'comma-separated origins whose pages may call the HTTP API; unset: none'),
   SVC_TRUSTED_PROXIES: variable(networks, 'addresses or networks such as 10.0.0.0/8, separated by commas', '',
     'comma-separated addresses or networks of proxies whose `X-Forwarded-For` is trusted on HTTP; unset: all clients behind a proxy count as one address'),
@@ -136,7 +136,7 @@ export const VARIABLES = {
   SVC_SMTP_PORT: variable(wholeNumber(1, 65_535), 'a port from 1 to 65535', '587', 'relay port; 465: implicit TLS; any other: STARTTLS, required if credentials are set'),
   SVC_SMTP_USER: variable(text, 'text', undefined, 'relay user name'),
   SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'relay password')),
-  SVC_SMTP_FROM: variable(text, 'a mail address', 'no-reply@localhost', 'From address of e-mails; in production, use a sender on a verified domain'),
+  SVC_SMTP_FROM: variable(text, 'an e-mail address', 'no-reply@localhost', 'From address of e-mails; in production, use a sender on a verified domain'),
   // By default what OWASP's Password Storage Cheat Sheet recommends for argon2id.
   SVC_ARGON2_MEMORY_KIB: countOf('kibibytes', 8, 4_194_304, '19456', 'memory per password hash, in KiB'),
   SVC_ARGON2_ITERATIONS: count(1, 100, '2', 'passes per password hash'),
@@ -213,8 +213,8 @@ const covers = (host: string, other: string): boolean => host === other || host 
 function conflictsIn({ SVC_HTTP_ADDR: http, SVC_GRPC_ADDR: grpc, SVC_ARGON2_MEMORY_KIB: memoryKib, SVC_ARGON2_PARALLELISM: lanes }: Config): readonly string[] {
   const conflicts: string[] = [];
   const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
-  if (http.port !== 0 && http.port === grpc.port && meet) conflicts.push(`SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not ${grpc.port} too`);
-  if (memoryKib < KIB_PER_LANE * lanes) conflicts.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE} for each of SVC_ARGON2_PARALLELISM, which is ${lanes}: ${KIB_PER_LANE * lanes} or more, not "${memoryKib}"`);
+  if (http.port !== 0 && http.port === grpc.port && meet) conflicts.push(`SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (${grpc.port})`);
+  if (memoryKib < KIB_PER_LANE * lanes) conflicts.push(`SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE * lanes}, which is ${KIB_PER_LANE} times SVC_ARGON2_PARALLELISM, not "${memoryKib}"`);
   return conflicts;
 }
 

@@ -13,7 +13,7 @@ export function createDescriptorWatch(log: Logger): () => Promise<void> {
     const isOutNow = code === 'EMFILE' || code === 'ENFILE';
     if (isOutNow === isOut) return;
     isOut = isOutNow;
-    if (isOut) log.error('no file descriptor is left: new connections wait and files cannot be opened', { code, remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who connects so often' });
-    else log.warn('there are file descriptors again');
+    if (isOut) log.error('out of file descriptors: new connections wait and files cannot be opened', { code, remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections' });
+    else log.warn('file descriptors are available again');
   };
 }

@@ -6,10 +6,10 @@ type Trouble = { readonly reason: string; readonly remedy: string };
 
 const uid = process.getuid?.();
 const ACCOUNT = `the account that runs the gateway${uid === undefined ? '' : ` (user ${uid})`}`;
-const NOT_OURS: Trouble = { reason: `${ACCOUNT} may not`, remedy: 'give it to that account' };
+const NOT_OURS: Trouble = { reason: `${ACCOUNT} has no permission`, remedy: 'give it to that account' };
 /** The folder that is to hold it may rightly belong to others, who should not give it away. */
-const NOT_OURS_TO_MAKE: Trouble = { reason: `${ACCOUNT} may not make it`, remedy: 'make it and give it to that account' };
-const FULL: Trouble = { reason: 'the disk is full', remedy: 'make room' };
+const NOT_OURS_TO_MAKE: Trouble = { reason: `${ACCOUNT} has no permission to create it`, remedy: 'create it and give it to that account' };
+const FULL: Trouble = { reason: 'the disk is full', remedy: 'free some space' };
 const IN_THE_WAY: Trouble = { reason: 'there is a file where a folder must be', remedy: 'move that file away' };
 
 const TROUBLES: Readonly<Record<string, Trouble>> = {
@@ -20,9 +20,9 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   EROFS: { reason: 'the file system is read-only', remedy: 'mount it writable' },
   ENOTDIR: IN_THE_WAY,
   EEXIST: IN_THE_WAY,
-  ENOENT: { reason: 'it cannot be made there', remedy: 'check the path' },
+  ENOENT: { reason: 'it cannot be created there', remedy: 'check the path' },
   ENAMETOOLONG: { reason: 'the name is too long', remedy: 'shorten it' },
-  EIO: { reason: 'the disk fails', remedy: 'have it checked' },
+  EIO: { reason: 'disk error', remedy: 'check the disk' },
 };
 
 /** Whether it is an error of the system about a file that there are words for. */

@@ -105,7 +105,7 @@ class IoThread {
     const { ports, threads } = this.#start;
     const { httpHost, grpcHost, maxGrpcConnections } = this.#data;
     const httpPort = await this.#http.listen(httpHost, ports.httpPort, threads > 1);
-    if (httpPort === undefined) throw new Error(`HTTP cannot listen on ${httpHost}:${ports.httpPort}; is it taken? Choose another SVC_HTTP_ADDR`);
+    if (httpPort === undefined) throw new Error(`cannot listen on ${httpHost}:${ports.httpPort} for HTTP; if the port is in use, choose another SVC_HTTP_ADDR`);
     this.#grpcListener = this.#grpc && await listenForGrpc({
       host: grpcHost,
       port: ports.grpcPort,

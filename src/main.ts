@@ -89,7 +89,7 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
   const policyChanges = new PolicyChanges(policyPath);
   undo.push(() => policyChanges.close());
-  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies of SVC_POLICY_PATH');
+  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies in SVC_POLICY_PATH');
   const store = await openStore(dataDir);
   undo.push(() => store.close());
   const crypto = startCrypto(config, log);
@@ -115,7 +115,7 @@ async function assemble(resources: Resources, undo: Undo) {
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
   const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => logTrouble(trouble, config, log));
-  const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) => log.error('failed: reading the audit log', { error: message }));
+  const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) => log.error('reading the audit log failed', { error: message }));
   undo.push(() => auditReader.close());
 
   const credentials = valueOrStartError(await openCredentials({
@@ -146,7 +146,7 @@ async function assemble(resources: Resources, undo: Undo) {
     accounts: accounts?.useCases,
     isStopping: () => supervisor.isStopping,
     metrics: () => metrics,
-    onKeyRotated: (rotated) => log.info('the key that signs tokens was rotated', rotated),
+    onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });
   const switchboard = new Switchboard({
     governor, audit, agents, budgets, useCases, clock, onError,
@@ -172,11 +172,11 @@ async function assemble(resources: Resources, undo: Undo) {
 const failureLog = (log: Logger, storeOutage: StoreOutage, dataDir: string) => (error: unknown, doing: string): void => {
   const isStore = error instanceof StoreUnwritable;
   if (isStore && !storeOutage.noteFailure(error, doing)) return;
-  log.error(`failed: ${doing}`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
+  log.error(`${doing} failed`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
 };
 
 function logTrouble(trouble: Trouble, config: Config, log: Logger): void {
-  if (trouble.isWritable) log.warn('the audit log is written again', { entriesLost: trouble.entriesLost });
+  if (trouble.isWritable) log.warn('the audit log can be written again', { entriesLost: trouble.entriesLost });
   else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
 }
 
@@ -228,15 +228,15 @@ async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (wa
   onStep('requests in flight');
   await supervisor.drainIo(graceMs);
   const leftMs = Math.max(LEAST_LATE_GRACE_MS, endMs - performance.now());
-  onStep('mails and API keys');
+  onStep('e-mails and API keys');
   // A database that does not answer delays neither of them longer than that.
   await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
-  onStep('the store of what was spent');
+  onStep('the spend store');
   await switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
   onStep('the audit log');
   await auditReader.close();
   await supervisor.closeAudit();
-  onStep('the stores, with everything written');
+  onStep('the stores; everything is written');
   await crypto.close();
   await database?.close(Math.max(LEAST_DATABASE_GRACE_MS, endMs - performance.now()));
   await store.close();

@@ -20,6 +20,6 @@ const manifest = (): { version: string; engines: { node: string } } =>
 function rootAbove(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder;
   const above = dirname(folder);
-  if (above === folder) throw new Error('the package is not complete: its package.json is missing');
+  if (above === folder) throw new Error('the package is incomplete: its package.json is missing');
   return rootAbove(above);
 }

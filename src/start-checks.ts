@@ -23,10 +23,10 @@ export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
 
 /** Explains why the environment is unsuitable: limits of the system, or the current folder. Undefined for other errors. */
 function environmentTrouble(error: unknown): string | undefined {
-  if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the folder it was started from has been deleted; start it from another';
+  if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the current folder has been deleted; start the gateway from another folder';
   // Matched by its text, which is all that is known of an error in another thread, or one that could not start.
-  if (messageOf(error).includes('EMFILE')) return 'the system allows no more open files (EMFILE); raise the limit of files (ulimit -n, LimitNOFILE)';
-  if (codeOf(error) === 'ERR_WORKER_INIT_FAILED') return 'the system allows no more threads (EAGAIN); raise the limit of processes (ulimit -u, TasksMax, the pids of a container)';
+  if (messageOf(error).includes('EMFILE')) return 'too many open files (EMFILE); raise the limit (ulimit -n, LimitNOFILE)';
+  if (codeOf(error) === 'ERR_WORKER_INIT_FAILED') return 'too many threads (EAGAIN); raise the limit (ulimit -u, TasksMax, pids limit of the container)';
   return undefined;
 }
 
@@ -40,7 +40,7 @@ export function startErrorOf(error: unknown, dataDir: string): unknown {
 export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string | undefined): T {
   if (result.ok) return result.value;
   const isDatabase = result.fault.kind === 'store_unreachable' && trouble !== undefined;
-  throw new StartError(isDatabase ? `the database of SVC_DATABASE_URL cannot be used: ${trouble}` : explain(result.fault));
+  throw new StartError(isDatabase ? `cannot use the database in SVC_DATABASE_URL: ${trouble}` : explain(result.fault));
 }
 
 /** Makes the data directory (0700) and locks it for this process. Rejects with a `StartError` where another gateway holds it. */
@@ -57,15 +57,15 @@ const GO_BACK = 'start the release that wrote it, or restore the backup from bef
 /** Rejects with a `StartError` where another release has laid out the data directory in a way that this one does not know. */
 export async function refuseUnknownFormat(path: string): Promise<void> {
   const format = await unknownFormat(path);
-  if (format !== undefined) throw new StartError(`the data directory ${path} has format ${format}, and this release knows only ${DATA_FORMAT}: ${GO_BACK}`);
+  if (format !== undefined) throw new StartError(`the data directory ${path} has format ${format}, but this release supports only ${DATA_FORMAT}; ${GO_BACK}`);
 }
 
 /** Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where it has one. */
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   const strange = strangeStoreFile(dataDir);
-  if (strange !== undefined) throw new StartError(`${strange.path} has version ${strange.version} of its format, and this release reads only ${STORE_VERSION}: ${GO_BACK}`);
+  if (strange !== undefined) throw new StartError(`${strange.path} has format version ${strange.version}, but this release supports only ${STORE_VERSION}; ${GO_BACK}`);
   const damaged = await damagedStoreFile(dataDir);
-  if (damaged !== undefined) throw new StartError(`${damaged} is damaged: restore it from a copy, or remove it to start without API keys, registrations and spend of before`);
+  if (damaged !== undefined) throw new StartError(`${damaged} is damaged; restore it from a backup, or remove it to start without the previous API keys, registrations and spend`);
   try {
     return openEmbeddedStore(dataDir);
   } catch (error) {
@@ -77,7 +77,7 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
 export async function readPolicies(path: string, what: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;
-  throw new StartError([`${what} were refused:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+  throw new StartError([`${what} are invalid:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
 }
 
 /**
@@ -100,6 +100,6 @@ export async function probeAddresses({ http, grpc, isHttpShared }: { readonly ht
 
 const take = (variable: string, { host, port }: Address): Promise<Server> => new Promise((resolve, reject) => {
   const probe = createServer();
-  probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop what listens there, or choose another ${variable}`)));
+  probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop the program that listens there, or choose another ${variable}`)));
   probe.listen({ host, port }, () => resolve(probe));
 });

@@ -41,6 +41,6 @@ export class StoreOutage {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#logged.clear();
-    this.#log.warn('the embedded store is written again');
+    this.#log.warn('the embedded store can be written again');
   }
 }

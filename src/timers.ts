@@ -44,7 +44,7 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
   const watchDescriptors = createDescriptorWatch(log);
   return [
     setInterval(() => void watchDescriptors(), DESCRIPTORS_EVERY_MS),
-    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'taking over API keys')), SHARED_KEYS_EVERY_MS)] : []),
+    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'syncing API keys')), SHARED_KEYS_EVERY_MS)] : []),
     setInterval(() => {
       sweep(governor, clock.nowMs());
       switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
@@ -62,9 +62,9 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
 export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError): Promise<void> {
   try {
     const written = await apiKeys.flush();
-    if (!written.ok) log.warn('revocations or uses of API keys are not in the store yet', { reason: explain(written.fault) });
+    if (!written.ok) log.warn('revocations or uses of API keys could not be saved yet', { reason: explain(written.fault) });
   } catch (error) {
-    onError(error, 'writing revocations and uses of API keys'); // a full disk makes the embedded store reject
+    onError(error, 'saving revocations and uses of API keys'); // a full disk makes the embedded store reject
   }
 }
 

@@ -43,16 +43,16 @@ describe('a mistake is named, with what is expected', () => {
     [{ SVC_AUDIT_ON_FAILURE: 'maybe' }, 'SVC_AUDIT_ON_FAILURE must be `deny` or `allow`, not "maybe"'],
     [{ SVC_PUBLIC_URL: 'ftp://x' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "ftp://x"'],
     [{ SVC_PUBLIC_URL: 'https://gw.example/?a=1' }, 'SVC_PUBLIC_URL must be http://… or https://…, without a query, not "https://gw.example/?a=1"'],
-    [{ SVC_HTTP_ADDR: 'localhost:8080', SVC_GRPC_ADDR: 'localhost:8080' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 8080 too'],
-    [{ SVC_HTTP_ADDR: '0.0.0.0:50051' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 50051 too'],
-    [{ SVC_HTTP_ADDR: '127.0.0.1:9000', SVC_GRPC_ADDR: '[::]:9000' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 9000 too'],
-    [{ SVC_HTTP_ADDR: '[::ffff:127.0.0.1]:9000', SVC_GRPC_ADDR: '0.0.0.0:9000' }, 'SVC_GRPC_ADDR must be another port than that of SVC_HTTP_ADDR, not 9000 too'],
-    [{ SVC_ARGON2_MEMORY_KIB: '64', SVC_ARGON2_PARALLELISM: '16' }, 'SVC_ARGON2_MEMORY_KIB must be at least 8 for each of SVC_ARGON2_PARALLELISM, which is 16: 128 or more, not "64"'],
+    [{ SVC_HTTP_ADDR: 'localhost:8080', SVC_GRPC_ADDR: 'localhost:8080' }, 'SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (8080)'],
+    [{ SVC_HTTP_ADDR: '0.0.0.0:50051' }, 'SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (50051)'],
+    [{ SVC_HTTP_ADDR: '127.0.0.1:9000', SVC_GRPC_ADDR: '[::]:9000' }, 'SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (9000)'],
+    [{ SVC_HTTP_ADDR: '[::ffff:127.0.0.1]:9000', SVC_GRPC_ADDR: '0.0.0.0:9000' }, 'SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (9000)'],
+    [{ SVC_ARGON2_MEMORY_KIB: '64', SVC_ARGON2_PARALLELISM: '16' }, 'SVC_ARGON2_MEMORY_KIB must be at least 128, which is 8 times SVC_ARGON2_PARALLELISM, not "64"'],
   ])('%j', (env, problem) => expect(problems(env as Record<string, string>)).toEqual([expect.stringContaining(problem)]));
 
   test.each(['*', 'board.example.com', 'https://board.example.com/', 'https://Board.example.com', 'https://board.example.com:443', 'https://*.example.com', 'https://good.example, https://bad.example/x'])(
     'SVC_CORS_ORIGINS=%s would never be equal to what a browser sends', (origins) => expect(problems({ SVC_CORS_ORIGINS: origins })).toEqual([
-      `SVC_CORS_ORIGINS must be origins as browsers send them, such as https://board.example.com: no path, no slash at the end, no wildcard; separated by commas, not "${origins}"`,
+      `SVC_CORS_ORIGINS must be origins as browsers send them, such as https://board.example.com: without path, trailing slash or wildcard; separated by commas, not "${origins}"`,
     ]),
   );
 
@@ -76,7 +76,7 @@ test('a secret that is wrong is not repeated', () => {
   }
 });
 
-const URL_EXPECTED = 'SVC_DATABASE_URL must be postgres://user:password@host:port/database, special characters of the password written as in any URL (# as %23, / as %2F, @ as %40, % as %25), or the word embedded';
+const URL_EXPECTED = 'SVC_DATABASE_URL must be postgres://user:password@host:port/database, with special characters of the password percent-encoded (# as %23, / as %2F, @ as %40, % as %25), or the word embedded';
 
 test.each(['postgres://gw:ab#cd@db:5432/gw', 'postgres://gw:ab/cd@db:5432/gw', 'postgres://gw:ab@/cd@db/gw', 'postgres://gw:ab%cdef@db/gw', 'postgres://a:1,b:2/gw'])('SVC_DATABASE_URL=%s is told with how to write a password', (text) =>
   expect(problems({ SVC_DATABASE_URL: text })).toEqual([URL_EXPECTED]));

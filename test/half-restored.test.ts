@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { missingParts } from '../src/half-restored.ts';
 
-const REMEDY = 'if it was left out of a restore, stop the gateway and restore all parts from one backup';
+const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 const WHOLE = { dataDir: '/data', found: { store: true, signingKey: true }, entries: 9, agents: 1, apiKeys: 1, hasDatabase: true, isKeyGiven: false };
 
 test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
   expect(missingParts(WHOLE)).toEqual([]);
-  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([`/data/store was missing and begins anew, without the registrations and the spend of before: ${REMEDY}`]);
-  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([`the database of SVC_DATABASE_URL was empty and begins anew, without the accounts and the API keys of before: ${REMEDY}`]);
+  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([`/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`]);
+  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([`the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`]);
 });
 
 test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {
@@ -20,7 +20,7 @@ test('nothing is missed where a gateway is the first, or joins others at a datab
 
 test('an audit log without entries is missed where the store was in use: by agents, or by keys that are not in a database', () => {
   const empty = { ...WHOLE, entries: 0 };
-  const missed = [`/data/audit was empty and begins anew at entry 1: ${REMEDY}`];
+  const missed = [`/data/audit was empty and starts over at entry 1: ${REMEDY}`];
   expect(missingParts(empty)).toEqual(missed);
   expect(missingParts({ ...empty, apiKeys: 0, hasDatabase: false })).toEqual(missed);
   expect(missingParts({ ...empty, agents: 0, hasDatabase: false })).toEqual(missed);

@@ -5,7 +5,7 @@ import { StoreOutage } from '../src/store-outage.ts';
 
 const STORE_FULL = new StoreUnwritable(Object.assign(new Error('No space left on device'), { code: 28 }));
 const KEYS_FULL = new StoreUnwritable(Object.assign(new Error('no space left on device'), { code: 'ENOSPC', path: '/data/keys/signing.json' }));
-const WRITTEN_AGAIN = 'the embedded store is written again';
+const WRITTEN_AGAIN = 'the embedded store can be written again';
 
 /** Each attempt to write waits for its outcome. */
 function openOutage() {

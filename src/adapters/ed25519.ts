@@ -11,7 +11,7 @@ const PEM_BLOCK = /-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----/g;
 export const coordinateOf = (publicKeyPem: string): string => createPublicKey(publicKeyPem).export({ format: 'jwk' }).x ?? '';
 
 function verifyingKeyOf(key: KeyObject): VerifyingKey {
-  if (key.asymmetricKeyType !== 'ed25519') throw new Error(`an Ed25519 key is needed, not ${key.asymmetricKeyType ?? 'a secret'}`);
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error(`it must be an Ed25519 key, not ${key.asymmetricKeyType ?? 'a secret'}`);
   const publicKeyPem = key.export({ type: 'spki', format: 'pem' }).toString();
   // RFC 7638: the thumbprint names the key, so every gateway that is given a key gives it the same id.
   const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x: coordinateOf(publicKeyPem) }));

@@ -65,4 +65,4 @@ export class LogSink {
 }
 
 const lostLine = (lines: number): string =>
-  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg: 'lines of this log were lost: it could not be written, or nobody read it' })}\n`;
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg: 'log lines were lost: the log could not be written or was not read' })}\n`;

@@ -24,7 +24,7 @@ type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: strin
 
 /** How long a token that was signed a moment ago can be valid, at most. */
 const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
-const GIVEN = 'the signing key is given by SVC_JWT_PRIVATE_KEY: put another into its file and send SIGHUP or, where the setting holds the key itself, restart with another';
+const GIVEN = 'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
 
 /** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700), of which no other process may be open. Rejects with the reason when a key is unusable. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
@@ -119,7 +119,7 @@ class KeyRing implements SigningKeys {
       return text === undefined ? undefined : parseStored(text);
     } catch {
       // Making a new key instead would end every session without a word; the operator decides.
-      throw new Error(`${this.#path} is damaged: restore it, or remove it to start with a new key`);
+      throw new Error(`${this.#path} is damaged; restore it, or remove it to start with a new key`);
     }
   }
 
@@ -152,7 +152,7 @@ async function readGiven(given: string) {
     const { code, message } = error as NodeJS.ErrnoException;
     // The system's message would quote what it took for a path, which may be a key in another format.
     const isNoFile = typeof code === 'string' && /^E[A-Z]+$/.test(code);
-    throw new Error(`SVC_JWT_PRIVATE_KEY: ${isNoFile ? `is no key in PEM, and no file that can be read (${code})` : message}`);
+    throw new Error(`SVC_JWT_PRIVATE_KEY: ${isNoFile ? `is neither a key in PEM format nor a readable file (${code})` : message}`);
   }
 }
 

@@ -9,27 +9,27 @@ import { StartError } from '../start-checks.ts';
 /** After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are promised. */
 const LATEST_END_MS = 2_500;
 /** Node.js itself does not exit before they have ended. */
-const LEFTOVERS = 'a name server or a file that does not answer, with everything written';
+const LEFTOVERS = 'a name server or file that does not respond; everything is written';
 
 /** Resolves with the exit status when the gateway has stopped. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(env);
   if (!config.ok) {
-    process.stderr.write(`svc-gateway does not start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
+    process.stderr.write(`svc-gateway cannot start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
     return 2;
   }
   // A command ends when its output is closed; a gateway continues.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
-  for (const name of unknownVariables(env)) log.warn('this variable is not a setting of the gateway; see the table in the README', { name });
+  for (const name of unknownVariables(env)) log.warn('unknown setting ignored; the README lists all settings', { name });
   const ending = new AbortController();
   let waitsFor = 'the start';
   let unwrittenEntries = (): number => 0;
   const asked = untilAsked(ending, config.value.SVC_SHUTDOWN_SECS * 1000 + LATEST_END_MS, log.info, (signal) => {
-    log.error(`did not end in time after ${signal}, and ends now`, { waitedFor: waitsFor, auditEntriesNotWritten: unwrittenEntries() });
+    log.error(`shutdown after ${signal} timed out; exiting now`, { waitedFor: waitsFor, auditEntriesNotWritten: unwrittenEntries() });
   });
   const starting = startGateway(config.value, log, ending.signal);
-  process.on('SIGHUP', () => void starting.then((gateway) => gateway.reload('gateway')).catch((error: unknown) => log.error('failed: reloading', { error: String(error) })));
+  process.on('SIGHUP', () => void starting.then((gateway) => gateway.reload('gateway')).catch((error: unknown) => log.error('reload failed', { error: String(error) })));
   try {
     const gateway = await starting;
     unwrittenEntries = gateway.unwrittenEntries;
@@ -42,7 +42,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     waitsFor = LEFTOVERS;
-    process.stderr.write(`svc-gateway does not start: ${error.message}\n`);
+    process.stderr.write(`svc-gateway cannot start: ${error.message}\n`);
     return ending.signal.aborted ? 0 : 1;
   }
 }
@@ -62,12 +62,12 @@ function untilAsked(ending: AbortController, timeoutMs: number, say: (message: s
       setImmediate(() => {
         for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, dieOf);
       });
-      say(`${signal}: answering what is in flight, then stopping`);
+      say(`${signal} received; finishing requests in flight, then stopping`);
       setTimeout(() => {
         onLate(signal);
         dieOf(signal);
       }, timeoutMs).unref();
-      ending.abort(new StartError(`${signal} came first`));
+      ending.abort(new StartError(`stopped by ${signal}`));
       resolve();
     };
     // They stay for good: without a listener, even for a moment, a signal would end the process before it has done anything.
@@ -110,7 +110,7 @@ function policySource({ SVC_POLICY_PATH: path }: Config, files: readonly string[
 function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly string[] {
   switch (bootstrap.kind) {
     case 'minted': return [
-      'This is the admin API key, shown only now:',
+      'This is the admin API key, shown only once:',
       `  ${bootstrap.key}`,
       '',
       'Next, in another terminal, register an agent:',
@@ -121,7 +121,7 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
       '',
     ];
     case 'set-from-environment': return ['The admin API key is the one in SVC_BOOTSTRAP_API_KEY.', ''];
-    case 'environment-key-dead': return ['The key in SVC_BOOTSTRAP_API_KEY was revoked or has expired; use another one.', ''];
+    case 'environment-key-dead': return ['The key in SVC_BOOTSTRAP_API_KEY was revoked or has expired; set another one.', ''];
     case 'unchanged': return [];
   }
 }
@@ -129,7 +129,7 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
 /** For later releases of Node.js no build is known. */
 function nativeHint(): string {
   const isBuilt = ['20', '22', '24'].includes(process.versions.node.split('.', 1)[0] ?? '');
-  return isBuilt ? 'for the native one, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0' : 'the native one is for Node.js 20, 22 and 24';
+  return isBuilt ? 'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0' : 'the native core supports Node.js 20, 22 and 24';
 }
 
 const HTTP_CORE = {

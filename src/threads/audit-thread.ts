@@ -32,7 +32,7 @@ const MAX_GROUP_ENTRIES = 4_096;
 
 export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
-  if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by ${opened.fault.holder}; stop that gateway first, or choose another SVC_DATA_DIR`);
+  if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by another gateway (${opened.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
   const { writer, notices } = opened.value;
   const thread = new AuditThread(main, writer, options);
   main.on('message', (message: Incoming) => thread.receive(message));

@@ -26,11 +26,11 @@ const LOOK_EVERY_MS = 1_000;
 /** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
 const NEXT_STEP_MS = 200;
-const LOST_KEY = `what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
+const LOST_KEY = `what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 /** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
-const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} anew`;
-const UNSIGNED = 'had its end been cut off, nothing would tell. If the file was left out of a restore, stop the gateway and restore all parts from one backup';
-const NOT_SIGNED = 'the head of the audit log was not signed';
+const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} again`;
+const UNSIGNED = 'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
+const NOT_SIGNED = 'could not sign the head of the audit log';
 
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
 
@@ -63,8 +63,8 @@ export class AuditUpkeep {
     this.#key = loadCheckpointKey(checkpointKeyPath);
     const isSigned = readCheckpoints(directory).length > 0;
     const isAnchored = readAnchor(directory) !== undefined;
-    if (!hasKey && (isSigned || isAnchored)) note('warn', `${checkpointKeyPath} was missing and is made anew: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`);
-    if (!isSigned) this.#attempt('how old the audit log is cannot be told', () => this.#warnIfOld());
+    if (!hasKey && (isSigned || isAnchored)) note('warn', `${checkpointKeyPath} was missing, and a new key was created: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`);
+    if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
@@ -80,7 +80,7 @@ export class AuditUpkeep {
     const { directory, checkpointEveryMs } = this.#options;
     const span = spanOf(directory);
     if (span === undefined || span.toMs - span.fromMs <= checkpointEveryMs) return;
-    this.#note('warn', `${join(directory, CHECKPOINTS_FILE)} was missing, though the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`);
+    this.#note('warn', `${join(directory, CHECKPOINTS_FILE)} was missing, although the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`);
   }
 
   /** Signs the head a last time. */
@@ -106,7 +106,7 @@ export class AuditUpkeep {
   }
 
   #retain(): void {
-    this.#attempt('old audit segments were not deleted', () => {
+    this.#attempt('could not delete old audit segments', () => {
       clearTimeout(this.#nextStep);
       this.#seenSegment = this.#writer.segmentPath;
       const { directory, retention } = this.#options;
@@ -125,7 +125,7 @@ export class AuditUpkeep {
     const signedMs = readCheckpoints(this.#options.directory).map(({ checkpoint }) => Date.parse(checkpoint?.timestamp ?? ''));
     return createClockGuard({
       witnessedMs: signedMs.filter((ms) => !Number.isNaN(ms)),
-      onLeap: (fromMs, toMs) => this.#note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}: no audit segment is deleted for its age until the gateway has run for a day from now`),
+      onLeap: (fromMs, toMs) => this.#note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}; no audit segment will be deleted because of its age until the gateway has run for another day`),
     });
   }
 

@@ -130,7 +130,7 @@ export class CryptoLane {
     const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      this.#options.onError('a crypto task ran out of time', this.#options.what);
+      this.#options.onError('a crypto task timed out', this.#options.what);
       settleAll(this.#overloaded());
       if (this.#options.whenLate === 'replace-thread') abort.abort();
     }, Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()));

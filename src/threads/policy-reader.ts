@@ -36,7 +36,7 @@ export async function loadPoliciesAside(path: string): Promise<Result<LoadedPoli
     const worker = new Worker(workerFile('policy-reader'), { workerData: { path } satisfies PolicyReading, name: 'policy-reader' });
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`the thread that reads policies ended with ${code}`)));
+    worker.once('exit', (code) => reject(new Error(`the policy reader thread exited with ${code}`)));
   });
   return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;
 }

@@ -86,7 +86,7 @@ export class Supervisor {
       let failure: Error | undefined;
       worker.on('error', (error) => { failure = error; });
       worker.on('exit', () => {
-        reject(failure ?? new Error('the audit thread ended before the log was open'));
+        reject(failure ?? new Error('the audit thread exited before the log was open'));
         if (this.#startingAudit === worker) this.#startingAudit = undefined;
         if (this.#auditWorker !== worker) return;
         this.#auditWorker = undefined;
@@ -171,7 +171,7 @@ export class Supervisor {
             thread.isDrained = true;
             return this.#checkDrained();
           case 'cut':
-            return note('warn', `the answer to ${message.doing} was cut off before its end`, { reason: message.reason });
+            return note('warn', `the answer to ${message.doing} was cut off`, { reason: message.reason });
           case 'error':
             return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
           default: return assertNever(message);
@@ -181,7 +181,7 @@ export class Supervisor {
       worker.on('exit', () => {
         this.#io.delete(io);
         switchboard.disconnect(io);
-        reject(failure ?? new Error(`I/O thread ${place} ended before it listened`));
+        reject(failure ?? new Error(`I/O thread ${place} exited before it listened`));
         if (this.isStopping) return this.#checkDrained();
         if (isListening) void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place));
       });
@@ -196,12 +196,12 @@ export class Supervisor {
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** this.#recentFailures, MAX_DELAY_MS);
     this.#recentFailures += 1;
     this.#restarts += 1;
-    this.#options.note('error', `${what} died and is started again`, { error: failure?.message, delayMs });
+    this.#options.note('error', `${what} died; restarting it`, { error: failure?.message, delayMs });
     await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined); // rejects when the shutdown begins
     if (this.isStopping) return;
     try {
       await start();
-      this.#options.note('warn', `${what} runs again`);
+      this.#options.note('warn', `${what} is running again`);
     } catch (error) {
       await this.#restart(what, error instanceof Error ? error : new Error(String(error)), start);
     }

@@ -32,5 +32,5 @@ test('a machine with 96 cores needs no setting', () => {
   const with96 = "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.availableParallelism = () => 96; syncBuiltinESMExports();";
   const env = { PATH: process.env.PATH ?? '', SVC_LOG_LEVEL: 'loud' };
   const { stderr } = spawnSync(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(with96)}`, SVC, 'serve'], { env, encoding: 'utf8', timeout: 60_000 });
-  expect(stderr).toMatch(/^svc-gateway does not start:\n {2}SVC_LOG_LEVEL must be [^\n]*\n$/);
+  expect(stderr).toMatch(/^svc-gateway cannot start:\n {2}SVC_LOG_LEVEL must be [^\n]*\n$/);
 });

@@ -61,7 +61,7 @@ test('of more than a mebibyte that waits the rest is lost and counted, and what 
   comeBack();
   const shape = (): string[] => read().replaceAll(/(.)\1{9,}/g, '$1…').split('\n').map((line) => (line.startsWith('{') ? JSON.stringify({ ...JSON.parse(line), time: undefined }) : line));
   await eventually(() => expect(shape()).toEqual([
-    'first', 'a…', 'b…', 'short', '{"level":"warn","lines":2,"msg":"lines of this log were lost: it could not be written, or nobody read it"}', '',
+    'first', 'a…', 'b…', 'short', '{"level":"warn","lines":2,"msg":"log lines were lost: the log could not be written or was not read"}', '',
   ]));
   sink.write('after\n');
   await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));

@@ -103,7 +103,7 @@ describe('a key that is given', () => {
 
   test('is not rotated here', async () => {
     const keys = await setUp().open(RFC_PEM);
-    const detail = 'the signing key is given by SVC_JWT_PRIVATE_KEY: put another into its file and send SIGHUP or, where the setting holds the key itself, restart with another';
+    const detail = 'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
     expect(await keys.rotate()).toEqual({ ok: false, fault: { kind: 'conflict', detail } });
   });
 
@@ -127,7 +127,7 @@ describe('a key that is given', () => {
     const { open, dataDir } = setUp();
     const unreadable = join(dataDir, 'missing.pem');
     const withoutItsLines = ecPem().split('\n')[1]!; // taken for a path
-    expect(await open(withoutItsLines).then(() => '', (reason: Error) => reason.message)).toBe('SVC_JWT_PRIVATE_KEY: is no key in PEM, and no file that can be read (ENOENT)');
+    expect(await open(withoutItsLines).then(() => '', (reason: Error) => reason.message)).toBe('SVC_JWT_PRIVATE_KEY: is neither a key in PEM format nor a readable file (ENOENT)');
     for (const given of [ecPem(), pemOf('ed448'), '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', unreadable]) {
       const error = await open(given).then(() => undefined, (reason: Error) => reason);
       expect(error?.message).toMatch(/^SVC_JWT_PRIVATE_KEY: /);

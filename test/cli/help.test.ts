@@ -80,7 +80,7 @@ test('a mistake on the command line is status 2, told on standard error, with wh
     [['ops', 'show'], "error: missing required argument 'op_id'\nRun `svc ops show --help` for help.\n"],
     [['ops', 'pause'], 'error: no operations to pause given\nGive their ids, or select them with --agent, --team, --org or --all.\n'],
     [['ops', 'terminate', 'o:1', '--all'], 'error: give either operation ids or options that select operations, not both\n'],
-    [['ops', 'ls', '--agent', 'acme/search/a1', '--org', 'other'], 'error: --agent acme/search/a1 is not of this org\n'],
+    [['ops', 'ls', '--agent', 'acme/search/a1', '--org', 'other'], 'error: --agent acme/search/a1 is not in this org\n'],
     [['logs', '--agent', '/search/a1'], 'error: the log cannot be searched for an agent without an org\n--team search --agent a1 finds it, together with agents of the same name in all orgs.\n'],
     [['ops', 'ls', '--limit', '0'], 'error: --limit must be a whole number of at least 1\n'],
     [['check', '--agent', 'acme/search/a1', '--actoin', 'tool.call'], "error: unknown option '--actoin'\n(Did you mean --action?)\nRun `svc check --help` for help.\n"],

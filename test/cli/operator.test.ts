@@ -257,7 +257,7 @@ test('of more agents than a view can show it says how to see the others, and not
   onTestFinished(() => server.stop());
   const env = { SVC_CLI_API_URL: server.url };
   expect(await svc('topology --limit 999', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 999: raise --limit to see them.\n' });
-  expect(await svc('topology --limit 1000', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 1000: choose with --org or --team, or list them with `svc agents ls`.\n' });
+  expect(await svc('topology --limit 1000', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 1000; narrow it down with --org or --team, or list them with `svc agents ls`.\n' });
   expect(await svc('topology --limit 1001', { env })).toMatchObject({ status: 2, stderr: 'error: --limit must be at most 1000 here\nNarrow it down with --org or --team, or list agents with `svc agents ls`.\n' });
 });
 

@@ -63,7 +63,7 @@ test('on a terminal it is shown whose operations they are, and asked whether the
     return [await terminal.ended, terminal.shown()];
   };
   expect(await answered('\r')).toEqual([1, expect.stringContaining('error: cancelled; nothing was changed')]);
-  expect(await answered('\u0004')).toEqual([1, expect.stringContaining('[y/N] \r\nerror: nothing was changed')]);
+  expect(await answered('\u0004')).toEqual([1, expect.stringContaining('[y/N] \r\nerror: cancelled; nothing was changed')]);
   expect(await states()).toMatchObject({ 'a:1': 'running', 'a:2': 'running', 'a:3': 'running' });
   expect(await answered('y\r')).toEqual([0, expect.stringContaining('a:1 is terminated.\r\na:2 is terminated.\r\na:3 is terminated.')]);
 });

@@ -18,12 +18,12 @@ test('while the audit log is not where it was, nothing is allowed and the log sa
   const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
   for (let round = 1; round <= 2; round += 1) {
     renameSync(audit, aside);
-    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written, and what must be recorded is refused until it can' }));
+    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written; until it can, everything that must be recorded is refused' }));
     expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 503, code: 'audit_unavailable' });
-    await eventually(() => expect(gateway.output.stderr.match(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted: put it back, or restart the gateway to go on after what is left"/g)).toHaveLength(round));
+    await eventually(() => expect(gateway.output.stderr.match(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g)).toHaveLength(round));
     renameSync(aside, audit);
     await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_ALLOW' }));
-    await eventually(() => expect(gateway.output.stderr.match(/the audit log is written again/g)).toHaveLength(round));
+    await eventually(() => expect(gateway.output.stderr.match(/the audit log can be written again/g)).toHaveLength(round));
   }
   await load.stop();
   expect(await verifyAuditLog(audit)).toMatchObject({ ok: true });
@@ -42,7 +42,7 @@ test('a gateway that nobody asks anything says within seconds that its log is no
   expect(await ready()).toBe(200);
   renameSync(audit, aside);
   await eventually(async () => expect(await ready()).toBe(503));
-  expect(gateway.output.stderr).toMatch(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted: put it back, or restart the gateway to go on after what is left"/);
+  expect(gateway.output.stderr).toMatch(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/);
   renameSync(aside, audit);
   await eventually(async () => expect(await ready()).toBe(200));
   expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);

@@ -171,8 +171,8 @@ describe('the whole process', () => {
   });
 
   test.each([
-    [{ SVC_POLICY_PATH: '/nowhere/policies.yaml' }, /the policies of SVC_POLICY_PATH were refused:\s+\/nowhere\/policies\.yaml: does not exist/],
-    [{ SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' }, /the database of SVC_DATABASE_URL cannot be used: ENOENT.*\/nowhere\/ca\.pem/],
+    [{ SVC_POLICY_PATH: '/nowhere/policies.yaml' }, /the policies in SVC_POLICY_PATH are invalid:\s+\/nowhere\/policies\.yaml: does not exist/],
+    [{ SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' }, /cannot use the database in SVC_DATABASE_URL: ENOENT.*\/nowhere\/ca\.pem/],
   ])('one that does not start names the setting and what is wrong with it: %j', async (env, words) => {
     await expect(startTestGateway({ env })).rejects.toThrow(words);
   });
@@ -203,7 +203,7 @@ describe('a thread', () => {
       const before = load.answered.length;
       await eventually(() => expect(load.answered.length).toBeGreaterThan(before + 200));
       breakThread(kind);
-      await eventually(() => expect(gateway.output.stderr.match(new RegExp(`${words} died and is started again`, 'g'))).toHaveLength(round + 1));
+      await eventually(() => expect(gateway.output.stderr.match(new RegExp(`${words} died; restarting it`, 'g'))).toHaveLength(round + 1));
     }
     // It works as before.
     await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
@@ -212,7 +212,7 @@ describe('a thread', () => {
     await load.stop();
     expect(load.failed).not.toContain('TimeoutError');
     const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
-    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written, and what must be recorded is refused until it can') && decision !== 'unavailable')).toEqual([]);
+    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written; until it can, everything that must be recorded is refused') && decision !== 'unavailable')).toEqual([]);
     await expectAllRecorded(gateway, load.answered);
     expect(gateway.process.exitCode).toBeNull();
   });
@@ -224,8 +224,8 @@ describe('a thread', () => {
     const REQUESTS = 'svc_requests_total\\{door="connect"\\}';
     await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([21, 20]));
     breakThread('io');
-    await eventually(() => expect(gateway.output.stderr).toMatch(/I\/O thread 0 runs again/));
-    expect(gateway.output.stderr.match(/I\/O thread 0 (died and is started|runs) again/g)).toEqual(['I/O thread 0 died and is started again', 'I/O thread 0 runs again']);
+    await eventually(() => expect(gateway.output.stderr).toMatch(/I\/O thread 0 is running again/));
+    expect(gateway.output.stderr.match(/I\/O thread 0 (died; restarting it|is running again)/g)).toEqual(['I/O thread 0 died; restarting it', 'I/O thread 0 is running again']);
     expect(await counted(REQUESTS)).toBe(21);
     await check(gateway, 'after');
     await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([22, 21]));
@@ -242,7 +242,7 @@ describe('a thread', () => {
     const load = startLoad(gateway, 'unreleased');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
     breakThread('audit.release');
-    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died and is started again/));
+    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died; restarting it/));
     await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
     await load.stop();
     expect(load.failed).toEqual([]);
@@ -278,7 +278,7 @@ describe('a thread', () => {
     await eventually(async () => expect(await entriesInFlight(gateway)).toBeGreaterThan(0));
     breakThread('audit');
     mend('audit.pause');
-    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died and is started again/));
+    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died; restarting it/));
     await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
     await load.stop();
     const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW').slice(0, 50);
@@ -304,7 +304,7 @@ describe('a thread', () => {
     for (const kind of ['audit', 'io']) {
       const { gateway, breakThread } = await breakable();
       breakThread(kind);
-      await eventually(() => expect(gateway.output.stderr).toMatch(/died and is started again/));
+      await eventually(() => expect(gateway.output.stderr).toMatch(/died; restarting it/));
       const startMs = performance.now();
       expect([kind, await gateway.stop('SIGTERM')]).toEqual([kind, 0]);
       expect(performance.now() - startMs).toBeLessThan(11_000);
@@ -318,7 +318,7 @@ describe('a thread', () => {
     await eventually(() => expect(isLeft('audit.hold')).toBe(false));
     const ended = gateway.stop('SIGTERM');
     expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 11_000, 'still there'))])).toBe(0);
-    expect(gateway.output.stderr.match(/died and is started again/g)).toHaveLength(1); // the one that was ended did not die
+    expect(gateway.output.stderr.match(/died; restarting it/g)).toHaveLength(1); // the one that was ended did not die
   });
 
   test('SIGTERM does not wait until threads that keep dying would be started again', async () => {
@@ -326,7 +326,7 @@ describe('a thread', () => {
     for (let deaths = 1; deaths <= 7; deaths += 1) {
       breakThread('io');
       await eventually(() => expect(isLeft('io')).toBe(false));
-      await eventually(() => expect(gateway.output.stderr.match(/died and is started again/g)).toHaveLength(deaths));
+      await eventually(() => expect(gateway.output.stderr.match(/died; restarting it/g)).toHaveLength(deaths));
     }
     expect(gateway.output.stderr).toContain('"delayMs":6400');
     expect(await gateway.stop('SIGTERM')).toBe(0); // 'SIGTERM' if it had to be killed because it took too long

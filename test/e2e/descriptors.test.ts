@@ -10,9 +10,9 @@ test.skipIf(process.platform !== 'linux')('the log says when no file descriptor 
   const allow = (descriptors: number) => execFileSync('prlimit', ['--pid', String(gateway.process.pid), `--nofile=${descriptors}:`]);
   for (let round = 1; round <= 2; round += 1) {
     allow(10);
-    await eventually(() => expect(gateway.output.stderr.match(/"code":"EMFILE","remedy":"raise the limit [^"]+","msg":"no file descriptor is left[^"]+"/g)).toHaveLength(round));
+    await eventually(() => expect(gateway.output.stderr.match(/"code":"EMFILE","remedy":"raise the limit [^"]+","msg":"out of file descriptors[^"]+"/g)).toHaveLength(round));
     allow(1_000);
-    await eventually(() => expect(gateway.output.stderr.match(/there are file descriptors again/g)).toHaveLength(round));
+    await eventually(() => expect(gateway.output.stderr.match(/file descriptors are available again/g)).toHaveLength(round));
   }
   expect(await gateway.stop()).toBe(0);
 });

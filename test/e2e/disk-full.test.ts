@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
 
-const UNWRITABLE = 'the audit log cannot be written, and what must be recorded is refused until it can';
+const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
 
 /** Mounts a small file system where the audit log belongs, or the store; undefined with the reason where that is not allowed. */
 function mountSmall(dataDir: string, size: string, part: 'audit' | 'store' = 'audit'): string | undefined {
@@ -127,7 +127,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     await eventually(async () => expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 'ready', audit: 'writable' }));
     await load.stop();
     expect(load.failed).toEqual([]);
-    await eventually(() => expect(gateway.output.stderr).toMatch(/"entriesLost":\d+,"msg":"the audit log is written again"/));
+    await eventually(() => expect(gateway.output.stderr).toMatch(/"entriesLost":\d+,"msg":"the audit log can be written again"/));
     expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
   });
 
@@ -148,19 +148,19 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     for (let nth = 0; nth < 50 && !keysMade.some((made: any) => made.status === 503); nth += 1) keysMade.push(await createKey());
     expect(keysMade.at(-1)).toEqual({
       type: 'urn:svc-gateway:problem:store_unreachable', title: 'Service Unavailable', status: 503, code: 'store_unreachable',
-      detail: 'the database cannot be reached or written at the moment; try again shortly', retry_after_secs: 2,
+      detail: 'the database is unreachable or not writable at the moment; try again shortly', retry_after_secs: 2,
     });
     const registered = await Promise.all(Array.from({ length: 20 }, (_, nth) => gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: { orgId: 'acme', teamId: 'search', agentId: `late-${nth}` } })));
     expect(registered.map(({ status, body }) => `${status} ${body.code}`)).toContain('503 unavailable');
     expect(registered.every(({ status }) => status === 200 || status === 503)).toBe(true);
-    expect(gateway.output.stderr).toMatch(/"error":"cannot use the data directory [^"]+: the disk is full \(ENOSPC\); make room, or choose another SVC_DATA_DIR","msg":"failed: createApiKey"/);
+    expect(gateway.output.stderr).toMatch(/"error":"cannot use the data directory [^"]+: the disk is full \(ENOSPC\); free some space, or choose another SVC_DATA_DIR","msg":"createApiKey failed"/);
     // However many requests it was that failed, and without a stack of the library for each.
-    for (const doing of ['createApiKey', 'writing to the embedded store']) expect(gateway.output.stderr.match(new RegExp(`failed: ${doing}`, 'g'))).toHaveLength(1);
+    for (const doing of ['createApiKey', 'writing to the embedded store']) expect(gateway.output.stderr.match(new RegExp(`"${doing} failed"`, 'g'))).toHaveLength(1);
     expect(gateway.output.stderr).not.toContain('    at ');
     expect((await gateway.call('GET', '/readyz', undefined, null))).toMatchObject({ status: 200, body: { status: 'degraded', audit: 'writable', store: 'unwritable' } });
     expect((await gateway.call('GET', '/metrics')).body).toMatch(/^svc_store_writable 0$/m);
     makeRoom();
-    await eventually(() => expect(gateway.output.stderr.match(/the embedded store is written again/g)).toHaveLength(1));
+    await eventually(() => expect(gateway.output.stderr.match(/the embedded store can be written again/g)).toHaveLength(1));
     expect((await gateway.call('GET', '/readyz', undefined, null)).body).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
     expect((await gateway.call('GET', '/metrics')).body).toMatch(/^svc_store_writable 1$/m);
     expect(await createKey()).toMatchObject({ name: 'late' });

@@ -22,7 +22,7 @@ async function warnedOf(folder: string): Promise<readonly string[]> {
   return warningsOf(gateway.output.stderr);
 }
 
-const REMEDY = 'if it was left out of a restore, stop the gateway and restore all parts from one backup';
+const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 
 test('what is missing of a data directory that was in use is told at the start, and of a whole or a new one nothing', async () => {
   const whole = scratch();
@@ -38,8 +38,8 @@ test('what is missing of a data directory that was in use is told at the start, 
   };
   expect(await warnedOf(without())).toEqual([]);
   const [store, audit, key] = [without('store'), without('audit'), without('keys/signing.json')];
-  expect(await warnedOf(store)).toEqual([`${store}/data/store was missing and begins anew, without the registrations, the spend and the API keys of before: ${REMEDY}`]);
+  expect(await warnedOf(store)).toEqual([`${store}/data/store was missing and starts over, without the previous registrations, spend and API keys: ${REMEDY}`]);
   expect(await warnedOf(store)).toEqual([]);
-  expect(await warnedOf(audit)).toEqual([`${audit}/data/audit was empty and begins anew at entry 1: ${REMEDY}`]);
-  expect(await warnedOf(key)).toEqual([`${key}/data/keys/signing.json was missing and begins anew, so that tokens of before are refused: ${REMEDY}`]);
+  expect(await warnedOf(audit)).toEqual([`${audit}/data/audit was empty and starts over at entry 1: ${REMEDY}`]);
+  expect(await warnedOf(key)).toEqual([`${key}/data/keys/signing.json was missing and starts over, so all previous tokens are invalid: ${REMEDY}`]);
 }, 60_000);

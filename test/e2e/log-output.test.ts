@@ -40,7 +40,7 @@ test('of a log that nobody reads for long, it is said how many lines were lost',
   const env = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [name(at), '1']));
   const gateway = await start({ env, meanwhile: (child) => child.stderr?.pause() });
   gateway.process.stderr?.resume();
-  await eventually(() => expect(gateway.output.stderr).toContain('lines of this log were lost'));
+  await eventually(() => expect(gateway.output.stderr).toContain('log lines were lost'));
   const lost = Number(/"lines":(\d+)/.exec(gateway.output.stderr)?.[1]);
   const written = gateway.output.stderr.match(/SVC_NOT_A_SETTING_\d+_X{1000}"/g)?.length ?? 0;
   expect(lost).toBeGreaterThan(0);
@@ -54,8 +54,8 @@ test('the log says who had another key sign tokens, and at its end that it has s
   expect(await gateway.stop()).toBe(0);
   const lines = gateway.output.stderr.trimEnd().split('\n').map((line) => JSON.parse(line) as { msg: string });
   expect(lines.map(({ msg, ...rest }) => [msg, rest])).toEqual([
-    ['the key that signs tokens was rotated', { level: 'info', time: expect.any(String), kid, by: `key:${id}` }],
-    ['SIGTERM: answering what is in flight, then stopping', { level: 'info', time: expect.any(String) }],
+    ['rotated the key that signs tokens', { level: 'info', time: expect.any(String), kid, by: `key:${id}` }],
+    ['SIGTERM received; finishing requests in flight, then stopping', { level: 'info', time: expect.any(String) }],
     ['stopped', { level: 'info', time: expect.any(String) }],
   ]);
 });

@@ -119,7 +119,7 @@ test('a gateway that shuts down says on open connections that it is not ready, w
   const login = leaving.call('POST', '/api/v1/auth/login', { email: 'nobody@example.com', password: 'a horse that nobody corrects' });
   await eventually(async () => expect((await leaving.call('GET', '/metrics')).body).toMatch(/svc_crypto_pending\{lane="passwords"\} 1/));
   const stopped = leaving.stop('SIGTERM');
-  await eventually(() => expect(leaving.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  await eventually(() => expect(leaving.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
   const [status, text, connection] = await ready();
   expect(status).toBe(503);
   expect(text).toContain('shutting_down');

@@ -62,7 +62,7 @@ test('an API key made at one gateway works at the other at once, with its tokens
 test('a gateway that cannot find out whose tokens others ended does not start', async () => {
   const { url, proxy } = await throughProxy(await newDatabase());
   proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
-  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database of SVC_DATABASE_URL cannot be used');
+  await expect(start(url.href)).rejects.toThrow('svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL');
 });
 
 test('a gateway whose role was not given a table that another has made does not start, and says which', async () => {
@@ -73,5 +73,5 @@ test('a gateway whose role was not given a table that another has made does not 
   await migrate(owner);
   await owner.query(`CREATE ROLE without_keys LOGIN PASSWORD 'without_keys'; GRANT ALL ON ALL TABLES IN SCHEMA public TO without_keys; REVOKE ALL ON api_keys FROM without_keys`);
   url.username = url.password = 'without_keys';
-  await expect(start(url.href)).rejects.toThrow('svc-gateway does not start: the database of SVC_DATABASE_URL cannot be used: permission denied for table api_keys');
+  await expect(start(url.href)).rejects.toThrow('svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL: permission denied for table api_keys');
 });

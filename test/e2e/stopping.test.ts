@@ -62,7 +62,7 @@ test('a file that does not answer keeps no gateway from ending, and the log says
   // After 1 s + 3 s, and before the 7 s + 3 s of a gateway that is not told for how long to wait.
   expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
   expect(gateway.output.stderr.trim().split('\n').map((line) => ({ ...JSON.parse(line), time: undefined })).at(-1)).toEqual({
-    level: 'error', msg: 'did not end in time after SIGTERM, and ends now', waitedFor: 'a name server or a file that does not answer, with everything written', auditEntriesNotWritten: 0,
+    level: 'error', msg: 'shutdown after SIGTERM timed out; exiting now', waitedFor: 'a name server or file that does not respond; everything is written', auditEntriesNotWritten: 0,
   });
 });
 
@@ -75,7 +75,7 @@ test('a policy file that does not answer keeps no gateway from ending either', a
   gateway.process.kill('SIGHUP');
   await sleep(500); // the file is being opened
   expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
-  expect(gateway.output.stderr).toContain('did not end in time after SIGTERM');
+  expect(gateway.output.stderr).toContain('shutdown after SIGTERM timed out');
 });
 
 test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ€™s own status', async () => {
@@ -96,7 +96,7 @@ test('SIGTERM to npm start reaches the gateway, which ends in order, and is npmâ
   const ended = new Promise((resolve) => { npm.once('close', (code, signal) => resolve(signal ?? code)); });
   npm.kill('SIGTERM');
   expect(await ended).toBe(0);
-  expect(output).toContain('SIGTERM: answering what is in flight');
+  expect(output).toContain('SIGTERM received; finishing requests in flight');
 });
 
 test('signals in quick succession, as from a terminal and from npm, leave no embedded database behind', async () => {
@@ -122,7 +122,7 @@ test('a second signal ends the gateway at once, and its embedded database with i
   unfinished.on('error', () => undefined).write(`POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`);
   await gateway.call('GET', '/api/v1/ops');
   gateway.process.kill('SIGTERM');
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
   expect(await new Promise((resolve) => {
     gateway.process.once('exit', (code, signal) => resolve(signal ?? code));
     gateway.process.kill('SIGINT');
@@ -176,7 +176,7 @@ test('a large answer over gRPC is read to its end, although the gateway is told 
   const isOver = new Promise((resolve) => call.once('close', resolve));
   await new Promise((resolve) => call.once('response', resolve));
   const stopping = stopped(gateway, 15_000);
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
   await sleep(200); // what a slow link takes
   call.resume();
   await isOver;
@@ -220,7 +220,7 @@ test('a request of which a part has come by the time of SIGTERM is answered, and
   call.write(Buffer.from([0, 0, 0, 0, 10]));
   await gateway.call('GET', '/api/v1/ops'); // all of it has come
   const stopping = stopped(gateway, 10_000);
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM: answering what is in flight'));
+  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
   for (let at = 100; at < body.length; at += 400) {
     await sleep(100); // a slow link
     http.write(body.slice(at, at + 400));

@@ -85,7 +85,7 @@ test('a log that somebody else writes is refused with what to do, and is left to
   onTestFinished(() => { port1.close(); });
   expect(() => runAuditThread(port2, {
     directory, counters: new SharedArrayBuffer(8), fsync: 'never', checkpointKeyPath: join(base, 'key.pem'), checkpointEveryMs: 3_600_000, retention: { maxAgeMs: undefined, maxBytes: undefined },
-  })).toThrow(`the audit log in ${directory} is in use by ${process.pid}; stop that gateway first, or choose another SVC_DATA_DIR`);
+  })).toThrow(`the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`);
   append(1, true);
   await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
 });

@@ -44,7 +44,7 @@ test('a log that is older than the time between two checkpoints and has none is 
   rmSync(join(paths.directory, 'checkpoints.ndjson'));
   append(writer, [{ timestampMs: NOON_MS + 60_001 }]);
   new AuditUpkeep(writer, options, note).stop();
-  const missing = `${paths.directory}/checkpoints.ndjson was missing, though the log goes back to 2026-03-01T12:00:00.000Z: had its end been cut off, nothing would tell. If the file was left out of a restore, stop the gateway and restore all parts from one backup`;
+  const missing = `${paths.directory}/checkpoints.ndjson was missing, although the log goes back to 2026-03-01T12:00:00.000Z: if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup`;
   expect(notes).toEqual([['warn', missing]]);
   new AuditUpkeep(writer, options, note).stop(); // it was signed meanwhile
   expect(notes).toHaveLength(1);
@@ -57,7 +57,7 @@ test('a log without checkpoints of which the oldest file cannot be read is kept 
   append(writer, [{}]);
   mkdirSync(join(paths.directory, '0000000000000000.ndjson'));
   new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note).stop();
-  expect(notes).toEqual([['warn', 'how old the audit log is cannot be told: EISDIR: illegal operation on a directory, read']]);
+  expect(notes).toEqual([['warn', 'could not determine the age of the audit log: EISDIR: illegal operation on a directory, read']]);
   expect(readCheckpoints(paths.directory)).toHaveLength(1);
   writer.close();
 });
@@ -121,7 +121,7 @@ test('a clock that leaps ahead by years deletes nothing for its age until the ga
   vi.advanceTimersByTime(HOUR_MS);
   write();
   expect(kept()).toEqual([1, 2, 3]);
-  expect(notes).toEqual([['warn', 'the clock went from 2026-03-01T13:10:00.000Z to 2036-02-27T13:10:00.000Z: no audit segment is deleted for its age until the gateway has run for a day from now']]);
+  expect(notes).toEqual([['warn', 'the clock went from 2026-03-01T13:10:00.000Z to 2036-02-27T13:10:00.000Z; no audit segment will be deleted because of its age until the gateway has run for another day']]);
   first.stop();
 
   const second = start();
@@ -169,7 +169,7 @@ test('a head is signed once it is on the disk and not before, so that the loss o
   };
   const upkeep = new AuditUpkeep({ segmentPath: undefined, flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
   const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id);
-  await eventually(() => expect(notes).toContainEqual(['warn', 'the head of the audit log was not signed: no space left on device']));
+  await eventually(() => expect(notes).toContainEqual(['warn', 'could not sign the head of the audit log: no space left on device']));
   disk = 'slow';
   await eventually(() => expect(finish).toBeDefined());
   append(writer, [{}]);
@@ -191,7 +191,7 @@ test('a key of the checkpoints that is missing, as after half a restore, is made
   rmSync(paths.checkpointKeyPath);
   new AuditUpkeep(writer, options, note).stop();
   writer.close();
-  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing and is made anew: what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move checkpoints.ndjson away`]]);
+  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away`]]);
 });
 
 test('with the key of a log from which retention has deleted, it is said what becomes of its anchor, and until when', async () => {
@@ -206,7 +206,7 @@ test('with the key of a log from which retention has deleted, it is said what be
   rmSync(join(paths.directory, 'checkpoints.ndjson'));
   notes.length = 0;
   keep();
-  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing and is made anew: what the old key signed cannot be checked any more, and \`svc audit verify\` takes it for forged. Stop the gateway and restore keys and audit from one backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json anew`]]);
+  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json again`]]);
   expect(await verified()).toMatchObject({ ok: false, firstBroken: { problem: 'forged', segment: 'anchor.json' } });
   expect(await verifyAuditLog(paths.directory)).toMatchObject({ ok: true });
   grow();
@@ -220,7 +220,7 @@ test('a key of the checkpoints that a crash or a full disk cut short is named, w
   const writer = openWriter(paths.directory);
   mkdirSync(dirname(paths.checkpointKeyPath));
   writeFileSync(paths.checkpointKeyPath, '-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
-  expect(() => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged: restore it from a copy, or remove it`);
+  expect(() => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged; restore it from a backup, or remove it`);
   expect(readFileSync(paths.checkpointKeyPath, 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
   writer.close();
 });

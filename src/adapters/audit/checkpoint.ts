@@ -57,7 +57,7 @@ export function loadCheckpointKey(path: string): KeyObject {
     return createPrivateKey(pem);
   } catch {
     // With a new key, every checkpoint so far would look forged.
-    throw new Error(`${path} is damaged: restore it from a copy, or remove it to sign with a new key; the checkpoints of the old one can then no longer be checked`);
+    throw new Error(`${path} is damaged; restore it from a backup, or remove it to sign with a new key, after which checkpoints signed with the old key can no longer be verified`);
   }
 }
 

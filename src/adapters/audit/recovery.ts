@@ -20,17 +20,17 @@ export type RecoveryNotice =
 export function explainNotice(notice: RecoveryNotice): string {
   switch (notice.kind) {
     case 'torn-tail':
-      return `audit log: cut ${notice.bytes} bytes of an unfinished write off ${notice.segment}${
-        notice.keptAs === undefined ? '; they could not be kept' : `; kept as ${notice.keptAs}`}`;
+      return `audit log: removed ${notice.bytes} bytes of an unfinished write from the end of ${notice.segment}${
+        notice.keptAs === undefined ? '; could not keep them' : `; kept as ${notice.keptAs}`}`;
     case 'unreadable-segment':
-      return `audit log: ${notice.segment} holds no whole entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
+      return `audit log: ${notice.segment} has no complete entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
     case 'hash-mismatch':
-      return `audit log: entry ${notice.id}, the last in ${notice.segment}, does not match its hash: the log was TAMPERED with; run \`svc audit verify\``;
+      return `audit log: entry ${notice.id}, the last in ${notice.segment}, does not match its hash; the log was TAMPERED with. Run \`svc audit verify\``;
     case 'missing':
-      return `audit log: entries ${notice.firstId} to ${notice.lastId} are MISSING before ${notice.segment}; stop the gateway and put back the file that held them, or go on without: \`svc audit verify\` will say so`;
+      return `audit log: entries ${notice.firstId} to ${notice.lastId} are MISSING before ${notice.segment}; stop the gateway and restore the file that contained them, or continue without it, which \`svc audit verify\` will report`;
     case 'cut':
-      return `audit log: it ends at entry ${notice.id}, and the checkpoint of ${notice.checkpoint.timestamp} saw entry ${
-        notice.checkpoint.id}: what came after is MISSING; stop the gateway and put it back, or go on without: \`svc audit verify\` will say so`;
+      return `audit log: it ends at entry ${notice.id}, but the checkpoint from ${notice.checkpoint.timestamp} covers entry ${
+        notice.checkpoint.id}: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which \`svc audit verify\` will report`;
   }
 }
 

@@ -115,11 +115,11 @@ function readStatements(directory: string, key: KeyObject | undefined): Statemen
   const forged = (file: string, line: number, detail: string): Statements =>
     ({ ok: false, report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } } });
   const anchor = readAnchor(directory);
-  if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted cannot be read');
+  if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted is unreadable');
   if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key)) return forged(ANCHOR_FILE, 1, 'the signature does not match');
   const seen = new Map<number, Checkpoint>();
   for (const { line, checkpoint } of readCheckpoints(directory)) {
-    if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is no checkpoint');
+    if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is not a checkpoint');
     if (key !== undefined && !isGenuineCheckpoint(checkpoint, key)) return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
     if (checkpoint.id >= (anchor?.first_id ?? 1)) seen.set(checkpoint.id, checkpoint);
   }
@@ -132,7 +132,7 @@ function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Check
   for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
   if (lastSeen <= head.id) return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, checkpointedAt: seen.get(lastSeen)?.timestamp, tornBytes };
-  const detail = `a checkpoint of ${seen.get(lastSeen)?.timestamp} saw entry ${lastSeen}; the log ends at ${head.id}`;
+  const detail = `the checkpoint from ${seen.get(lastSeen)?.timestamp} covers entry ${lastSeen}, but the log ends at ${head.id}`;
   return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
 }
 
@@ -167,14 +167,14 @@ async function walkLines(fd: number, { segment, start, isNewest, seen }: Stage, 
     rest = bytes.subarray(from);
     if (rest.length > MAX_LINE_BYTES) {
       line += 1;
-      return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end' });
+      return broken({ id: chain.nextId, problem: 'changed', detail: 'the line does not end' });
     }
     onProgress?.(chain.entries);
     await nextTurn();
   }
   line += 1;
   const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
-  if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'its line does not end where it should' });
+  if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'the line does not end where it should' });
   return { ok: true, chain, tornBytes: rest.length };
 }
 
@@ -182,22 +182,22 @@ type Flaw = { readonly id: number; readonly problem: AuditProblem; readonly deta
 
 function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment: Segment, seen: ReadonlyMap<number, Checkpoint>): LineFrame | Flaw {
   const frame = frameOf(line);
-  if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not shaped as an entry' };
+  if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not an entry' };
   if (hashOfLine(line) !== frame.hash) return { id: nextId, problem: 'changed', detail: 'the entry does not match its hash' };
   if (frame.id > nextId) {
     return holdsEntry(segment, nextId)
-      ? { id: nextId, problem: 'reordered', detail: `entry ${frame.id} stands before it` }
-      : { id: nextId, problem: 'removed', detail: `entry ${frame.id} stands where it belongs` };
+      ? { id: nextId, problem: 'reordered', detail: `entry ${frame.id} comes before it` }
+      : { id: nextId, problem: 'removed', detail: `entry ${frame.id} is in its place` };
   }
-  if (frame.id < nextId) return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} stands here a second time` };
+  if (frame.id < nextId) return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} appears here a second time` };
   if (frame.prevHash !== prevHash) {
-    const detail = `entry ${frame.id} recorded another hash for its predecessor`;
+    const detail = `entry ${frame.id} has a different hash for its predecessor`;
     // Both entries match their own hashes. The one made later vouches for the earlier, so the earlier is the changed one.
     return entries === 0 ? { id: nextId, problem: 'changed', detail } : { id: nextId - 1, problem: 'changed', detail, ...last };
   }
   const checkpoint = seen.get(frame.id);
   if (checkpoint === undefined || checkpoint.hash === frame.hash) return frame;
-  return { id: frame.id, problem: 'rewritten', detail: `the checkpoint of ${checkpoint.timestamp} saw another hash; the chain was made anew here or before` };
+  return { id: frame.id, problem: 'rewritten', detail: `the checkpoint from ${checkpoint.timestamp} has a different hash; the chain was rebuilt from here or earlier` };
 }
 
 /** Whether a line of the segment begins as the entry `id` does. */

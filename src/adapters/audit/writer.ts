@@ -105,7 +105,7 @@ export class AuditWriter {
 
   /** Why nothing can be appended, as `look` found it; undefined where the segment is in its place. */
   get displacement(): string | undefined {
-    return this.#isInPlace ? undefined : `${this.#segment?.path} was moved or deleted: put it back, or restart the gateway to go on after what is left`;
+    return this.#isInPlace ? undefined : `${this.#segment?.path} was moved or deleted; put it back, or restart the gateway to continue after what is left`;
   }
 
   /**

@@ -16,10 +16,10 @@ export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> 
 export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, options: OutboxOptions = {}): ClosableMailer {
   const logging = (why: string): ClosableMailer => ({ ...createLogMailer(log, why), close: async () => undefined });
   if (smtp === undefined) return logging('no relay is configured');
-  const fallback = logging('the settings of the relay do not work');
+  const fallback = logging('the relay settings do not work');
   const problem = problemWith(smtp);
   if (problem !== undefined) {
-    log.warn('no mail will be sent', { cause: problem });
+    log.warn('no e-mail will be sent', { cause: problem });
     return fallback;
   }
   const transport = createSmtpTransport(smtp);
@@ -27,7 +27,7 @@ export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, opt
   let isCutOff = false;
   const chosen = transport.check().then((check): Mailer => {
     if (check.kind === 'delivered' || isCutOff) return outbox; // which says of each mail that it was not sent
-    log.warn(check.retry ? 'the mail relay does not answer yet' : 'no mail will be sent: mend the relay settings and restart', { cause: check.cause, host: smtp.host });
+    log.warn(check.retry ? 'the mail relay does not respond yet' : 'no e-mail will be sent; fix the relay settings and restart', { cause: check.cause, host: smtp.host });
     return check.retry ? outbox : fallback;
   });
   return {

@@ -28,14 +28,14 @@ export class Outbox implements Mailer {
     this.#log = log;
     this.#options = { ...DEFAULTS, ...options };
     const { capacity, concurrency } = this.#options;
-    this.#backlog = new Backlog({ capacity, concurrency, onError: (error) => log.warn('sending a mail failed', { err: error }) });
+    this.#backlog = new Backlog({ capacity, concurrency, onError: (error) => log.warn('sending an e-mail failed', { err: error }) });
   }
 
   send(mail: Mail): Promise<void> {
     return new Promise((resolve) => {
       const isTaken = !this.#closing.signal.aborted && this.#backlog.push(() => this.#deliver(mail).finally(resolve));
       if (isTaken) return;
-      this.#log.warn('mail not sent: the outbox is full or closed', describe(mail));
+      this.#log.warn('e-mail not sent: the outbox is full or closed', describe(mail));
       resolve();
     });
   }
@@ -51,9 +51,9 @@ export class Outbox implements Mailer {
   async #deliver(mail: Mail): Promise<void> {
     for (const pauseMs of [...this.#options.retryPausesMs, undefined]) {
       const delivery = await this.#transport.deliver(mail);
-      if (delivery.kind === 'delivered') return this.#log.info('mail sent', describe(mail));
+      if (delivery.kind === 'delivered') return this.#log.info('e-mail sent', describe(mail));
       const isLast = pauseMs === undefined || !delivery.retry;
-      this.#log.warn(isLast ? 'mail not sent: given up' : 'mail not sent yet; trying again', { ...describe(mail), cause: delivery.cause });
+      this.#log.warn(isLast ? 'e-mail not sent; giving up' : 'e-mail not sent yet; retrying', { ...describe(mail), cause: delivery.cause });
       if (isLast) return;
       await sleep(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => undefined); // woken by the shutdown
     }

@@ -37,8 +37,8 @@ const NOT_SERVING = 'EPROTOCOL';
 export function problemWith({ host, port, credentials, from }: SmtpOptions): string | undefined {
   if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/.test(host)) return 'SVC_SMTP_HOST is not a host name';
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return 'SVC_SMTP_PORT is not a port';
-  if (credentials !== undefined && (credentials.user === '' || credentials.pass === '')) return 'SVC_SMTP_USER and SVC_SMTP_PASS go together';
-  if (/[\r\n]/.test(from) || !from.includes('@')) return 'SVC_SMTP_FROM is not an address';
+  if (credentials !== undefined && (credentials.user === '' || credentials.pass === '')) return 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together';
+  if (/[\r\n]/.test(from) || !from.includes('@')) return 'SVC_SMTP_FROM is not an e-mail address';
   return undefined;
 }
 
@@ -53,7 +53,7 @@ export function createSmtpTransport(options: SmtpOptions): MailTransport {
       await work(endOf(closing.signal, deliveryTimeoutMs));
       return { kind: 'delivered' };
     } catch (error) {
-      return closing.signal.aborted ? { kind: 'failed', cause: 'the gateway stops', retry: false } : failureOf(error as SmtpError);
+      return closing.signal.aborted ? { kind: 'failed', cause: 'the gateway is stopping', retry: false } : failureOf(error as SmtpError);
     }
   };
   return {
@@ -91,7 +91,7 @@ function signIn({ auth, ...settings }: SMTPTransportOptions, signal: AbortSignal
         connection.quit();
       }
     };
-    signal.addEventListener('abort', () => end(new Error('the relay never came to the end of its answer')), { once: true });
+    signal.addEventListener('abort', () => end(new Error('the relay did not finish its answer in time')), { once: true });
     connection.once('error', end);
     connection.once('end', () => end(new Error('the relay closed the connection')));
     connection.connect((error) => {

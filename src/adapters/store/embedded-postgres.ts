@@ -51,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Troub
   const major = await textIfThere(join(home.cluster, 'PG_VERSION'));
   const bundled = home.binaries.version.split('.')[0];
   if (major === undefined) await initialise(home);
-  else if (major !== bundled) throw new Error(`${home.cluster} was made by PostgreSQL ${major}; this gateway brings ${bundled}: dump it with the old gateway and load it into the new one`);
+  else if (major !== bundled) throw new Error(`${home.cluster} was created by PostgreSQL ${major}, but this gateway includes ${bundled}; dump it with the old gateway and load it into the new one`);
   await removeUnfinished(home);
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
@@ -86,7 +86,7 @@ class Keeper {
   }
 
   async stop(timeoutMs: number): Promise<void> {
-    this.#stopping.abort(new Error('the gateway stops'));
+    this.#stopping.abort(new Error('the gateway is stopping'));
     await this.#restart;
     await stopServer(this.#server, timeoutMs);
   }
@@ -94,7 +94,7 @@ class Keeper {
   #watch(): void {
     this.#server.once('exit', (code, signal) => {
       if (this.#stopping.signal.aborted) return;
-      this.#log.warn('the embedded PostgreSQL ended; starting it again', { code, signal, log: this.#home.logFile });
+      this.#log.warn('the embedded PostgreSQL exited; restarting it', { code, signal, log: this.#home.logFile });
       this.#restart = this.#startAgain();
     });
   }
@@ -108,7 +108,7 @@ class Keeper {
         this.#watch();
         return;
       } catch (error) {
-        if (!this.#stopping.signal.aborted) this.#log.warn('the embedded PostgreSQL does not start; trying again', { cause: messageOf(error) });
+        if (!this.#stopping.signal.aborted) this.#log.warn('the embedded PostgreSQL does not start; retrying', { cause: messageOf(error) });
       }
     }
   }
@@ -130,7 +130,7 @@ async function keptPassword(file: string, cluster: string): Promise<string> {
   await removeRemains(file);
   const kept = await textIfThere(file);
   if (kept !== undefined && kept !== '') return kept;
-  if (await textIfThere(join(cluster, 'PG_VERSION')) !== undefined) throw new Error(`${file} is missing: put it back from where ${cluster} comes from, which opens with no other`);
+  if (await textIfThere(join(cluster, 'PG_VERSION')) !== undefined) throw new Error(`${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`);
   const password = randomBytes(24).toString('base64url');
   await replaceFile(file, `${password}\n`);
   return password;

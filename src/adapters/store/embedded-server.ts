@@ -75,8 +75,8 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
       await withClient(urlOf(home, port, 'postgres'), (client) => client.query('SELECT 1'));
       return;
     } catch (error) {
-      if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL does not take the password in ${join(home.root, 'password')}: put that file back from where ${home.cluster} comes from`);
-      if (performance.now() > deadline) throw new Error(`the embedded PostgreSQL does not answer: ${messageOf(error)}`);
+      if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL rejects the password in ${join(home.root, 'password')}; restore that file from the same backup as ${home.cluster}`);
+      if (performance.now() > deadline) throw new Error(`the embedded PostgreSQL does not respond: ${messageOf(error)}`);
       await pause(POLL_MS);
     }
   }

@@ -16,7 +16,7 @@ const EMPTY_FOR_MS = 1_000;
 export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: TroubleLog): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
   if (await staysEmpty(pidFile)) {
-    log.warn('the pid file of the embedded PostgreSQL is empty, as after a loss of power; removing it', { file: pidFile });
+    log.warn('the pid file of the embedded PostgreSQL is empty, as after a power loss; removing it', { file: pidFile });
     await rm(pidFile, { force: true });
     return;
   }
@@ -25,7 +25,7 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
   if (pid === 1 || !isProcess(pid)) return; // PostgreSQL itself sees that such a file is stale
   if (!(await servesCluster(urlOf(port), cluster)) && !(await runsIn(pid, cluster))) {
-    log.warn('the pid file of the embedded PostgreSQL names a process that is another program; removing the file', { pid });
+    log.warn('the pid file of the embedded PostgreSQL names a process of another program; removing it', { pid });
     await rm(pidFile, { force: true });
     return;
   }

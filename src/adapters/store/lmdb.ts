@@ -97,7 +97,7 @@ const isFailedCommit = (error: unknown): error is Error & { readonly commitError
 
 const CAUSE_WAIT_MS = 1_000;
 /** An error of the store is known by having a number; this one is none of the system's. */
-const UNTOLD = Object.assign(new Error('a commit failed, and the library does not say why'), { code: 0 });
+const UNTOLD = Object.assign(new Error('a commit failed for an unknown reason'), { code: 0 });
 
 async function committed<T>(write: Promise<T>): Promise<T> {
   try {

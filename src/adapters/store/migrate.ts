@@ -33,7 +33,7 @@ export async function migrate(client: pg.ClientBase, migrations: readonly Migrat
     const newest = Math.max(0, ...migrations.map((migration) => migration.number));
     const unknown = [...applied].filter((number) => number > newest);
     if (unknown.length > 0) {
-      throw new MigrationError(`the database has migration ${Math.max(...unknown)}, this gateway knows ${newest}: run a newer gateway`);
+      throw new MigrationError(`the database has migration ${Math.max(...unknown)}, but this gateway knows only ${newest}; run a newer gateway`);
     }
     const missing = migrations.filter((migration) => !applied.has(migration.number));
     for (const migration of missing) await apply(client, migration);

@@ -5,7 +5,7 @@ import type { TroubleLog } from '../log.ts';
 const LOOK_PAUSE_MS = 1000;
 /** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
 const SETTLED_MS = 5000;
-const SHUT_OUT = 'the database does not let the gateway in';
+const SHUT_OUT = 'the database refuses to let the gateway in';
 
 type OutageOptions = {
   readonly log: TroubleLog;
@@ -40,7 +40,7 @@ export class Outage {
     const { log, isClosing } = this.#options;
     if (this.#isOn || isClosing()) return;
     this.#isOn = true;
-    log.warn(isShut ? SHUT_OUT : 'the database does not answer', { cause: message });
+    log.warn(isShut ? SHUT_OUT : 'the database does not respond', { cause: message });
     void this.#watch();
   }
 
@@ -55,9 +55,9 @@ export class Outage {
       // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
       if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
       told.add(this.#trouble);
-      log.warn(this.#isShut ? SHUT_OUT : 'the database still does not answer', { cause: this.#trouble });
+      log.warn(this.#isShut ? SHUT_OUT : 'the database still does not respond', { cause: this.#trouble });
     }
     this.#isOn = false;
-    log.info('the database answers again');
+    log.info('the database responds again');
   }
 }

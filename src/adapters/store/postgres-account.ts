@@ -24,7 +24,7 @@ export async function chooseRunAs(): Promise<RunAs> {
   // Root borrows the account `postgres`, or else `nobody`; it makes none of its own.
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
   const entry = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
-  if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is neither an account postgres nor nobody; run the gateway as another user');
+  if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is no account named postgres or nobody; run the gateway as another user');
   return { kind: 'account', uid: Number(entry[2]), gid: Number(entry[3]) };
 }
 
@@ -33,7 +33,7 @@ export function requireAccount(): void {
   try {
     userInfo();
   } catch {
-    throw new Error(`PostgreSQL makes no database for a user without a name, and user ${process.getuid?.()} has none; run the gateway as one that has, or name a PostgreSQL of your own in SVC_DATABASE_URL`);
+    throw new Error(`PostgreSQL needs a user with a name, and user ${process.getuid?.()} has none; run the gateway as a named user, or set SVC_DATABASE_URL to your own PostgreSQL`);
   }
 }
 
@@ -53,7 +53,7 @@ export async function openTheWay(runAs: RunAs, dataDir: string, root: string): P
   if (runAs.kind === 'account') for (const folder of [dataDir, root]) await chmod(folder, 0o711);
   const closed = await firstClosedFolder(root, runAs);
   if (closed === undefined) return;
-  throw new Error(`PostgreSQL refuses root's powers, and cannot reach ${root} without: ${closed} is closed to it. Run the gateway as the account that owns the folder, or put SVC_DATA_DIR elsewhere`);
+  throw new Error(`PostgreSQL refuses to run as root, and cannot reach ${root} as another user, because ${closed} is closed to it; run the gateway as the account that owns the folder, or choose another SVC_DATA_DIR`);
 }
 
 /** Gives a path, with all that is in it, to whom PostgreSQL runs as; only root ever has to. */

@@ -65,7 +65,7 @@ function findPackage(): PostgresPackage {
     const { version } = fromThere(join(root, 'package.json')) as { version: string };
     return { root, version };
   } catch (cause) {
-    throw new Error(`there is no embedded PostgreSQL for ${system} on ${process.arch}; give SVC_DATABASE_URL a postgres:// address`, { cause });
+    throw new Error(`there is no embedded PostgreSQL for ${system} on ${process.arch}; set SVC_DATABASE_URL to a postgres:// URL`, { cause });
   }
 }
 

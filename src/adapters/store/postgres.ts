@@ -39,7 +39,7 @@ const RECONNECT_PAUSE_MS = 1000;
 const VERDICT_PAUSE_MS = 100;
 /** For single statements: if the database's default is stricter, the later of two that change one row would be refused. */
 const ISOLATION = `SET default_transaction_isolation = 'read committed'`;
-const WHAT_TO_CHECK = 'check the user, the password and the database in SVC_DATABASE_URL';
+const WHAT_TO_CHECK = 'check the user, password and database in SVC_DATABASE_URL';
 /** In milliseconds. Readiness probes often give up after a second. */
 const PROBE_MS = 800;
 
@@ -267,7 +267,7 @@ export class Postgres {
       const applied = await migrate(client);
       const trouble = await schemaTrouble({ query: (text, values) => this.#query(client, text, values) });
       if (trouble !== undefined) throw new MigrationError(trouble);
-      if (applied.length > 0) this.#log.info('brought the account store up to date', { migrations: applied });
+      if (applied.length > 0) this.#log.info('migrated the account store', { migrations: applied });
     } catch (error) {
       throw error instanceof MigrationError || isRefusal(error) ? error : this.#classified(error);
     } finally {
@@ -292,7 +292,7 @@ export class Postgres {
   }
 
   #howToShare(): string {
-    return `it takes no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here ${this.#options.maxConnections}) of the gateways that share it`;
+    return `it accepts no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here ${this.#options.maxConnections}) on the gateways that share it`;
   }
 
   #clientOptions(): pg.ClientConfig {

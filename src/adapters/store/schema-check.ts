@@ -51,11 +51,11 @@ export async function schemaTrouble(on: Queryable): Promise<string | undefined> 
   return row === undefined ? undefined : troubleOf(row);
 }
 
-const OF_A_BACKUP = 'put a whole backup back, and if it is one of an older release, restart the gateway';
+const OF_A_BACKUP = 'restore a complete backup, and if it is from an older release, restart the gateway';
 
 function troubleOf({ tables, keys, columns, rights, role }: Lacking): string | undefined {
-  if (tables.length === TABLES.length) return 'it has no tables; put a backup back, or restart the gateway to begin with an empty database';
-  if (tables.length > 0) return `it lacks the table ${tables.join(', ')}; put a whole backup back`;
+  if (tables.length === TABLES.length) return 'it has no tables; restore a backup, or restart the gateway to start with an empty database';
+  if (tables.length > 0) return `it lacks the table ${tables.join(', ')}; restore a complete backup`;
   if (keys.length > 0) return `it lacks the unique index on ${keys.join(', ')}; ${OF_A_BACKUP}`;
   if (columns.length > 0) return `it lacks the column ${columns.join(', ')}; ${OF_A_BACKUP}`;
   if (rights.length > 0) return `permission denied for table ${rights.join(', ')}; grant SELECT, INSERT, UPDATE and DELETE on all tables to ${role}`;

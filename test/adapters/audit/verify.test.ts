@@ -154,7 +154,7 @@ test.each([['whoever has the key', true], ['whoever has it not, and must take it
   const lines = readFileSync(second, 'utf8').trimEnd().split('\n');
   writeFileSync(second, `${lines.slice(0, 7).join('\n')}\n`);
   expect(await verifyAuditLog(directory, options)).toMatchObject({
-    ok: false, firstBroken: { id: 18, segment: '0000000000000011.ndjson', line: 8, problem: 'cut', detail: 'a checkpoint of 2026-03-01T12:00:00.000Z saw entry 20; the log ends at 17' },
+    ok: false, firstBroken: { id: 18, segment: '0000000000000011.ndjson', line: 8, problem: 'cut', detail: 'the checkpoint from 2026-03-01T12:00:00.000Z covers entry 20, but the log ends at 17' },
   });
   const forger = openWriter(directory, { segmentBytes: 3000 });
   append(forger, many(5));
@@ -194,7 +194,7 @@ test.each([['with a zero before it', '{"id":010,'], ['under another name', '{"ix
   const { directory, path, lines } = tenEntries();
   const [sealed = ''] = (lines[9] ?? '').replace('{"id":10,', start).split(',"hash":');
   writeFileSync(path, [...lines.slice(0, 9), `${sealed},"hash":"${hash('sha256', sealed)}"}`, ''].join('\n'));
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, problem: 'changed', detail: 'the line is not shaped as an entry' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, problem: 'changed', detail: 'the line is not an entry' } });
 });
 
 test('a checkpoint that the key did not sign is a forgery, and retention does not tidy it away', async () => {

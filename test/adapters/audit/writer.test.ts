@@ -127,7 +127,7 @@ test.skipIf(!existsSync('/dev/full'))('a torn line is cut off also where the dis
   appendFileSync(join(directory, FIRST), '{"id":3,');
   symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
   const opened = open();
-  expect(opened.notices.map(explainNotice)).toEqual([`audit log: cut 8 bytes of an unfinished write off ${FIRST}; they could not be kept`]);
+  expect(opened.notices.map(explainNotice)).toEqual([`audit log: removed 8 bytes of an unfinished write from the end of ${FIRST}; could not keep them`]);
   expect(opened.writer.head()).toEqual(head);
   opened.writer.close();
   expect(read().endsWith('"}\n')).toBe(true);
@@ -139,7 +139,7 @@ test('zeros behind the last entry, as a lost page leaves them, are cut off', () 
   writer.close();
   appendFileSync(join(directory, FIRST), Buffer.alloc(200_000));
   const opened = open();
-  expect(opened.notices.map(explainNotice)).toEqual([`audit log: cut 200000 bytes of an unfinished write off ${FIRST}; kept as ${FIRST}.torn`]);
+  expect(opened.notices.map(explainNotice)).toEqual([`audit log: removed 200000 bytes of an unfinished write from the end of ${FIRST}; kept as ${FIRST}.torn`]);
   expect(opened.writer.head().id).toBe(1);
   opened.writer.close();
 });
@@ -187,7 +187,7 @@ test('a log that ends before an entry that was signed, as one of which the newes
   untouched.writer.close();
   writeFileSync(join(directory, FIRST), `${whole.split('\n').slice(0, 3).join('\n')}\n`);
   const cut = open();
-  expect(cut.notices.map(explainNotice)).toEqual(['audit log: it ends at entry 3, and the checkpoint of 2026-03-01T12:00:00.000Z saw entry 5: what came after is MISSING; stop the gateway and put it back, or go on without: `svc audit verify` will say so']);
+  expect(cut.notices.map(explainNotice)).toEqual(['audit log: it ends at entry 3, but the checkpoint from 2026-03-01T12:00:00.000Z covers entry 5: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which `svc audit verify` will report']);
   expect(cut.writer.head().id).toBe(3);
   cut.writer.close();
   appendFileSync(join(directory, 'checkpoints.ndjson'), 'which somebody has damaged\n');
@@ -204,7 +204,7 @@ test('a log of which a file at its begin or in its midst is gone says what is mi
   const segment = (firstId: number): string => join(directory, `000000000000000${firstId}.ndjson`);
   rmSync(segment(3));
   const gap = open();
-  const REMEDY = 'stop the gateway and put back the file that held them, or go on without: `svc audit verify` will say so';
+  const REMEDY = 'stop the gateway and restore the file that contained them, or continue without it, which `svc audit verify` will report';
   expect(gap.notices.map(explainNotice)).toEqual([`audit log: entries 3 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`]);
   expect(gap.writer.head().id).toBe(8);
   gap.writer.close();

@@ -19,7 +19,7 @@ test('mail that there is no room for is told as not sent at once, and all other 
   await Promise.resolve();
   const second = outbox.send(mailTo('second'));
   await outbox.send(mailTo('third'));
-  expect(lines).toEqual([{ message: 'mail not sent: the outbox is full or closed', to: 'third', subject: 'Reset your password' }]);
+  expect(lines).toEqual([{ message: 'e-mail not sent: the outbox is full or closed', to: 'third', subject: 'Reset your password' }]);
   underWay[0]?.end({ kind: 'delivered' });
   await first;
   await eventually(() => expect(underWay).toHaveLength(2));
@@ -27,7 +27,7 @@ test('mail that there is no room for is told as not sent at once, and all other 
   await second;
   expect(underWay.map(({ to }) => to)).toEqual(['first', 'second']);
   expect(lines.slice(1)).toEqual([
-    { message: 'mail sent', to: 'first', subject: 'Reset your password' },
-    { message: 'mail not sent: given up', to: 'second', subject: 'Reset your password', cause: 'no such mailbox' },
+    { message: 'e-mail sent', to: 'first', subject: 'Reset your password' },
+    { message: 'e-mail not sent; giving up', to: 'second', subject: 'Reset your password', cause: 'no such mailbox' },
   ]);
 });

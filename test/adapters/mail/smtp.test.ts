@@ -87,7 +87,7 @@ test('credentials are never sent to a relay without TLS', async () => {
   await mailer.send(MAIL);
   expect(relay.passwordsSeen).toEqual([]);
   expect(relay.received).toEqual([]);
-  expect(messages(lines)).toContain('no mail will be sent: mend the relay settings and restart');
+  expect(messages(lines)).toContain('no e-mail will be sent; fix the relay settings and restart');
 });
 
 test('at port 465 the first byte that a relay gets is that of TLS, even if it greets without', async (context) => {
@@ -109,35 +109,35 @@ test('a relay with a bad certificate gets neither credentials nor mail', async (
   const { mailer, lines } = openMailer({ port: relay.port, credentials: CREDENTIALS, ca: '' });
   await mailer.send(MAIL);
   expect([relay.passwordsSeen, relay.received]).toEqual([[], []]);
-  expect(messages(lines)).toContain('mail not sent: given up');
+  expect(messages(lines)).toContain('e-mail not sent; giving up');
 });
 
 test('wrong credentials make the mailer log instead, with recipient and subject only', async () => {
   const relay = await startRelay();
   const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
   await mailer.send(MAIL);
-  expect(messages(lines)).toEqual(['no mail will be sent: mend the relay settings and restart', 'mail not sent: the settings of the relay do not work']);
+  expect(messages(lines)).toEqual(['no e-mail will be sent; fix the relay settings and restart', 'e-mail not sent: the relay settings do not work']);
   expect(lines[1]!.fields).toEqual({ to: 'owner@example.com', subject: 'Reset your password' });
 });
 
 test('without a relay, recipient and subject are logged, and that there is none', async () => {
   const { mailer, lines } = openMailer(undefined);
   await mailer.send(MAIL);
-  expect(lines).toEqual([{ level: 'info', message: 'mail not sent: no relay is configured', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]);
+  expect(lines).toEqual([{ level: 'info', message: 'e-mail not sent: no relay is configured', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]);
 });
 
 test.each([
   [{ host: 'no spaces allowed', port: 25 }, 'SVC_SMTP_HOST is not a host name'],
   [{ port: 0 }, 'SVC_SMTP_PORT is not a port'],
-  [{ port: 25, credentials: { user: 'only', pass: '' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
-  [{ port: 25, credentials: { user: '', pass: 'only' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS go together'],
-  [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an address'],
-  [{ port: 25, from: 'gateway' }, 'SVC_SMTP_FROM is not an address'],
+  [{ port: 25, credentials: { user: 'only', pass: '' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together'],
+  [{ port: 25, credentials: { user: '', pass: 'only' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together'],
+  [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an e-mail address'],
+  [{ port: 25, from: 'gateway' }, 'SVC_SMTP_FROM is not an e-mail address'],
 ])('settings that cannot work are told at the start: %j', async (smtp, cause) => {
   const { mailer, lines } = openMailer(smtp);
   await mailer.send(MAIL);
-  expect(lines[0]).toEqual({ level: 'warn', message: 'no mail will be sent', fields: { cause } });
-  expect(messages(lines)[1]).toBe('mail not sent: the settings of the relay do not work');
+  expect(lines[0]).toEqual({ level: 'warn', message: 'no e-mail will be sent', fields: { cause } });
+  expect(messages(lines)[1]).toBe('e-mail not sent: the relay settings do not work');
 });
 
 test('a relay that asks to come again gets the mail at the next attempt', async () => {
@@ -145,7 +145,7 @@ test('a relay that asks to come again gets the mail at the next attempt', async 
   const { mailer, lines } = openMailer({ port: relay.port });
   await mailer.send(MAIL);
   expect(relay.received).toHaveLength(1);
-  expect(messages(lines)).toEqual(['mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail sent']);
+  expect(messages(lines)).toEqual(['e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail sent']);
 });
 
 test('a relay that hangs is given up, and holds up the shutdown no longer than its bound', async () => {
@@ -155,7 +155,7 @@ test('a relay that hangs is given up, and holds up the shutdown no longer than i
   const { port } = silent.address() as AddressInfo;
   const given = openMailer({ port });
   await given.mailer.send(MAIL);
-  expect(messages(given.lines)).toContain('mail not sent: given up');
+  expect(messages(given.lines)).toContain('e-mail not sent; giving up');
 
   const slow = openMailer({ port, timeoutMs: 20_000 });
   void slow.mailer.send(MAIL);
@@ -185,7 +185,7 @@ test('a shutdown cuts off the check and the mail that a silent relay holds, and 
   await eventually(async () => expect(accepted).toBe(3)); // the check has given up, and the mail is tried
   await sending.mailer.close(0);
   await eventually(async () => expect(connections.size).toBe(0));
-  expect(messages(sending.lines)).toEqual(['the mail relay does not answer yet', 'mail not sent: given up']);
+  expect(messages(sending.lines)).toEqual(['the mail relay does not respond yet', 'e-mail not sent; giving up']);
 });
 
 /** A relay that answers a little every now and then, and never to the end. */
@@ -205,7 +205,7 @@ async function startDripping(): Promise<{ readonly port: number }> {
 test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
   const { mailer, lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
   await mailer.send(MAIL);
-  expect(messages(lines)).toEqual(['the mail relay does not answer yet', 'mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+  expect(messages(lines)).toEqual(['the mail relay does not respond yet', 'e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail not sent; giving up']);
 });
 
 test('it is given up in time in a process that collects its garbage meanwhile, too', async () => {
@@ -214,7 +214,7 @@ test('it is given up in time in a process that collects its garbage meanwhile, t
   const collecting = setInterval(collectGarbage, 50);
   onTestFinished(() => clearInterval(collecting));
   const { lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
-  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']), 10_000);
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not respond yet']), 10_000);
 });
 
 /** A relay that greets with one line, or with none, and says no more. */
@@ -243,9 +243,9 @@ test('a relay that serves nobody when the gateway starts is asked again for each
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void door.close());
   const { mailer, lines } = openMailer({ port: (door.address() as AddressInfo).port, timeoutMs: 5000 });
-  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']));
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not respond yet']));
   await mailer.send(MAIL);
-  expect(messages(lines).slice(1)).toEqual(['mail not sent yet; trying again', 'mail not sent yet; trying again', 'mail not sent: given up']);
+  expect(messages(lines).slice(1)).toEqual(['e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail not sent; giving up']);
   isServing = true;
   await mailer.send(MAIL);
   expect(relay.received).toHaveLength(1);
@@ -256,20 +256,20 @@ test('a shutdown before the relay has answered says of each mail that it was not
   const { mailer, lines } = openMailer({ port, timeoutMs: 30_000 });
   void mailer.send(MAIL);
   await mailer.close(0);
-  await eventually(() => expect(lines).toEqual([{ level: 'warn', message: 'mail not sent: the outbox is full or closed', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]));
+  await eventually(() => expect(lines).toEqual([{ level: 'warn', message: 'e-mail not sent: the outbox is full or closed', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]));
 });
 
 test('a shutdown is as short when the wall clock is set back meanwhile', async () => {
   const relay = await startMute('421 come again');
   const { mailer, lines } = openMailer({ port: relay.port, timeoutMs: 60_000 });
-  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not answer yet']));
+  await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not respond yet']));
   relay.greetWith(undefined);
   void mailer.send(MAIL);
   await eventually(() => expect(relay.accepted()).toBe(2));
   let nowMs = Date.now();
   const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs -= 3_600_000));
   await mailer.close(200).finally(() => now.mockRestore());
-  expect(lines.at(-1)).toEqual({ level: 'warn', message: 'mail not sent: given up', fields: { to: 'owner@example.com', subject: 'Reset your password', cause: 'the gateway stops' } });
+  expect(lines.at(-1)).toEqual({ level: 'warn', message: 'e-mail not sent; giving up', fields: { to: 'owner@example.com', subject: 'Reset your password', cause: 'the gateway is stopping' } });
 });
 
 test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {

@@ -197,9 +197,9 @@ test('a cluster without its password is refused at once, by the file that is mis
   const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
   const kept = await readFile(file, 'utf8');
   await rm(file);
-  await expect(start(dataDir)).rejects.toThrow(`${file} is missing: put it back from where ${cluster} comes from, which opens with no other`);
+  await expect(start(dataDir)).rejects.toThrow(`${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`);
   await writeFile(file, 'of another copy\n');
-  await expect(start(dataDir)).rejects.toThrow(`does not take the password in ${file}: put that file back from where ${cluster} comes from`);
+  await expect(start(dataDir)).rejects.toThrow(`rejects the password in ${file}; restore that file from the same backup as ${cluster}`);
   await writeFile(file, kept);
   await start(dataDir);
 });
@@ -231,6 +231,6 @@ test.runIf(isRoot)('root changes nothing of a folder that it cannot use without 
   const dataDir = await dirWithDatabase();
   const cluster = join(dataDir, 'postgres', 'cluster');
   for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
-  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(`${dataDir} is closed to it. Run the gateway as the account that owns the folder`);
+  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(`${dataDir} is closed to it; run the gateway as the account that owns the folder`);
   expect((await stat(cluster)).uid).toBe(65_534);
 });

@@ -29,7 +29,7 @@ test('a store that another version of the library has laid out is told apart fro
   for (const head of [0, 4096]) bytes.writeUInt32LE(3, head + 28);
   writeFileSync(file, bytes);
   expect(strangeStoreFile(dataDir)).toEqual({ path: file, version: 3 });
-  await expect(openStore(dataDir)).rejects.toThrow(`${file} has version 3 of its format, and this release reads only 2: start the release that wrote it, or restore the backup from before the upgrade`);
+  await expect(openStore(dataDir)).rejects.toThrow(`${file} has format version 3, but this release supports only 2; start the release that wrote it, or restore the backup from before the upgrade`);
 });
 
 test.each([0.02, 0.1, 0.5, 0.9, 0.999])('a store file of which only %d is left is named, and left as it was found', async (part) => {

@@ -131,8 +131,8 @@ test('the log tells of an outage once, however often something works in between,
     expect((await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).ok).toBe(false);
     expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
   }
-  expect(lines).toEqual(['the database does not answer: canceling statement due to statement timeout']);
-  await eventually(() => expect(lines.slice(1)).toEqual(['the database answers again']));
+  expect(lines).toEqual(['the database does not respond: canceling statement due to statement timeout']);
+  await eventually(() => expect(lines.slice(1)).toEqual(['the database responds again']));
 });
 
 test('of an outage that lasts the log tells what keeps it going, and not only what began it', async () => {
@@ -149,8 +149,8 @@ test('of an outage that lasts the log tells what keeps it going, and not only wh
   await other.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) ${asleep}`);
   expect((await during).ok).toBe(false);
   await eventually(() => expect(lines).toEqual([
-    'the database does not answer: terminating connection due to administrator command',
-    'the database still does not answer: it is read-only',
+    'the database does not respond: terminating connection due to administrator command',
+    'the database still does not respond: it is read-only',
   ]));
 });
 
@@ -164,8 +164,8 @@ test('a start that the database lets nobody in for says so at once, and goes on 
   const postgres = new Postgres({ url: asLate.href, ...POSTGRES_DEFAULTS }, log);
   onTestFinished(() => postgres.close());
   const started = postgres.start();
-  const ADVICE = 'check the user, the password and the database in SVC_DATABASE_URL';
-  await eventually(() => expect(lines).toEqual([`the database does not let the gateway in: password authentication failed for user "late"; ${ADVICE}`]));
+  const ADVICE = 'check the user, password and database in SVC_DATABASE_URL';
+  await eventually(() => expect(lines).toEqual([`the database refuses to let the gateway in: password authentication failed for user "late"; ${ADVICE}`]));
   await admin.query(`CREATE ROLE late LOGIN PASSWORD 'secret'`);
   await eventually(() => expect(postgres.trouble).toBe(`database "late" does not exist; ${ADVICE}`));
   await admin.query('CREATE DATABASE late OWNER late');
@@ -190,8 +190,8 @@ test('of a database whose password was changed while the gateway ran the log say
   await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'changed'`);
   expect((await during).ok).toBe(false);
   await eventually(() => expect(lines).toEqual([
-    'the database does not answer: terminating connection due to administrator command',
-    'the database does not let the gateway in: password authentication failed for user "changed"; check the user, the password and the database in SVC_DATABASE_URL',
+    'the database does not respond: terminating connection due to administrator command',
+    'the database refuses to let the gateway in: password authentication failed for user "changed"; check the user, password and database in SVC_DATABASE_URL',
   ]));
 });
 
@@ -324,11 +324,11 @@ test('tables that are away while a backup is put back are an outage, and not a b
 });
 
 test.each([
-  ['nothing', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC', 'it has no tables; put a backup back, or restart the gateway to begin with an empty database', undefined],
-  ['part of the tables', 'DROP TABLE password_resets, refresh_tokens', 'it lacks the table refresh_tokens, password_resets; put a whole backup back', 'same'],
-  ['tables without an index', 'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key', 'it lacks the unique index on accounts.email_key; put a whole backup back, and if it is one of an older release, restart the gateway', 'same'],
-  ['tables without a column', 'ALTER TABLE invites DROP COLUMN revoked_at', 'it lacks the column invites.revoked_at; put a whole backup back, and if it is one of an older release, restart the gateway', 'same'],
-  ['those of an older release', 'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4', 'it lacks the unique index on invites.id; put a whole backup back, and if it is one of an older release, restart the gateway', undefined],
+  ['nothing', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC', 'it has no tables; restore a backup, or restart the gateway to start with an empty database', undefined],
+  ['part of the tables', 'DROP TABLE password_resets, refresh_tokens', 'it lacks the table refresh_tokens, password_resets; restore a complete backup', 'same'],
+  ['tables without an index', 'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key', 'it lacks the unique index on accounts.email_key; restore a complete backup, and if it is from an older release, restart the gateway', 'same'],
+  ['tables without a column', 'ALTER TABLE invites DROP COLUMN revoked_at', 'it lacks the column invites.revoked_at; restore a complete backup, and if it is from an older release, restart the gateway', 'same'],
+  ['those of an older release', 'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4', 'it lacks the unique index on invites.id; restore a complete backup, and if it is from an older release, restart the gateway', undefined],
   ['tables of another owner', 'REVOKE ALL ON sessions FROM granted', 'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted', 'same'],
 ])('a database with %s is not ready, says what is to be done, and is ready when that is done', async (_, damage, trouble, atStart) => {
   const whole = await newDatabase();
@@ -435,8 +435,8 @@ test('a database that takes no more connections is told of as such, with the set
   expect(told).toHaveLength(1);
   await admin.query('SELECT pg_advisory_unlock(1)');
   expect((await Promise.all(welcome)).map((result) => result.ok)).toEqual([true, true]);
-  expect(told).toEqual([['the database does not answer', {
-    cause: 'too many connections for role "few": it takes no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) of the gateways that share it',
+  expect(told).toEqual([['the database does not respond', {
+    cause: 'too many connections for role "few": it accepts no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) on the gateways that share it',
   }]]);
   expect((await wait()).ok).toBe(true);
 });
