@@ -1,5 +1,7 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
+import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
+import { isSuccess, type Answer } from './answer.ts';
 import { CliError, RefusedError } from './errors.ts';
 import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice, type HttpCall, type Query } from './http.ts';
 import type { Invocation } from './invocation.ts';
@@ -29,8 +31,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   internal: 'See the log of the gateway for the cause.',
 };
 
-const adviceFor = (code: string | undefined, response: Response): string | undefined =>
-  waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
+const adviceFor = (code: string | undefined, answer: Answer): string | undefined =>
+  waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
 
 export type ApiOptions = {
   /** Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for commands of many requests. */
@@ -90,11 +92,11 @@ export class Api {
     return { rows, nextCursor: cursor };
   }
 
-  /** The answer, of this media type, with its body unread. */
-  async stream(path: string, mediaType: string, query: Query = {}): Promise<Response> {
-    const response = await this.#answer({ method: 'GET', path, query, isStream: true });
-    if (response.headers.get('content-type')?.startsWith(mediaType) === true) return response;
-    await response.body?.cancel();
+  /** The body of the answer, which is of this media type. */
+  async stream(path: string, mediaType: string, query: Query = {}): Promise<Readable> {
+    const { headers, body } = await this.#answer({ method: 'GET', path, query, isStream: true });
+    if (body !== undefined && headers['content-type']?.startsWith(mediaType) === true) return body;
+    body?.destroy();
     throw this.#misspoken();
   }
 
@@ -114,18 +116,18 @@ export class Api {
   }
 
   async #json(call: HttpCall, field: string): Promise<Row> {
-    const answer = await jsonOf(this.target.apiUrl, await this.#answer(call));
+    const answer = jsonOf(this.target.apiUrl, await this.#answer(call));
     if (typeof answer !== 'object' || answer === null || !(field in answer)) throw this.#misspoken();
     return answer as Row;
   }
 
   #misspoken = (): CliError => misspoken(this.target.apiUrl);
 
-  async #answer(call: HttpCall): Promise<Response> {
+  async #answer(call: HttpCall): Promise<Answer> {
     for (;;) {
-      const response = await this.#send(call);
-      if (response.ok) return response;
-      const refused = await this.refusalOf(response);
+      const answer = await this.#send(call);
+      if (isSuccess(answer)) return answer;
+      const refused = this.refusalOf(answer);
       const waitSecs = this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited' ? refused.refusal.retryAfterSecs : undefined;
       if (waitSecs === undefined) throw refused;
       if (!this.#hasToldOfLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
@@ -134,7 +136,7 @@ export class Api {
     }
   }
 
-  async #send(call: HttpCall): Promise<Response> {
+  async #send(call: HttpCall): Promise<Answer> {
     const bearer = await this.bearer();
     const first = await send(this.target, call, bearer);
     if (first.status !== 401) return first;
@@ -144,12 +146,12 @@ export class Api {
   }
 
   /** What the gateway refused, for the person who asked. */
-  async refusalOf(response: Response): Promise<CliError> {
-    const { status, detail, code } = await problemIn(response);
-    switch (isPage(response) ? undefined : status) {
+  refusalOf(answer: Answer): CliError {
+    const { status, detail, code } = problemIn(answer);
+    switch (isPage(answer) ? undefined : status) {
       case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this requires a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
       case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that has this scope.' : undefined);
-      default: return new RefusedError(detail, adviceFor(code, response), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
+      default: return new RefusedError(detail, adviceFor(code, answer), { status, code, retryAfterSecs: retryAfterSecsOf(answer) });
     }
   }
 }

@@ -1,5 +1,7 @@
 /** One HTTP exchange with a gateway, and its refusals in plain sentences. */
+import type { Agent, IncomingMessage } from 'node:http';
 import { codeOf } from '../core/error-text.ts';
+import { messageTo, statusOf, unreadAnswer, wholeAnswer, type Answer } from './answer.ts';
 import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
 import type { Gateway } from './target.ts';
@@ -14,28 +16,23 @@ export type HttpCall = {
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;
-  /** The caller reads the body piece by piece, so that only the wait for the head is limited. */
+  /** The caller reads the body of a success piece by piece, so that only the wait for its head is limited. */
   readonly isStream?: boolean;
 };
 
-/** Resolves with whatever the gateway answers; rejects only when it cannot be reached. */
-export async function send({ apiUrl, proxy }: Gateway, { method, path, query = {}, body, isStream = false }: HttpCall, bearer: string | undefined): Promise<Response> {
-  const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
+/** Resolves with whatever the gateway answers; rejects only when it cannot be reached, or takes too long. */
+export async function send(gateway: Gateway, call: HttpCall, bearer: string | undefined): Promise<Answer> {
+  const { apiUrl } = gateway;
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new DOMException('no answer', 'TimeoutError')), ANSWER_TIMEOUT_MS);
   try {
-    const url = `${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`;
-    const request = {
-      method,
-      headers: { accept: 'application/json', ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: limit.signal,
-    };
-    const response = await (proxy === undefined
-      ? fetch(url, { ...request, redirect: 'manual' }) // a bearer must not follow a redirect to another place
-      : (await import('./through-proxy.ts')).fetchThrough(proxy, url, request));
-    if (response.status >= 300 && response.status < 400) throw redirected(apiUrl, response);
-    return isStream ? response : await whole(response);
+    const message = await messageFrom(gateway, call, bearer, limit.signal);
+    const status = statusOf(message);
+    if (status >= 300 && status < 400) {
+      message.destroy();
+      throw redirected(apiUrl, message.headers.location); // not followed: a bearer must not go to another place
+    }
+    return call.isStream === true && status === 200 ? unreadAnswer(message) : await wholeAnswer(message);
   } catch (error) {
     throw unreachable(apiUrl, limit.signal.aborted ? limit.signal.reason : error);
   } finally {
@@ -43,15 +40,37 @@ export async function send({ apiUrl, proxy }: Gateway, { method, path, query = {
   }
 }
 
-/** The body is read within the time limit of the answer. */
-async function whole(response: Response): Promise<Response> {
-  const bytes = await response.arrayBuffer();
-  const hasBody = ![101, 204, 205, 304].includes(response.status);
-  return new Response(hasBody ? bytes : null, { status: response.status, headers: response.headers });
+/** When the signal is aborted, neither the head comes nor what is missing of the body. */
+async function messageFrom({ apiUrl, proxy }: Gateway, { method, path, query = {}, body }: HttpCall, bearer: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
+  const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
+  const url = new URL(`${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`);
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    accept: 'application/json',
+    ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+    ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(content ?? '')) } : {}),
+  };
+  if (proxy !== undefined) return (await import('./through-proxy.ts')).messageThrough(proxy, url, { method, headers, content, signal });
+  const http = await protocolOf(url);
+  return messageTo(http.request(url, { method, headers, signal, agent: agentOf(http) }), content);
 }
 
-function redirected(apiUrl: string, response: Response): CliError {
-  const location = response.headers.get('location') ?? '';
+type Protocol = Pick<typeof import('node:http'), 'request' | 'Agent'>;
+
+/** TLS is loaded only where it is needed. */
+const protocolOf = (url: URL): Promise<Protocol> => (url.protocol === 'https:' ? import('node:https') : import('node:http'));
+
+const agents = new Map<Protocol, Agent>();
+
+/** One for all requests of a command, so that they share their connections. The environment may send those of the default one through a proxy. */
+function agentOf(http: Protocol): Agent {
+  const agent = agents.get(http) ?? new http.Agent({ keepAlive: true });
+  agents.set(http, agent);
+  return agent;
+}
+
+function redirected(apiUrl: string, location = ''): CliError {
   const origin = URL.canParse(location, apiUrl) ? new URL(location, apiUrl).origin : 'elsewhere';
   return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Give the final URL of the gateway, with --api-url or `svc context add`.');
 }
@@ -60,13 +79,11 @@ const CUT = 'the connection was closed';
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: CUT,
-  UND_ERR_SOCKET: CUT,
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the host name cannot be resolved',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to the host',
   ETIMEDOUT: 'no answer',
-  UND_ERR_CONNECT_TIMEOUT: 'no answer',
 };
 
 /** Errors already explained, such as those of a proxy, stay unchanged. */
@@ -81,15 +98,11 @@ const causeOf = (error: unknown): unknown => (error instanceof Error && error.ca
 const isNotHttp = (cause: unknown): boolean => cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
 const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
 
-/** Of fetch: the port is one of those that the standard forbids, because another protocol has it. It has no code. */
-const isBadPort = (cause: unknown): boolean => cause instanceof Error && cause.message === 'bad port';
-
 export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer';
   const cause = causeOf(error);
   if (isNotHttp(cause)) return 'the server there does not speak HTTP';
   if (isNotTls(cause)) return 'the server there does not speak TLS';
-  if (isBadPort(cause)) return 'Node.js, like browsers, does not allow requests to this port';
   return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed');
 }
 
@@ -99,7 +112,6 @@ const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 function adviceOn(cause: unknown): string {
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
   if (isNotTls(cause)) return 'Check the URL; it may have to be http instead of https.';
-  if (isBadPort(cause)) return 'Let the gateway listen on another port, with SVC_HTTP_ADDR.';
   if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again. If that does not help, check the URL, including http or https.';
   return certificateAdvice(cause) ?? 'Start it with `svc serve`, or choose another with --context or --api-url.';
 }
@@ -113,8 +125,7 @@ export function certificateAdvice(error: unknown): string | undefined {
 }
 
 /** The body as JSON. */
-export async function jsonOf(apiUrl: string, response: Response): Promise<unknown> {
-  const text = await response.text();
+export function jsonOf(apiUrl: string, { text }: Answer): unknown {
   if (text === '') return {};
   try {
     return JSON.parse(text);
@@ -128,13 +139,13 @@ export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
   new CliError(`the server at ${apiUrl} does not answer like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', { cause });
 
 /** Undefined where the answer names no time. */
-export function retryAfterSecsOf({ headers }: Response): number | undefined {
-  const retryAfter = headers.get('retry-after') ?? '';
+export function retryAfterSecsOf({ headers }: Answer): number | undefined {
+  const retryAfter = headers['retry-after'] ?? '';
   return /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
 }
 
-export function waitAdvice(response: Response): string | undefined {
-  const secs = retryAfterSecsOf(response);
+export function waitAdvice(answer: Answer): string | undefined {
+  const secs = retryAfterSecsOf(answer);
   return secs === undefined ? undefined : `Wait ${counted(secs, 'second')} and try again.`;
 }
 
@@ -143,16 +154,16 @@ export type Problem = { readonly status: number; readonly code: string | undefin
 export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.';
 
 /** The gateway's account of a refusal. An answer with neither code nor detail comes from a proxy or another server. */
-export async function problemIn(response: Response): Promise<Problem> {
-  const raw = asObject(parsed(await response.text()));
+export function problemIn({ status, text }: Answer): Problem {
+  const raw = asObject(parsed(text));
   // Connect answers with `message`, everything else with `detail`.
-  const detail = [raw.detail, raw.message, raw.title].find((text) => typeof text === 'string' && text !== '');
+  const detail = [raw.detail, raw.message, raw.title].find((words) => typeof words === 'string' && words !== '');
   const code = typeof raw.code === 'string' ? raw.code : undefined;
-  return { status: response.status, code, detail: typeof detail === 'string' ? printable(detail) : `the server that answered, with status ${response.status}, is not a gateway` };
+  return { status, code, detail: typeof detail === 'string' ? printable(detail) : `the server that answered, with status ${status}, is not a gateway` };
 }
 
 /** A page for people: the gateway answers no call with one, and a proxy that lets nobody through does. */
-export const isPage = ({ headers }: Response): boolean => headers.get('content-type')?.startsWith('text/html') === true;
+export const isPage = ({ headers }: Answer): boolean => headers['content-type']?.startsWith('text/html') === true;
 
 const asObject = (raw: unknown): Readonly<Record<string, unknown>> => (typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {});
 

@@ -2,6 +2,7 @@
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket, type RawData } from 'ws';
+import { wholeAnswer, type Answer } from './answer.ts';
 import type { Api } from './api.ts';
 import { unreachable, type Query } from './http.ts';
 import { printable } from './printable.ts';
@@ -12,7 +13,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SILENCE_MS = 120_000;
 const MAX_FRAME_BYTES = 1024 * 1024;
 const MAX_WAITING_FRAMES = 1000;
-const MAX_PROBLEM_BYTES = 64 * 1024;
+const MAX_PROBLEM_LENGTH = 64 * 1024;
 
 export type LiveStream = {
   /** Ends when the connection does. A reader that is slow makes the gateway wait, not this process grow. */
@@ -28,12 +29,12 @@ export type LiveStream = {
  */
 export async function openLiveStream(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream> {
   const first = await connect(api, query, signal);
-  const opened = first instanceof Response && first.status === 401 && (await api.renew()) ? await connect(api, query, signal) : first;
-  if (opened instanceof Response) throw await api.refusalOf(opened);
+  const opened = 'status' in first && first.status === 401 && (await api.renew()) ? await connect(api, query, signal) : first;
+  if ('status' in opened) throw api.refusalOf(opened);
   return opened;
 }
 
-async function connect(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream | Response> {
+async function connect(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream | Answer> {
   const { apiUrl, proxy } = api.target;
   const bearer = await api.bearer();
   const url = new URL(`${apiUrl.replace(/^http/, 'ws')}/api/v1/stream`);
@@ -55,7 +56,7 @@ async function connect(api: Api, query: Query, signal: AbortSignal): Promise<Liv
   socket.once('close', (_code, reason) => { ending ||= printable(reason.toString()); });
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ frames: framesOf(messages), ending: () => ending, close: cut }));
-    socket.once('unexpected-response', (_request, response: IncomingMessage) => void responseOf(response).then(resolve, reject).finally(() => socket.terminate()));
+    socket.once('unexpected-response', (_request, response: IncomingMessage) => void wholeAnswer(response, MAX_PROBLEM_LENGTH).then(resolve, reject).finally(() => socket.terminate()));
     socket.once('error', (error) => {
       ending = printable(error.message);
       reject(unreachable(apiUrl, error)); // of no effect once it is open
@@ -83,14 +84,4 @@ function watchSilence(socket: WebSocket): void {
     timer = setTimeout(() => socket.terminate(), SILENCE_MS);
   };
   socket.on('open', heard).on('ping', heard).on('message', heard).on('close', () => clearTimeout(timer)).on('error', () => clearTimeout(timer));
-}
-
-async function responseOf(message: IncomingMessage): Promise<Response> {
-  let body = '';
-  for await (const chunk of message.setEncoding('utf8')) {
-    body += chunk as string;
-    if (body.length > MAX_PROBLEM_BYTES) break;
-  }
-  const headers = ['retry-after', 'content-type'].flatMap((name): [string, string][] => (message.headers[name] === undefined ? [] : [[name, String(message.headers[name])]]));
-  return new Response(body === '' ? null : body, { status: message.statusCode ?? 500, headers });
 }

@@ -1,4 +1,5 @@
 /** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
+import { isSuccess, type Answer } from './answer.ts';
 import { CliError, RefusedError } from './errors.ts';
 import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice } from './http.ts';
 import { note } from './output.ts';
@@ -13,20 +14,20 @@ export type Exchange = { readonly kind: 'minted'; readonly session: Session } | 
 /** `scopes` undefined asks for all that the key holds. */
 export async function exchangeKey(gateway: Gateway, key: string, scopes: readonly string[] | undefined): Promise<Exchange> {
   const { apiUrl } = gateway;
-  const response = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: { scopes } }, key);
-  if (isPage(response) && !response.ok) throw await noSession(response);
-  if (response.status === 401) return { kind: 'rejected' };
-  if (response.status === 403) return { kind: 'forbidden', detail: (await problemIn(response)).detail };
-  if (!response.ok) throw await noSession(response);
-  const session = sessionFrom(apiUrl, key, await jsonOf(apiUrl, response));
+  const answer = await send(gateway, { method: 'POST', path: '/api/v1/auth/token', body: { scopes } }, key);
+  if (isPage(answer) && !isSuccess(answer)) throw noSession(answer);
+  if (answer.status === 401) return { kind: 'rejected' };
+  if (answer.status === 403) return { kind: 'forbidden', detail: problemIn(answer).detail };
+  if (!isSuccess(answer)) throw noSession(answer);
+  const session = sessionFrom(apiUrl, key, jsonOf(apiUrl, answer));
   if (session === undefined) throw misspoken(apiUrl);
   return { kind: 'minted', session };
 }
 
-async function noSession(response: Response): Promise<CliError> {
-  const { status, code, detail } = await problemIn(response);
-  const advice = waitAdvice(response) ?? (code === undefined ? NO_GATEWAY_ADVICE : undefined);
-  return new RefusedError(`the gateway did not create a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined), { status, code, retryAfterSecs: retryAfterSecsOf(response) });
+function noSession(answer: Answer): CliError {
+  const { status, code, detail } = problemIn(answer);
+  const advice = waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : undefined);
+  return new RefusedError(`the gateway did not create a session: ${detail}`, advice ?? (status === 429 ? 'Wait a moment and try again.' : undefined), { status, code, retryAfterSecs: retryAfterSecsOf(answer) });
 }
 
 function sessionFrom(apiUrl: string, sourceKey: string, raw: unknown): Session | undefined {

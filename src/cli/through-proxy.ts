@@ -1,10 +1,9 @@
-/** A gateway reached through the proxy of the environment, which the fetch of Node.js 20 does not know. Loaded only where there is one. */
-import { once } from 'node:events';
+/** A gateway reached through the proxy of the environment, which Node.js 20 does not know. Loaded only where there is one. */
 import { Agent as HttpAgent, request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { messageTo } from './answer.ts';
 import { CliError, UnreachableError, usageError } from './errors.ts';
 import { certificateAdvice, reasonOf } from './http.ts';
 import { printable } from './printable.ts';
@@ -23,35 +22,22 @@ type Proxy = {
   readonly credentials: string | undefined;
 };
 
-type Call = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string; readonly signal: AbortSignal };
+type Call = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly content?: string | undefined; readonly signal: AbortSignal };
 
-/** As fetch does it, with redirects left alone. To an https gateway through a tunnel; a request to an http one is handed to the proxy. */
-export async function fetchThrough(setting: ProxySetting, url: string, { body, ...call }: Call): Promise<Response> {
+/** What the gateway answers: an https one through a tunnel, while a request to an http one is handed to the proxy. */
+export async function messageThrough(setting: ProxySetting, target: URL, { content, ...call }: Call): Promise<IncomingMessage> {
   const proxy = proxyIn(setting);
-  const target = new URL(url);
-  const isTunnelled = target.protocol === 'https:';
-  const request = isTunnelled
-    ? requestHttps(target, { ...call, agent: agentThrough(setting, true) })
-    : requestTo(proxy, { ...call, path: target.href, headers: { ...call.headers, host: target.host, ...authorizationFor(proxy) } });
-  request.on('error', () => undefined); // also that of a connection which breaks later: the body tells of it
-  request.end(body);
-  const [answer] = (await once(request, 'response').catch((error: unknown) => { throw isTunnelled ? error : lostOn(proxy, target.host, error); })) as [IncomingMessage];
-  if (isTunnelled || !isOfProxy(answer)) return responseOf(answer);
-  answer.destroy(); // it stays unread, and so would its connection stay open
-  throw refusedBy(proxy, target.host, answer);
+  if (target.protocol === 'https:') return messageTo(requestHttps(target, { ...call, agent: agentThrough(setting, true) }), content);
+  const request = requestTo(proxy, { ...call, path: target.href, headers: { ...call.headers, host: target.host, ...authorizationFor(proxy) } });
+  const message = await messageTo(request, content).catch((error: unknown) => { throw lostOn(proxy, target.host, error); });
+  if (!isOfProxy(message)) return message;
+  message.destroy(); // it stays unread, and so would its connection stay open
+  throw refusedBy(proxy, target.host, message);
 }
 
 /** The gateway asks for no proxy's credentials, and refuses in JSON. */
 const isOfProxy = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
   statusCode === 407 || (statusCode >= 400 && headers['content-type']?.includes('json') !== true);
-
-function responseOf(answer: IncomingMessage): Response {
-  const { statusCode = 502 } = answer;
-  const headers = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value]));
-  const hasBody = ![204, 205, 304].includes(statusCode);
-  if (!hasBody) answer.resume();
-  return new Response(hasBody ? Readable.toWeb(answer) : null, { status: statusCode, headers });
-}
 
 const agents = new Map<string, HttpAgent>();
 

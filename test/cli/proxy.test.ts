@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { renderError } from '../../src/cli/errors.ts';
 import { proxyFor } from '../../src/cli/proxy-choice.ts';
-import { fetchThrough } from '../../src/cli/through-proxy.ts';
+import { messageThrough } from '../../src/cli/through-proxy.ts';
 import { selfSigned, type Certificate } from '../support/certificate.ts';
 import { createCliHome, type CliHome } from '../support/cli.ts';
 import { startForwardProxy, type ForwardProxy } from '../support/forward-proxy.ts';
@@ -181,7 +181,7 @@ test('a refusal of the proxy keeps no connection open, whatever the proxy wants:
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void proxy.close());
   const setting = { variable: 'HTTP_PROXY', text: `127.0.0.1:${portOf(proxy)}` } as const;
-  await expect(fetchThrough(setting, 'http://gateway.test/', { method: 'GET', headers: {}, signal: new AbortController().signal })).rejects.toThrow('it answers 502 Bad Gateway');
+  await expect(messageThrough(setting, new URL('http://gateway.test/'), { method: 'GET', headers: {}, signal: new AbortController().signal })).rejects.toThrow('it answers 502 Bad Gateway');
   await isClosed;
 });
 
@@ -191,7 +191,7 @@ test('a proxy that never answers is given up and named', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const setting = { variable: 'HTTPS_PROXY', text: `http://ann:secret@127.0.0.1:${proxy.port}` } as const;
-  const answer = fetchThrough(setting, 'https://gateway.test/', { method: 'GET', headers: {}, signal: new AbortController().signal });
+  const answer = messageThrough(setting, new URL('https://gateway.test/'), { method: 'GET', headers: {}, signal: new AbortController().signal });
   const told = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
   await isAsked;
   vi.advanceTimersByTime(10_000);

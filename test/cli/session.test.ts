@@ -351,7 +351,8 @@ test('a gateway that cannot be reached is named with what to do', async () => {
   const env = { SVC_CLI_API_URL: away, SVC_CLI_API_KEY: ADMIN_KEY };
   const { status, stdout, stderr } = await cli.run(['login'], { env });
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: 'http://127.0.0.1:6000' } })).stderr).toBe('error: cannot reach the gateway at http://127.0.0.1:6000: Node.js, like browsers, does not allow requests to this port\nLet the gateway listen on another port, with SVC_HTTP_ADDR.\n');
+  expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: 'http://127.0.0.1:6000' } })).stderr) // a port that fetch refuses, like browsers
+    .toBe('error: cannot reach the gateway at http://127.0.0.1:6000: the connection was refused\nStart it with `svc serve`, or choose another with --context or --api-url.\n');
   expect(stderr).toBe(`error: cannot reach the gateway at ${away}: the connection was refused\nStart it with \`svc serve\`, or choose another with --context or --api-url.\n`);
   expect((await cli.run(['login'], { env: { ...env, SVC_CLI_API_URL: `http://${gateway.grpc}` } })).stderr).toBe(`error: cannot reach the gateway at http://${gateway.grpc}: the server there does not speak HTTP\nCheck the URL: it must be the HTTP address of svc-gateway, not that of gRPC.\n`);
   const debugged = await cli.run(['login', '--debug'], { env });

@@ -113,8 +113,7 @@ export async function exportLog(invocation: Invocation): Promise<void> {
 }
 
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
-  const { body } = await (await Api.of(invocation)).stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', { ...query, format });
-  return body === null ? Readable.from([]) : Readable.fromWeb(body);
+  return (await Api.of(invocation)).stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', { ...query, format });
 }
 
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
@@ -150,8 +149,7 @@ function exportFault(error: unknown, file: string | undefined): unknown {
   const code = codeOf(error);
   if (code === 'EPIPE') return new CliError('the reader of the export closed the pipe');
   const leftBehind = file === undefined ? 'The output is incomplete; run the command again.' : `${printable(file)} is unchanged; run the command again.`;
-  // Of fetch, and of a connection through a proxy; no file fails like this.
-  if ((error instanceof TypeError && code === undefined) || code === 'ECONNRESET') return new CliError('the connection was lost before the export ended', leftBehind, { cause: error });
+  if (code === 'ECONNRESET') return new CliError('the connection was lost before the export ended', leftBehind, { cause: error });
   if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, { status: EXIT.interrupted });
   if (file === undefined || code === undefined) return error;
   switch (code) {

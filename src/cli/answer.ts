@@ -1,0 +1,35 @@
+/** What an HTTP server has answered. Not as a `Response`: to load fetch takes longer than all else that a short command does. */
+import { once } from 'node:events';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** Given instead of the text, for a caller that reads it piece by piece. */
+  readonly body?: IncomingMessage;
+};
+
+/** Sends the request, and resolves with the head of the answer. A connection that breaks later is told by the body. */
+export async function messageTo(request: ClientRequest, content: string | undefined): Promise<IncomingMessage> {
+  request.on('error', () => undefined);
+  request.end(content);
+  const [message] = (await once(request, 'response')) as [IncomingMessage];
+  return message;
+}
+
+/** Reads the body, but little beyond `maxLength`. Rejects when the connection breaks before its end. */
+export async function wholeAnswer(message: IncomingMessage, maxLength = Infinity): Promise<Answer> {
+  let text = '';
+  for await (const chunk of message.setEncoding('utf8')) {
+    text += chunk as string;
+    if (text.length > maxLength) break;
+  }
+  return { status: statusOf(message), headers: message.headers, text };
+}
+
+export const unreadAnswer = (message: IncomingMessage): Answer => ({ status: statusOf(message), headers: message.headers, text: '', body: message });
+
+export const statusOf = ({ statusCode = 502 }: IncomingMessage): number => statusCode;
+
+export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
