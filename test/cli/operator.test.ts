@@ -206,7 +206,7 @@ test('a log of more entries than are shown says so, unless as many were asked fo
   await Promise.all(Array.from({ length: 101 }, (_, index) => gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } })));
   const { stdout, stderr } = await svc('logs --team many');
   expect(stdout.trim().split('\n')).toHaveLength(100);
-  expect(stderr).toBe('There are more than these 100: raise --limit to see them.\n');
+  expect(stderr).toBe('There are more than these 100; raise --limit to see them.\n');
   expect((await svc('logs --team many --limit 3')).stderr).toBe('');
   expect((await svc('logs --team many --limit 101')).stderr).toBe('');
 });
@@ -256,7 +256,7 @@ test('of more agents than a view can show it says how to see the others, and not
   const server = await startFakeServer((_request, response) => answerJson(response, 200, { org_count: 1, team_count: 1, agent_count: 2000, teams: [], agents: [], next_cursor: 'x' }));
   onTestFinished(() => server.stop());
   const env = { SVC_CLI_API_URL: server.url };
-  expect(await svc('topology --limit 999', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 999: raise --limit to see them.\n' });
+  expect(await svc('topology --limit 999', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 999; raise --limit to see them.\n' });
   expect(await svc('topology --limit 1000', { env })).toMatchObject({ status: 0, stderr: 'There are more than these 1000; narrow it down with --org or --team, or list them with `svc agents ls`.\n' });
   expect(await svc('topology --limit 1001', { env })).toMatchObject({ status: 2, stderr: 'error: --limit must be at most 1000 here\nNarrow it down with --org or --team, or list agents with `svc agents ls`.\n' });
 });
